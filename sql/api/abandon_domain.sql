@@ -1,0 +1,16 @@
+create function api.abandon_domain(id uuid, organisation_id uuid, mode text, key text default null)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  perform core.lock_organisations(array[abandon_domain.organisation_id]);
+  delete from app.domains d
+  where d.id = abandon_domain.id and d.organisation_id = abandon_domain.organisation_id and d.change = 'adding';
+  return core.release_key(abandon_domain.organisation_id, abandon_domain.mode::app.mode, abandon_domain.key);
+end
+$$;
+
+comment on function api.abandon_domain is
+  'Give up a reserved domain and the key of its call, because the provider was of no help: nothing changed (interface 4.4). Answers how many keys were released.';

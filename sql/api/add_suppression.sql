@@ -1,0 +1,36 @@
+create function api.add_suppression(
+  organisation_id uuid, mode text, fingerprint text, email text, reason text, note text, key text default null
+)
+returns api.reply
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  v_kept app.idempotency_keys;
+  v_entry app.suppressions;
+  v_id uuid := core.new_id(core.now());
+  v_status smallint;
+  v_body text;
+begin
+  perform core.lock_organisations(array[organisation_id]);
+  v_kept := core.claim_key(organisation_id, mode::app.mode, key, fingerprint);
+  if v_kept.status is not null then
+    return (v_kept.status, v_kept.body, true);
+  end if;
+
+  insert into app.suppressions as s (id, organisation_id, email, reason, note, created_at)
+  values (v_id, organisation_id, email, reason::app.suppression_reason, note, core.now())
+  -- An update that changes nothing answers the entry as it is, also one that a bounce makes meanwhile.
+  on conflict on constraint suppressions_one_per_address do update set email = excluded.email
+  returning s.* into v_entry;
+
+  v_status := case v_entry.id when v_id then 201 else 200 end;
+  v_body := core.suppression_object(v_entry);
+  perform core.keep_answer(organisation_id, mode::app.mode, key, fingerprint, v_status, v_body);
+  return (v_status, v_body, false);
+end
+$$;
+
+comment on function api.add_suppression is
+  'Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged. reason: manual or unsubscribe. Refuses idempotency_conflict.';

@@ -1,0 +1,41 @@
+create function api.admit(keys text[])
+returns setof api.admission
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  -- Real time, whatever POSTGRAM_NOW says: a limit on load is about the machine.
+  v_second bigint := floor(extract(epoch from clock_timestamp()));
+begin
+  return query
+  with known as materialized (
+    select p.n, k.organisation_id, k.mode, k.scopes, o.state,
+      row_number() over (partition by k.organisation_id order by p.n) as place,
+      count(*) over (partition by k.organisation_id) as requests
+    from unnest(keys) with ordinality as p (sha256, n)
+    join app.api_keys k on k.sha256 = decode(p.sha256, 'hex') and k.revoked_at is null
+    join app.organisations o on o.id = k.organisation_id
+  ),
+  counted as (
+    -- In the order of their ids, as all locks on organisations' rows are taken. A transaction that
+    -- waited may come with a second that is past: it counts into the current one.
+    insert into app.request_counts as r (organisation_id, second, requests)
+    select distinct k.organisation_id, v_second, k.requests
+    from known k
+    order by k.organisation_id
+    on conflict (organisation_id) do update set
+      requests = excluded.requests + case when excluded.second > r.second then 0 else r.requests end,
+      second = greatest(r.second, excluded.second)
+    returning r.organisation_id, r.requests
+  )
+  select k.n::integer, k.organisation_id, k.mode, k.scopes::text[], k.state, 100,
+    greatest(0, 100 - (c.requests - k.requests + k.place))::integer,
+    case when c.requests - k.requests + k.place > 100 then 1 end
+  from known k
+  join counted c on c.organisation_id = k.organisation_id;
+end
+$$;
+
+comment on function api.admit is
+  'Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8). No row for a key that is unknown or revoked.';

@@ -1,0 +1,44 @@
+create function api.beat(pool_id text, roles text[], host text, pid integer)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_gone text[];
+  v_last_beat timestamptz;
+begin
+  -- Taken once and held by this session; taken again after the connection was lost.
+  if core.lock_holder(beat.pool_id) is distinct from pg_backend_pid() then
+    perform pg_try_advisory_lock(core.pool_lock(beat.pool_id));
+  end if;
+
+  select p.beat_at into v_last_beat from app.processes p where p.pool_id = beat.pool_id;
+  insert into app.processes (pool_id, roles, host, pid)
+  values (beat.pool_id, beat.roles, beat.host, beat.pid)
+  on conflict (pool_id) do update set beat_at = now();
+
+  with gone as (
+    select p.pool_id
+    from app.processes p
+    where p.pool_id <> beat.pool_id and core.lock_holder(p.pool_id) is null
+      -- A process whose connection was cut, as all are at once in a failover, takes its lock again at
+      -- its next beat, and must not find its jobs with others, who would hand them over a second
+      -- time. Gone is who missed a beat (they come every 2 seconds) before our own last one.
+      and p.beat_at < v_last_beat - interval '3 seconds'
+    for update skip locked
+  ),
+  removed as (
+    delete from app.processes p using gone g where p.pool_id = g.pool_id
+  )
+  select array_agg(g.pool_id) into v_gone from gone g;
+
+  if v_gone is not null then
+    perform graphile_worker.force_unlock_workers(v_gone);
+  end if;
+  return coalesce(cardinality(v_gone), 0);
+end
+$$;
+
+comment on function api.beat is
+  'Say that this process lives, on a connection that it keeps, and free the jobs of processes that are gone (promise 5). Answers how many were.';

@@ -1,0 +1,23 @@
+create function api.begin_removal(organisation_id uuid, id text)
+returns api.domain_work
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_domain app.domains;
+begin
+  perform core.lock_organisations(array[begin_removal.organisation_id]);
+  v_domain := core.find_domain(begin_removal.organisation_id, begin_removal.id);
+  if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
+    return jsonb_populate_record(null::api.domain_work, '{"verdict": "busy"}');
+  end if;
+  update app.domains d
+  set change = 'removing', change_since = core.now()
+  where d.id = v_domain.id;
+  return jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
+end
+$$;
+
+comment on function api.begin_removal is
+  'Note that a domain''s identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found.';

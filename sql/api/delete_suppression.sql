@@ -1,0 +1,23 @@
+create function api.delete_suppression(organisation_id uuid, id text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_entry app.suppressions;
+begin
+  delete from app.suppressions s
+  where s.organisation_id = delete_suppression.organisation_id
+    and s.id = core.decode_id('sup', delete_suppression.id)
+    and s.reason <> 'hard_bounce'
+  returning s.* into v_entry;
+  if v_entry.id is null then
+    perform core.refuse('not_found');
+  end if;
+  perform core.uncover_suppressions(array[v_entry]);
+  perform core.forget_at_provider(v_entry.email, array[delete_suppression.organisation_id]);
+end
+$$;
+
+comment on function api.delete_suppression is
+  'Remove one of the organisation''s own entries, here and at the provider (interface 4.10); an address that is suppressed for another reason too is listed anew for that. Refuses not_found, also for what a hard bounce made.';

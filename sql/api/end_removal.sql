@@ -1,0 +1,21 @@
+create function api.end_removal(id uuid, is_removed boolean)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  if end_removal.is_removed then
+    delete from app.domains d where d.id = end_removal.id and d.change = 'removing';
+  else
+    -- Nobody knows what became of it at the provider: a check makes it anew if it is gone there.
+    update app.domains d
+    set change = null, change_since = null, next_check_at = core.now()
+    where d.id = end_removal.id and d.change = 'removing';
+  end if;
+  return found::integer;
+end
+$$;
+
+comment on function api.end_removal is
+  'Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there.';

@@ -1,0 +1,53 @@
+create function api.enqueue_due_domain_checks(provider text)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_jobs graphile_worker.job_spec[];
+begin
+  -- What a process left unfinished: a reservation goes, a removal did not happen, and a check puts
+  -- right at the provider what it did there.
+  delete from app.domains d
+  where d.change = 'adding' and not core.is_under_way(d.change_since);
+  update app.domains d
+  set change = null, change_since = null, next_check_at = core.now()
+  where d.change = 'removing' and not core.is_under_way(d.change_since);
+
+  -- After a change of provider all are to be made at the new one, at once: it may be the one that signs.
+  -- One that the new one has just refused is let rest, or the clock would ask for it without end.
+  update app.domains d
+  set next_check_at = core.now()
+  where d.provider <> enqueue_due_domain_checks.provider and d.next_check_at > core.now() + interval '5 minutes'
+    and d.last_checked_at <= core.now() - interval '5 minutes' and d.change is null;
+
+  with due as (
+    select d.id, d.next_check_at
+    from app.domains d
+    where d.next_check_at <= core.now() + interval '60 seconds' and d.change is null
+    order by d.next_check_at
+    limit 1000
+    for no key update skip locked
+  ),
+  begun as (
+    -- Of a check that comes to nothing, the next comes all the same.
+    update app.domains d
+    set next_check_at = core.now() + case
+      when d.status = 'verified' and d.provider is not distinct from enqueue_due_domain_checks.provider then interval '24 hours'
+      else interval '5 minutes'
+    end
+    from due
+    where d.id = due.id
+  )
+  select array_agg((
+    'check_domain', json_build_object('id', due.id), null, now() + (due.next_check_at - core.now()), 5,
+    'check_domain:' || due.id, 100::smallint, null
+  )::graphile_worker.job_spec) into v_jobs
+  from due;
+  return core.add_jobs(v_jobs);
+end
+$$;
+
+comment on function api.enqueue_due_domain_checks is
+  'Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000.';

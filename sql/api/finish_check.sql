@@ -1,0 +1,29 @@
+create function api.finish_check(
+  id uuid, is_active boolean, records jsonb, identity jsonb default null,
+  mode text default null, fingerprint text default null, key text default null
+)
+returns api.reply
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_domain app.domains;
+  v_body text;
+begin
+  -- In the order of all locks: the organisation before what is its own.
+  perform core.lock_organisations(array(select d.organisation_id from app.domains d where d.id = finish_check.id));
+  perform core.keep_identity(finish_check.id, finish_check.identity);
+  v_domain := core.judge_domain(finish_check.id, finish_check.is_active, finish_check.records);
+  if v_domain.id is null then
+    perform core.refuse('not_found');
+  end if;
+  v_body := core.domain_object(v_domain)::text;
+  perform core.release_key(v_domain.organisation_id, finish_check.mode::app.mode, finish_check.key);
+  perform core.keep_answer(v_domain.organisation_id, finish_check.mode::app.mode, finish_check.key, finish_check.fingerprint, 200, v_body);
+  return (200, v_body, false)::api.reply;
+end
+$$;
+
+comment on function api.finish_check is
+  'Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile.';

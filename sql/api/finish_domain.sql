@@ -1,0 +1,32 @@
+create function api.finish_domain(
+  id uuid, organisation_id uuid, mode text, fingerprint text, identity jsonb, records jsonb, key text default null
+)
+returns api.reply
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_domain app.domains;
+  v_body text;
+begin
+  perform core.lock_organisations(array[finish_domain.organisation_id]);
+  update app.domains d
+  set change = null, change_since = null, records = finish_domain.records,
+    next_check_at = core.now() + interval '5 minutes'
+  where d.id = finish_domain.id and d.change = 'adding';
+  if not found then
+    -- It took so long that the reservation was given up.
+    perform core.refuse('email_provider_unavailable');
+  end if;
+  perform core.keep_identity(finish_domain.id, finish_domain.identity);
+  select d.* into v_domain from app.domains d where d.id = finish_domain.id;
+  v_body := core.domain_object(v_domain)::text;
+  perform core.release_key(finish_domain.organisation_id, finish_domain.mode::app.mode, finish_domain.key);
+  perform core.keep_answer(finish_domain.organisation_id, finish_domain.mode::app.mode, finish_domain.key, finish_domain.fingerprint, 201, v_body);
+  return (201, v_body, false)::api.reply;
+end
+$$;
+
+comment on function api.finish_domain is
+  'Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile.';

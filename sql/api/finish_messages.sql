@@ -1,0 +1,10 @@
+create function api.finish_messages(results jsonb)
+returns integer
+language sql volatile security definer
+set search_path = ''
+as $$
+  select core.finish_messages(results)
+$$;
+
+comment on function api.finish_messages is
+  'Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good). Answers how many messages left the queue.';

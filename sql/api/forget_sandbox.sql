@@ -1,0 +1,14 @@
+create function api.forget_sandbox()
+returns integer
+language sql volatile security definer
+set search_path = ''
+as $$
+  with forgotten as (
+    delete from app.sandbox_messages s
+    where s.due_at is null and s.taken_at < now() - interval '7 days'
+    returning 1
+  )
+  select count(*)::integer from forgotten
+$$;
+
+comment on function api.forget_sandbox is 'Forget what the sandbox network took more than a week ago. Answers how many.';

@@ -1,0 +1,12 @@
+create function api.get_domain(organisation_id uuid, id text)
+returns text
+language sql stable security definer
+set search_path = ''
+as $$
+  select core.domain_object(d)::text
+  from app.domains d
+  where d.id = core.decode_id('dom', get_domain.id) and d.organisation_id = get_domain.organisation_id
+    and d.change is distinct from 'adding'
+$$;
+
+comment on function api.get_domain is 'null when the organisation has no such domain, else the domain object as JSON text (interface 4.5).';

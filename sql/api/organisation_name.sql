@@ -1,0 +1,9 @@
+create function api.organisation_name(organisation_id uuid)
+returns text
+language sql stable security definer
+set search_path = ''
+as $$
+  select o.name from app.organisations o where o.id = organisation_name.organisation_id
+$$;
+
+comment on function api.organisation_name is 'null when there is no such organisation, else what it calls itself.';

@@ -1,0 +1,12 @@
+create function api.sandbox_knows(messages jsonb)
+returns setof boolean
+language sql stable security definer
+set search_path = ''
+as $$
+  select exists (select from app.sandbox_messages s where (s.message_id, s.copy) = (m.id, m.copy))
+  from rows from (jsonb_to_recordset(messages) as (id uuid, copy smallint)) with ordinality as m (id, copy, place)
+  order by m.place
+$$;
+
+comment on function api.sandbox_knows is
+  'Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}.';

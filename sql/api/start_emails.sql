@@ -1,0 +1,74 @@
+create function api.start_emails(ids uuid[])
+returns setof api.email_to_send
+language plpgsql volatile security definer
+set search_path = ''
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := core.now();
+begin
+  return query
+  with mine as materialized (
+    select m.id, m.organisation_id, m.class, m.handover_started_at as ambiguous_since,
+      coalesce(d.name, split_part(m.from_address, '@', 2)) as domain,
+      coalesce(d.mail_from_label, 'mail') || '.' || coalesce(d.name, split_part(m.from_address, '@', 2)) as mail_from_domain,
+      d.id as domain_id,
+      case
+        when o.state = 'paused' then 'hold'
+        when o.state = 'suspended' then 'org_suspended'
+        -- One that may have left already is asked after first, also when its domain is gone.
+        when m.handover_started_at is null
+          and exists (
+            select from core.suppressed(m.organisation_id, b.recipients, m.class) s
+            where s.email <> all (coalesce(b.handed_over, '{}')))
+          then 'recipient_suppressed'
+        when m.handover_started_at is null and d.name is null then 'domain_not_verified'
+        else 'start'
+      end as verdict
+    from app.messages m
+    join app.bodies b on b.message_id = any (ids) and b.message_id = m.id
+    join app.organisations o on o.id = m.organisation_id
+    left join lateral core.sending_domain(m.organisation_id, split_part(m.from_address, '@', 2)) d on true
+    where m.id = any (ids) and m.status = 'queued' and m.channel = 'email'
+    order by m.id
+    for no key update of m
+  ),
+  held as (
+    -- A resumption that commits meanwhile does not see this row: the clock's sweep finds it.
+    insert into app.due_messages (message_id, organisation_id, due_at, priority)
+    select i.id, i.organisation_id, 'infinity', core.priority(0, i.class)
+    from mine i
+    where i.verdict = 'hold'
+    on conflict do nothing
+  ),
+  rejected as (
+    select core.reject_messages(array_agg(i.id) filter (where i.verdict = 'org_suspended'),
+        'org_suspended', 'The organisation is suspended.'),
+      core.reject_messages(array_agg(i.id) filter (where i.verdict = 'recipient_suppressed'),
+        'recipient_suppressed', 'A recipient was suppressed after the message was accepted.'),
+      core.reject_messages(array_agg(i.id) filter (where i.verdict = 'domain_not_verified'),
+        'domain_not_verified', 'The domain was removed, or its records were gone, after the message was accepted.')
+    from mine i
+  ),
+  started as (
+    update app.messages m
+    set attempts = m.attempts + 1, handover_started_at = v_now
+    from mine i
+    where m.id = any (ids) and m.id = i.id and i.verdict = 'start'
+    returning m.*, i.ambiguous_since, i.domain, i.mail_from_domain, i.domain_id
+  )
+  select s.id, s.organisation_id, s.attempts::integer, v_now, s.ambiguous_since is not null, s.ambiguous_since,
+    s.is_rehearsal, s.domain, s.mail_from_domain, k.selector, k.private_key,
+    s.from_address, b.sender, b."to", b.cc, b.bcc, b.recipients, b.reply_to, s.subject, b.html, b.text,
+    b.headers, s.tags, s.class, b.handed_over
+  from started s
+  join app.bodies b on b.message_id = any (ids) and b.message_id = s.id
+  left join app.dkim_keys k on k.domain_id = s.domain_id and k.state = 'active' and k.private_key is not null
+  -- Asked for here, as a join would not look at it when nothing was started.
+  where (select count(*) from rejected) = 1;
+end
+$$;
+
+comment on function api.start_emails is
+  'Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first.';

@@ -1,0 +1,34 @@
+create function api.start_notice(id uuid, from_domain text)
+returns setof api.notice
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := core.now();
+begin
+  return query
+  with mine as materialized (
+    select n.id, n.handover_started_at as ambiguous_since
+    from app.notices n
+    where n.id = start_notice.id and n.sent_at is null and n.given_up_at is null
+    for no key update
+  ),
+  started as (
+    update app.notices n
+    set attempts = n.attempts + 1, handover_started_at = v_now
+    from mine i
+    where n.id = i.id
+    returning n.*, i.ambiguous_since
+  )
+  select s.id, s.kind, s.detail, s.created_at, s.organisation_id, o.name, o.owner_email,
+    s.attempts::integer, v_now, s.ambiguous_since, k.selector, k.private_key
+  from started s
+  join app.organisations o on o.id = s.organisation_id
+  left join app.domains d on d.name = start_notice.from_domain and d.status = 'verified'
+  left join app.dkim_keys k on k.domain_id = d.id and k.state = 'active' and k.private_key is not null;
+end
+$$;
+
+comment on function api.start_notice is
+  'Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up.';

@@ -1,0 +1,131 @@
+-- What the api functions answer with. A comment that starts with null is read by the generator of
+-- src/db/api.gen.ts.
+
+create type api.answer as (
+  n integer,
+  status smallint,
+  code text,
+  fields jsonb,
+  body text,
+  replayed boolean
+);
+comment on type api.answer is 'What to answer to one call.';
+comment on column api.answer.code is 'null when accepted, else why refused';
+comment on column api.answer.fields is 'null unless the refusal names fields';
+comment on column api.answer.body is 'null when refused';
+
+create type api.reply as (
+  status smallint,
+  body text,
+  replayed boolean
+);
+comment on type api.reply is
+  'What to answer to a call that goes alone in its transaction: made anew, or replayed for its idempotency key. Such a function refuses by raising.';
+comment on column api.reply.body is 'JSON text.';
+
+create type api.admission as (
+  n integer,
+  organisation_id uuid,
+  mode app.mode,
+  scopes text[],
+  state app.organisation_state,
+  "limit" integer,
+  remaining integer,
+  retry_after integer
+);
+comment on type api.admission is 'Who calls and whether the second still has room; no row for an unknown key.';
+comment on column api.admission.retry_after is 'null unless over the limit; seconds';
+
+create type api.email_to_send as (
+  id uuid,
+  organisation_id uuid,
+  attempt integer,
+  started_at timestamptz,
+  is_ambiguous boolean,
+  ambiguous_since timestamptz,
+  is_rehearsal boolean,
+  domain text,
+  mail_from_domain text,
+  dkim_selector text,
+  dkim_private_key text,
+  from_address text,
+  sender text,
+  "to" text[],
+  cc text[],
+  bcc text[],
+  recipients text[],
+  reply_to text,
+  subject text,
+  html text,
+  text text,
+  headers jsonb,
+  tags text[],
+  class app.class,
+  handed_over text[]
+);
+comment on type api.email_to_send is 'An email whose hand-over has begun.';
+comment on column api.email_to_send.started_at is 'When this hand-over began, by the service''s clock.';
+comment on column api.email_to_send.ambiguous_since is 'null unless ambiguous: when the hand-over began whose outcome is not known';
+comment on column api.email_to_send.is_rehearsal is 'It goes to the sandbox, whatever the provider.';
+comment on column api.email_to_send.domain is 'The verified domain that it is sent from.';
+comment on column api.email_to_send.mail_from_domain is 'The host of its return path.';
+comment on column api.email_to_send.dkim_selector is 'null when the provider signs';
+comment on column api.email_to_send.dkim_private_key is 'null when the provider signs; sealed';
+comment on column api.email_to_send.handed_over is 'null unless copies to some of its recipients are settled already';
+comment on column api.email_to_send.recipients is 'Bare addresses of to, cc and bcc, in lower case, each once.';
+comment on column api.email_to_send.reply_to is 'null when replies go to the sender';
+comment on column api.email_to_send.html is 'null when text only';
+comment on column api.email_to_send.text is 'null when html only';
+comment on column api.email_to_send.headers is 'null when none';
+
+create type api.domain_work as (
+  verdict text,
+  status smallint,
+  body text,
+  replayed boolean,
+  id uuid,
+  name text,
+  mail_from_label text,
+  token text,
+  dkim_zone text,
+  provider text,
+  records jsonb,
+  keys jsonb
+);
+comment on type api.domain_work is 'A domain about which the provider is to be asked (verdict work), or why not: answer or busy.';
+comment on column api.domain_work.status is 'null unless this is the answer';
+comment on column api.domain_work.body is 'null unless this is the answer';
+comment on column api.domain_work.token is 'Its label in the DKIM zone.';
+comment on column api.domain_work.dkim_zone is 'null until the provider has made its identity';
+comment on column api.domain_work.provider is 'null until the provider has made its identity';
+comment on column api.domain_work.keys is 'null until the provider has made its identity; {selector, state, value}';
+
+create type api.notice as (
+  id uuid,
+  kind app.notice_kind,
+  detail jsonb,
+  created_at timestamptz,
+  organisation_id uuid,
+  organisation_name text,
+  owner_email text,
+  attempt integer,
+  started_at timestamptz,
+  ambiguous_since timestamptz,
+  dkim_selector text,
+  dkim_private_key text
+);
+comment on type api.notice is 'A notice to an owner whose hand-over has begun.';
+comment on column api.notice.ambiguous_since is 'null unless ambiguous: when the hand-over began whose outcome is not known';
+comment on column api.notice.dkim_selector is 'null when the provider signs';
+comment on column api.notice.dkim_private_key is 'null when the provider signs; sealed';
+
+create type api.sent_email as (
+  id uuid,
+  domain text,
+  mail_from_domain text,
+  copies integer
+);
+comment on type api.sent_email is 'An email that a provider took and of which nothing final was heard.';
+comment on column api.sent_email.domain is 'The verified domain that it was sent from.';
+comment on column api.sent_email.mail_from_domain is 'The host of its return path.';
+comment on column api.sent_email.copies is 'How many copies of it went out: of marketing one for each recipient.';

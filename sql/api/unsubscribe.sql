@@ -1,0 +1,35 @@
+create function api.unsubscribe(organisation_id uuid, email text, message_id uuid)
+returns text
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := core.now();
+begin
+  perform core.lock_organisations(array[unsubscribe.organisation_id]);
+  -- Before the suppression, as those lock them who record receipts.
+  perform from app.messages m where m.id = unsubscribe.message_id for no key update;
+
+  insert into app.events (message_id, type, occurred_at, detail)
+  select m.id, 'opted_out', v_now, jsonb_build_object('recipient', unsubscribe.email)
+  from app.messages m
+  where m.id = unsubscribe.message_id
+    and not exists (
+      select from app.events e
+      where e.message_id = m.id and e.type = 'opted_out' and e.detail ->> 'recipient' = unsubscribe.email);
+
+  insert into app.suppressions as s (id, organisation_id, email, reason, message_id, created_at)
+  select core.new_id(v_now), o.id, unsubscribe.email, 'unsubscribe', unsubscribe.message_id, v_now
+  from app.organisations o
+  where o.id = unsubscribe.organisation_id
+  -- Remembered beneath what is listed already, for when that is lifted.
+  on conflict on constraint suppressions_one_per_address do update set beneath = s.beneath || excluded.reason
+    where s.reason <> 'unsubscribe' and 'unsubscribe' <> all (s.beneath);
+
+  return (select o.name from app.organisations o where o.id = unsubscribe.organisation_id);
+end
+$$;
+
+comment on function api.unsubscribe is
+  'null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more.';

@@ -1,0 +1,13 @@
+create function core.add_jobs(jobs graphile_worker.job_spec[])
+returns integer
+language plpgsql volatile
+as $$
+begin
+  if jobs is null then
+    return 0;
+  end if;
+  return (select count(*) from graphile_worker.add_jobs(jobs));
+end
+$$;
+
+comment on function core.add_jobs is 'Enqueue jobs with one NOTIFY for all of them; none, and no NOTIFY, for null.';

@@ -1,0 +1,11 @@
+create function core.backlog(organisation_id uuid)
+returns bigint
+language sql stable
+as $$
+  select a.emails_accepted - d.emails
+  from app.allowances a
+  join app.departures d on d.organisation_id = a.organisation_id
+  where a.organisation_id = backlog.organisation_id
+$$;
+
+comment on function core.backlog is 'Live messages of an organisation that wait to be handed over.';

@@ -1,0 +1,12 @@
+create function core.check_email(email text)
+returns void
+language plpgsql immutable
+as $$
+begin
+  if email is null or length(email) not between 3 and 254 or email !~ '^[^@\s]+@[^@\s]+\.[^@\s]+$' then
+    raise exception '% is not an email address', coalesce(quote_literal(email), 'null');
+  end if;
+end
+$$;
+
+comment on function core.check_email is 'Raise one sentence when an operator''s argument is not an address.';

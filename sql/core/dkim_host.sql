@@ -1,0 +1,9 @@
+create function core.dkim_host(selector text, domain_id uuid, dkim_zone text)
+returns text
+language sql immutable
+as $$
+  select selector || '.' || substr(core.encode_id('dom', domain_id), 5) || '.' || dkim_zone
+$$;
+
+comment on function core.dkim_host is
+  'The name in the DKIM zone that a domain''s CNAME for a selector points at: its id without prefix keeps domains apart.';

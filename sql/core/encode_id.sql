@@ -1,0 +1,26 @@
+create function core.encode_id(prefix text, id uuid)
+returns text
+language plpgsql immutable
+as $$
+declare
+  v_alphabet constant bytea := '0123456789abcdefghjkmnpqrstvwxyz';
+  v_bytes constant bytea := uuid_send(id);
+  v_text bytea := '00000000000000000000000000';
+  v_bits bigint;
+begin
+  -- 128 bits are 26 characters with two zero bits in front: 8 bits, then three times 40.
+  v_text := set_byte(v_text, 0, get_byte(v_alphabet, get_byte(v_bytes, 0) >> 5));
+  v_text := set_byte(v_text, 1, get_byte(v_alphabet, get_byte(v_bytes, 0) & 31));
+  for v_group in 0 .. 2 loop
+    v_bits := ('x' || encode(substring(v_bytes from v_group * 5 + 2 for 5), 'hex'))::bit(40)::bigint;
+    for v_place in 0 .. 7 loop
+      v_text := set_byte(v_text, 2 + v_group * 8 + v_place,
+        get_byte(v_alphabet, (v_bits >> (35 - 5 * v_place) & 31)::integer));
+    end loop;
+  end loop;
+  return prefix || '_' || convert_from(v_text, 'UTF8');
+end
+$$;
+
+comment on function core.encode_id is
+  'An id as callers see it: TypeID, that is prefix and 26 characters of Crockford''s base32. In plpgsql because, called for each row, an sql function costs forty times as much.';

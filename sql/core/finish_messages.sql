@@ -1,0 +1,83 @@
+create function core.finish_messages(results jsonb)
+returns integer
+language plpgsql volatile
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := core.now();
+  v_ids uuid[] := array(select r.id from jsonb_to_recordset(results) as r (id uuid));
+  v_departed uuid[];
+begin
+  with mine as materialized (
+    select m.id, m.organisation_id, m.channel, m.class, m.status, m.attempts, m.sent_at,
+      r.outcome, r.provider, r.code, r.text, r.job, r.ambiguous_since,
+      case
+        when r.outcome = 'sent' and m.status = 'queued' then 'sent'
+        -- Receipts were faster and have set what follows from them.
+        when r.outcome = 'sent' and m.sent_at is not null and m.handover_started_at is not null then 'sent'
+        when m.status <> 'queued' then 'none'
+        when r.outcome = 'failed' then 'failed'
+        when core.first_deferral(m.id) < v_now - interval '24 hours' then 'failed'
+        else 'deferred'
+      end as verdict
+    from app.messages m
+    join jsonb_to_recordset(results) as r (
+      id uuid, job bigint, outcome text, provider text, code text, text text, ambiguous_since timestamptz
+    ) on r.id = m.id
+    where m.id = any (v_ids)
+    order by m.id
+    for no key update of m
+  ),
+  changed as (
+    update app.messages m
+    set
+      status = case i.verdict
+        when 'sent' then case m.status when 'queued' then 'sent' else m.status end
+        when 'failed' then 'failed'
+        else m.status
+      end,
+      sent_at = case i.verdict when 'sent' then coalesce(m.sent_at, v_now) else m.sent_at end,
+      provider = coalesce(i.provider, m.provider),
+      handover_started_at = case i.outcome when 'ambiguous' then coalesce(i.ambiguous_since, m.handover_started_at) end,
+      error_code = case i.verdict
+        when 'failed' then case i.outcome when 'failed' then 'provider_rejected' else 'provider_unavailable' end
+        else m.error_code
+      end,
+      error_message = case i.verdict when 'failed' then i.text else m.error_message end
+    from mine i
+    where m.id = any (v_ids) and m.id = i.id and i.verdict <> 'none'
+  ),
+  recorded as (
+    insert into app.events (message_id, type, occurred_at, detail)
+    select i.id, i.verdict::app.event_type, v_now, jsonb_strip_nulls(
+      jsonb_build_object('attempt', i.attempts, 'provider', i.provider, 'code', i.code, 'text', i.text))
+    from mine i
+    where i.verdict in ('deferred', 'failed')
+  ),
+  replaced as (
+    -- The worker would do that in a moment. After a crash before it, both jobs would run.
+    delete from graphile_worker._private_jobs j
+    using mine i
+    where j.id = i.job and i.verdict = 'deferred'
+  ),
+  postponed as (
+    select core.send_later(i.channel, i.id, i.organisation_id, i.class, core.retry_delay(i.attempts))
+    from mine i
+    where i.verdict = 'deferred'
+  )
+  select array_agg(i.id) filter (where i.status = 'queued' and i.verdict in ('sent', 'failed')) into v_departed
+  from mine i
+  where (select count(*) from postponed) >= 0;
+
+  perform core.count_departures(v_departed);
+  perform core.note_provider_health(results);
+  if jsonb_path_exists(results, '$[*].handed_over') or jsonb_path_exists(results, '$[*].refused') then
+    perform core.settle_recipients(results);
+  end if;
+  return coalesce(cardinality(v_departed), 0);
+end
+$$;
+
+comment on function core.finish_messages is
+  'Record what the provider answered: {id, job, outcome, provider, code, text, ambiguous_since, handed_over, refused}; outcome sent, failed (for good), deferred (it refused for now) or ambiguous (nobody knows). The last two are tried again for 24 hours. Repeated, it changes nothing that is final; a message put off may be put off once more. The last three keys: api.finish_messages.';

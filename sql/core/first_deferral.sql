@@ -1,0 +1,14 @@
+create function core.first_deferral(message_id uuid)
+returns timestamptz
+language sql stable
+as $$
+  select min(e.occurred_at)
+  from app.events e
+  where e.message_id = first_deferral.message_id and e.type = 'deferred' and e.provider_event_id is null
+    -- An operator's retry begins anew.
+    and e.id > coalesce(
+      (select max(q.id) from app.events q where q.message_id = first_deferral.message_id and q.type = 'queued'), 0)
+$$;
+
+comment on function core.first_deferral is
+  'When the hand-over of a message was first put off since it was queued; null when never.';

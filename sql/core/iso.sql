@@ -1,0 +1,8 @@
+create function core.iso(at timestamptz)
+returns text
+language sql immutable
+as $$
+  select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+
+comment on function core.iso is 'A time as callers see it: ISO 8601 in UTC with milliseconds.';

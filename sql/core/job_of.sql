@@ -1,0 +1,13 @@
+create function core.job_of(m app.messages)
+returns graphile_worker._private_jobs
+language sql stable
+as $$
+  -- A scan, because only people in psql ask this and an index would cost every send.
+  select j
+  from graphile_worker._private_jobs j
+  join graphile_worker._private_tasks t on t.id = j.task_id
+  where t.identifier = 'send_' || m.channel and j.payload ->> 'id' = m.id::text
+  limit 1
+$$;
+
+comment on function core.job_of is 'The job that is to hand a message over; null when there is none.';

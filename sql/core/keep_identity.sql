@@ -1,0 +1,25 @@
+create function core.keep_identity(domain_id uuid, identity jsonb)
+returns void
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+begin
+  if identity is null then
+    return;
+  end if;
+  update app.domains d
+  set provider = identity ->> 'provider', dkim_zone = identity ->> 'dkim_zone'
+  where d.id = keep_identity.domain_id;
+  -- What there was is another provider's, or was lost at this one.
+  delete from app.dkim_keys k where k.domain_id = keep_identity.domain_id;
+  insert into app.dkim_keys (domain_id, selector, state, host, value, private_key, created_at)
+  select keep_identity.domain_id, k.selector, k.state,
+    core.dkim_host(k.selector, keep_identity.domain_id, identity ->> 'dkim_zone'), k.value, k.private_key, core.now()
+  from jsonb_to_recordset(identity -> 'keys') as k (
+    selector text, state app.dkim_state, value text, private_key text
+  );
+end
+$$;
+
+comment on function core.keep_identity is
+  'Note what the provider made for a domain: {provider, dkim_zone, keys: [{selector, state, value, private_key}]}; nothing for null.';

@@ -1,0 +1,20 @@
+create function core.pause_for_complaints(ids uuid[])
+returns integer
+language sql volatile
+as $$
+  with paused as (
+    update app.organisations o
+    set state = 'paused', state_since = core.now(),
+      state_reason = format('%s complaints about %s emails sent within 24 hours', r.complaints, r.sent)
+    from (select a.id from app.organisations a where a.id = any (ids) and a.state = 'active') a
+    cross join lateral core.complaint_rate(a.id) r
+    where o.id = a.id and r.complaints >= 3 and r.sent <= r.complaints * 1000::bigint
+    returning o.id, r.complaints, r.sent
+  )
+  select count(core.notify_owner(
+    p.id, 'org_paused', jsonb_build_object('complaints', p.complaints, 'sent', p.sent)))::integer
+  from paused p
+$$;
+
+comment on function core.pause_for_complaints is
+  'Pause those of these organisations that are active and have at least 3 complaints and 0.1 % within 24 hours (interface 6.4), and tell their owners. The organisations must be locked. Answers how many were paused.';

@@ -1,0 +1,8 @@
+create function core.pool_lock(pool_id text)
+returns bigint
+language sql immutable
+as $$
+  select hashtextextended('postgram pool ' || pool_id, 0)
+$$;
+
+comment on function core.pool_lock is 'The advisory lock that a process holds for as long as it lives.';

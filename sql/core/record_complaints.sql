@@ -1,0 +1,23 @@
+create function core.record_complaints(events jsonb)
+returns void
+language plpgsql volatile
+as $$
+declare
+  v_organisations uuid[];
+begin
+  with counted as (
+    insert into app.complaints (organisation_id, message_id, recipient, received_at, emails_sent)
+    select m.organisation_id, m.id, lower(coalesce(e.detail ->> 'recipient', '')), core.now(), d.emails_sent
+    from jsonb_to_recordset(events) as e (message_id uuid, detail jsonb)
+    join app.messages m on m.id = e.message_id and not m.is_rehearsal
+    join app.departures d on d.organisation_id = m.organisation_id
+    on conflict do nothing
+    returning organisation_id
+  )
+  select array_agg(distinct c.organisation_id) into v_organisations from counted c;
+  perform core.pause_for_complaints(v_organisations);
+end
+$$;
+
+comment on function core.record_complaints is
+  'Count complaints that were stored, each recipient of a message once, and pause the organisations that have too many. Their organisations must be locked.';

@@ -1,0 +1,74 @@
+create function core.record_receipts(receipts jsonb)
+returns integer
+language plpgsql volatile
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_ids uuid[];
+  v_stored integer;
+  v_complaints jsonb;
+  v_types jsonb := jsonb_path_query_array(receipts, '$[*].type');
+begin
+  -- Organisations before all else: of two transactions with complaints about one, the second must
+  -- see those of the first when it judges it. Without complaints nothing of this is locked.
+  if v_types ? 'complained' then
+    perform from app.organisations o
+    where o.id in (
+      select m.organisation_id
+      from jsonb_to_recordset(receipts) as r (message_id uuid, type text)
+      join app.messages m on m.id = r.message_id and m.mode = 'live' and not m.is_rehearsal
+      where r.type = 'complained')
+    order by o.id
+    for no key update;
+  end if;
+
+  -- In the order of their ids, as every writer of messages locks them.
+  perform from app.messages m
+  where m.id in (select r.message_id from jsonb_to_recordset(receipts) as r (message_id uuid)) and m.mode = 'live'
+  order by m.id
+  for no key update;
+
+  with fresh as (
+    insert into app.events (message_id, type, occurred_at, provider_event_id, detail)
+    select m.id, r.type, r.occurred_at, r.provider_event_id, jsonb_strip_nulls(
+      jsonb_build_object('recipient', r.recipient, 'code', r.code, 'text', r.text, 'isHard', r.is_hard))
+    from jsonb_to_recordset(receipts) as r (
+      message_id uuid, provider_event_id text, type app.event_type, occurred_at timestamptz,
+      recipient text, code text, text text, is_hard boolean
+    )
+    join app.messages m on m.id = r.message_id and m.mode = 'live'
+    where r.type <> 'sent'
+    on conflict on constraint events_stored_once do nothing
+    returning message_id, type, detail
+  ),
+  suppressed as (
+    select core.suppress_recipients(jsonb_agg(to_jsonb(f))) from fresh f
+    where f.type in ('complained', 'opted_out') or f.type = 'bounced' and (f.detail -> 'isHard')::boolean
+  )
+  select array_agg(distinct f.message_id), count(*), jsonb_agg(to_jsonb(f)) filter (where f.type = 'complained')
+    into v_ids, v_stored, v_complaints
+  from fresh f
+  where (select count(*) from suppressed) >= 0;
+
+  if v_types ? 'sent' then
+    -- Both of what follows counts departures, and each alone would lock them in an order of its own.
+    perform from app.departures d
+    where d.organisation_id in (
+      select m.organisation_id
+      from jsonb_to_recordset(receipts) as r (message_id uuid)
+      join app.messages m on m.id = r.message_id and m.mode = 'live' and m.status = 'queued')
+    order by d.organisation_id
+    for no key update;
+    perform core.settle_handovers(receipts);
+  end if;
+  perform core.apply_verdicts(v_ids);
+  if v_complaints is not null then
+    perform core.record_complaints(v_complaints);
+  end if;
+  return coalesce(v_stored, 0);
+end
+$$;
+
+comment on function core.record_receipts is
+  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Each is stored once, but for those of type sent, which settle a hand-over only; the status follows from all of them, so their order does not matter. Messages that are unknown are passed over. Complaints may pause their organisation.';

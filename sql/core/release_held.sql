@@ -1,0 +1,18 @@
+create function core.release_held(organisation_id uuid)
+returns integer
+language plpgsql volatile
+as $$
+declare
+  v_due app.due_messages[];
+begin
+  with released as (
+    delete from app.due_messages d
+    where d.organisation_id = release_held.organisation_id and d.due_at = 'infinity'
+    returning d.*
+  )
+  select array_agg(r::app.due_messages) into v_due from released r;
+  return core.release_messages(v_due);
+end
+$$;
+
+comment on function core.release_held is 'Enqueue what an organisation''s pause held back.';

@@ -1,0 +1,15 @@
+create function core.release_key(organisation_id uuid, mode app.mode, key text)
+returns integer
+language sql volatile
+as $$
+  with released as (
+    delete from app.idempotency_keys k
+    where k.organisation_id = release_key.organisation_id and k.mode = release_key.mode and k.key = release_key.key
+      and k.created_at > core.now() - interval '24 hours' and k.status = 0
+    returning 1
+  )
+  select count(*)::integer from released
+$$;
+
+comment on function core.release_key is
+  'Forget that a call with this Idempotency-Key is under way, as it failed (interface 4.12, rule 4). Answers how many there were.';

@@ -1,0 +1,46 @@
+create function core.suppress_recipients(events jsonb)
+returns void
+language plpgsql volatile
+as $$
+begin
+  insert into app.hard_bounces (email, note, message_id, created_at)
+  select distinct on (lower(e.detail ->> 'recipient'))
+    lower(e.detail ->> 'recipient'), left(coalesce(e.detail ->> 'text', ''), 2000), e.message_id, core.now()
+  from jsonb_to_recordset(events) as e (message_id uuid, type app.event_type, detail jsonb)
+  where e.type = 'bounced' and e.detail ? 'recipient'
+  order by lower(e.detail ->> 'recipient')
+  -- Locks what is there, so that who lifts it for everyone waits for the copies that are made below.
+  on conflict (email) do update set email = excluded.email;
+
+  insert into app.suppressions as s (id, organisation_id, email, reason, beneath, message_id, note, created_at)
+  select core.new_id(core.now()), g.organisation_id, g.email, g.reasons[1], g.reasons[2:], g.message_id, g.note, core.now()
+  from (
+    select r.organisation_id, r.email, core.ranked_reasons(array_agg(r.reason)) as reasons,
+      (array_agg(r.message_id order by r.reason))[1] as message_id, (array_agg(r.note order by r.reason))[1] as note
+    from (
+      select m.organisation_id, m.id as message_id, lower(e.detail ->> 'recipient') as email,
+        left(coalesce(e.detail ->> 'text', ''), 2000) as note,
+        case e.type
+          when 'bounced' then 'hard_bounce'
+          when 'complained' then 'complaint'
+          when 'opted_out' then 'unsubscribe'
+        end::app.suppression_reason as reason
+      from jsonb_to_recordset(events) as e (message_id uuid, type app.event_type, detail jsonb)
+      join app.messages m on m.id = e.message_id
+      where e.detail ? 'recipient'
+    ) r
+    group by r.organisation_id, r.email
+  ) g
+  order by g.organisation_id, g.email
+  on conflict on constraint suppressions_one_per_address do update
+    set (reason, beneath, message_id, note) = (
+      select a.reasons[1], a.reasons[2:],
+        case a.reasons[1] when s.reason then s.message_id else excluded.message_id end,
+        case a.reasons[1] when s.reason then s.note else excluded.note end
+      from (select core.ranked_reasons(s.beneath || s.reason || excluded.beneath || excluded.reason) as reasons) a)
+    where not ((excluded.beneath || excluded.reason) <@ (s.beneath || s.reason));
+end
+$$;
+
+comment on function core.suppress_recipients is
+  'Suppress the recipients of hard bounces, for everyone, and of complaints and opt-outs, for the organisation (interface 2.4). What is listed for another reason already keeps both.';

@@ -1,0 +1,15 @@
+create function core.suppressed(organisation_id uuid, recipients text[], class app.class)
+returns table (email text, reason text)
+language sql stable
+as $$
+  select r.email, coalesce(s.reason::text, 'hard_bounce')
+  from unnest(recipients) as r (email)
+  left join app.suppressions s
+    on s.organisation_id = suppressed.organisation_id and s.email = r.email
+    and (s.reason <> 'unsubscribe' or class = 'marketing')
+  left join app.hard_bounces b on b.email = r.email
+  where s.email is not null or b.email is not null
+$$;
+
+comment on function core.suppressed is
+  'Which of these addresses, in lower case, must not be sent to, and why (interface 2.4).';

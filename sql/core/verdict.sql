@@ -1,0 +1,57 @@
+create function core.verdict(
+  m app.messages,
+  out status app.message_status, out delivered_at timestamptz, out error_code text, out error_message text
+)
+language sql stable
+as $$
+  with recipient as (
+    -- A recipient's outcome is the worst that was reported, and of several such the first: a bounce
+    -- may follow a delivery, and its report may come before that of the delivery, which must not
+    -- undo it. Every order here is total, so that the order of arrival makes no difference.
+    select
+      bool_or(e.type = 'complained') as has_complained,
+      (array_agg(e order by e.type = 'delivered', e.type, e.occurred_at, e.provider_event_id)
+        filter (where e.type <> 'complained'))[1] as outcome
+    from app.events e
+    where e.message_id = m.id
+      and e.provider_event_id is not null
+      and e.type in ('delivered', 'bounced', 'complained', 'failed', 'expired')
+    group by e.detail ->> 'recipient'
+  ),
+  message as (
+    select
+      bool_or(r.has_complained) as has_complained,
+      bool_or((r.outcome).type = 'bounced') as has_bounced,
+      bool_or((r.outcome).type = 'failed') as has_failed,
+      bool_or((r.outcome).type = 'expired') as has_expired,
+      count(*) filter (where (r.outcome).type = 'delivered') >= m.recipients as is_delivered,
+      max((r.outcome).occurred_at) filter (where (r.outcome).type = 'delivered') as delivered_at,
+      -- The first of those that give the message its status.
+      (array_agg((r.outcome).detail order by (r.outcome).type, (r.outcome).occurred_at, (r.outcome).provider_event_id)
+        filter (where (r.outcome).type in ('bounced', 'failed', 'expired')))[1] as problem
+    from recipient r
+  )
+  select
+    case
+      when v.has_complained then 'complained'
+      when v.has_bounced then 'bounced'
+      when v.has_failed then 'failed'
+      when v.has_expired then 'expired'
+      when v.is_delivered then 'delivered'
+    end::app.message_status,
+    case when v.is_delivered then v.delivered_at end,
+    case
+      when v.has_bounced then case when (v.problem -> 'isHard')::boolean then 'hard_bounce' else 'soft_bounce' end
+      when v.has_failed then case m.channel when 'email' then 'provider_rejected' else 'network_rejected' end
+      when v.has_expired then 'expired'
+    end,
+    v.problem ->> 'text'
+  from message v
+  -- What we ended ourselves before it left stays ended.
+  where m.status not in ('rejected', 'scheduled') and (m.status <> 'failed' or m.sent_at is not null)
+    -- A copy that arrived says nothing of the other copies, which may still have to be handed over.
+    and not (m.status = 'queued' and m.class = 'marketing' and m.channel = 'email' and m.recipients > 1)
+$$;
+
+comment on function core.verdict is
+  'What a message''s receipts, taken together, make of it; status null while they decide nothing.';

@@ -1,0 +1,32 @@
+create view ops.checks as
+select 'worker' as what, core.has_process('worker') as is_well, 'no worker is running: npm start, or npm start -- --only worker' as cure
+union all
+select 'clock', core.has_process('clock'), 'no clock is running: npm start, or npm start -- --only clock'
+union all
+select 'heartbeats', not exists (select from app.processes p where p.beat_at < now() - interval '30 seconds'),
+  'a process holds its lock but does not beat: see ops.processes and restart it'
+union all
+-- Looked up in the catalogue: to_regclass() asks for rights on schema app, which no reader has.
+select 'partitions', 2 = (select count(*) from pg_catalog.pg_class c
+  where c.relnamespace = 'app'::regnamespace and c.relname in (
+    'messages' || to_char((core.now() + interval '20 days') at time zone 'UTC', '_YYYY_MM'),
+    'idempotency_keys' || to_char((core.now() + interval '20 days') at time zone 'UTC', '_YYYY_MM_DD'))),
+  'the partitions of the next weeks are missing: npm run migrate makes them, the clock does so every day'
+union all
+select 'provider', not exists (select from app.provider_health), 'a provider takes nothing: select * from ops.failing_providers'
+union all
+select 'stuck messages', not exists (select from app.messages m
+  where m.status = 'queued' and m.mode = 'live' and m.id >= core.first_id_at(core.now() - interval '2 days')
+    and m.created_at < core.now() - interval '1 minute'),
+  'messages wait for more than a minute: select *, ops.why(id) from ops.stuck_messages limit 10'
+union all
+select 'given-up jobs', not exists (select from graphile_worker._private_jobs j where not j.is_available and j.locked_at is null),
+  'jobs gave up: select * from ops.queue'
+union all
+select 'owner mail', coalesce((select n.given_up_at is null from app.notices n
+  where n.sent_at is not null or n.given_up_at is not null
+  order by n.id desc
+  limit 1), true),
+  'the last mail to an owner was refused: select * from ops.notices; is SYSTEM_FROM a sender that the provider takes?';
+
+comment on view ops.checks is 'What "npm run doctor" asks the database: each check, whether it is well, and the cure if not.';

@@ -1,0 +1,32 @@
+create function ops.create_api_key(
+  organisation text, mode text default 'live',
+  scopes text[] default '{emails:send,sms:send,read,domains:write}'
+)
+returns text
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_organisation uuid := core.organisation_id(organisation);
+  v_key text;
+begin
+  if create_api_key.mode is null or create_api_key.mode not in ('live', 'test') then
+    raise exception 'the mode must be live or test';
+  end if;
+  if coalesce(cardinality(create_api_key.scopes), 0) = 0
+    or not create_api_key.scopes <@ enum_range(null::app.scope)::text[] then
+    raise exception 'the scopes must be some of %', array_to_string(enum_range(null::app.scope), ', ');
+  end if;
+  -- Two random UUIDs are 244 bits from the server's strong random source.
+  v_key := 'sk_' || create_api_key.mode || '_'
+    || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '');
+  insert into app.api_keys (id, organisation_id, mode, scopes, prefix, sha256)
+  values (core.new_id(core.now()), v_organisation, create_api_key.mode::app.mode,
+    create_api_key.scopes::app.scope[], left(v_key, 16), sha256(convert_to(v_key, 'UTF8')));
+  return v_key;
+end
+$$;
+
+comment on function ops.create_api_key is
+  'Create a key for an organisation, mode live or test, with all scopes or some; answers the key, which is not kept and shown only now.';

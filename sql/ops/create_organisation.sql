@@ -1,0 +1,24 @@
+create function ops.create_organisation(name text, owner_email text, plan text default 'starter')
+returns text
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_id uuid := core.new_id(core.now());
+begin
+  perform core.check_plan(plan);
+  if create_organisation.name is null or length(create_organisation.name) not between 1 and 200 then
+    raise exception 'the name must be 1 to 200 characters';
+  end if;
+  perform core.check_email(create_organisation.owner_email);
+  insert into app.organisations (id, name, owner_email, plan_id, created_at, state_since)
+  values (v_id, create_organisation.name, create_organisation.owner_email, plan, core.now(), core.now());
+  insert into app.allowances (organisation_id, period_start, period_end)
+  select v_id, p.period_start, p.period_end from core.period_at(core.now(), core.now()) p;
+  insert into app.departures (organisation_id) values (v_id);
+  return core.encode_id('org', v_id);
+end
+$$;
+
+comment on function ops.create_organisation is 'Create an organisation; answers its id. Its billing periods start today.';

@@ -1,0 +1,9 @@
+create view ops.dns_zone as
+select d.dkim_zone as zone, k.host || '.' as name, 'TXT' as type, 3600 as ttl, k.value,
+  format('%s. 3600 IN TXT %s', k.host, core.txt_strings(k.value)) as line
+from app.dkim_keys k
+join app.domains d on d.id = k.domain_id
+where d.dkim_zone is not null;
+
+comment on view ops.dns_zone is
+  'The DKIM keys to publish in DKIM_ZONE; line is ready for a zone file, where SOA and NS records of yours go before.';

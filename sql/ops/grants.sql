@@ -1,0 +1,5 @@
+-- People: operators may do everything here, reports may only look.
+revoke all on all functions in schema ops from public;
+grant usage on schema ops to postgram_operator, postgram_report;
+grant select on all tables in schema ops to postgram_operator, postgram_report;
+grant execute on all functions in schema ops to postgram_operator;

@@ -1,0 +1,22 @@
+create view ops.messages as
+select
+  core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id) as id,
+  m.status,
+  m.mode,
+  m.class,
+  core.encode_id('org', m.organisation_id) as organisation,
+  m.from_address as "from",
+  m.to_address as "to",
+  m.subject,
+  m.tags,
+  m.attempts,
+  m.provider,
+  m.error_code,
+  m.error_message,
+  m.created_at,
+  m.sent_at,
+  m.delivered_at
+from app.messages m
+order by m.id desc;
+
+comment on view ops.messages is 'All messages, newest first; add a limit.';

@@ -1,0 +1,21 @@
+create view ops.organisations as
+select
+  core.encode_id('org', o.id) as id,
+  o.name,
+  o.owner_email,
+  o.plan_id as plan,
+  o.state,
+  o.state_reason,
+  o.state_since,
+  -- The next accept begins the new period.
+  case when a.period_end > core.now() then a.emails_used else 0 end as emails_used,
+  p.emails_included,
+  a.period_end,
+  a.emails_accepted - d.emails as emails_waiting,
+  o.created_at
+from app.organisations o
+join app.plans p on p.id = o.plan_id
+join app.allowances a on a.organisation_id = o.id
+join app.departures d on d.organisation_id = o.id;
+
+comment on view ops.organisations is 'Organisations with their state, what they used of their plan, and what they have waiting.';

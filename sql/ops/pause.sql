@@ -1,0 +1,10 @@
+create function ops.pause(organisation text, reason text)
+returns void
+language sql volatile security definer
+set search_path = ''
+as $$
+  select core.set_state(organisation, 'paused', reason, '{active}')
+$$;
+
+comment on function ops.pause is
+  'Pause an organisation: live sends get 423 org_paused, what is queued waits, reads and test keys work.';

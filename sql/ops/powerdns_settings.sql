@@ -1,0 +1,28 @@
+create view ops.powerdns_settings as
+select s.line
+from (
+  -- Without the cache of zones it need not be told of all of them, which each version asks otherwise.
+  select 1 as place, unnest(array['launch=gpgsql', 'zone-cache-refresh-interval=0']) as line
+  union all
+  select 2, format('gpgsql-%s-query=select content, ttl, prio, type, domain_id, disabled::int, name, auth::int%s from ops.powerdns_records where %s',
+    q.name, q.more, q.condition)
+  from (values
+    ('basic', '', 'type = $1 and name = $2'),
+    ('id', '', 'type = $1 and name = $2 and domain_id = $3'),
+    ('any', '', 'name = $1'),
+    ('any-id', '', 'name = $1 and domain_id = $2'),
+    ('list', ', ordername', '(not disabled or $1) and domain_id = $2 order by name, type')
+  ) q (name, more, condition)
+  union all
+  -- Of a zone it asks what kind it is, and for metadata, of which there is none.
+  select 3, format('gpgsql-%s-query=select %s', q.name, q.query)
+  from (values
+    ('info-zone', 'domain_id, name, '''', 0, 0, ''NATIVE'', '''', '''', '''' from ops.powerdns_records where type = ''SOA'' and name = $1'),
+    ('get-domain-metadata', 'content from ops.powerdns_records where false and name = $1 and type = $2'),
+    ('get-all-domain-metadata', 'type, content from ops.powerdns_records where false and name = $1')
+  ) q (name, query)
+) s
+order by s.place;
+
+comment on view ops.powerdns_settings is
+  'Lines for pdns.conf that make PowerDNS serve ops.powerdns_records from this database; add gpgsql-host, -port, -dbname, and as -user and -password a login of its own in role postgram_report.';

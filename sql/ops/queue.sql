@@ -1,0 +1,18 @@
+create view ops.queue as
+select
+  t.identifier as task,
+  count(*) filter (where j.is_available and j.run_at <= now()) as waiting,
+  count(*) filter (where j.locked_at is not null) as running,
+  count(*) filter (where j.is_available and j.run_at > now()) as later,
+  count(*) filter (where not j.is_available and j.locked_at is null) as given_up,
+  min(j.run_at) filter (where j.is_available and j.run_at <= now()) as waiting_since,
+  max(j.last_error) as an_error
+from graphile_worker._private_tasks t
+left join graphile_worker._private_jobs j on j.task_id = t.id
+group by t.identifier
+union all
+select 'due_messages', 0, 0, count(*), 0, min(d.due_at) filter (where d.due_at < core.now()), null
+from app.due_messages d;
+
+comment on view ops.queue is
+  'Jobs by task: waiting, running, later, given up; due_messages are those that wait outside the job table.';

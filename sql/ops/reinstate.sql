@@ -1,0 +1,9 @@
+create function ops.reinstate(organisation text)
+returns void
+language sql volatile security definer
+set search_path = ''
+as $$
+  select core.set_state(organisation, 'active', null, '{suspended}')
+$$;
+
+comment on function ops.reinstate is 'End an organisation''s suspension. What was rejected meanwhile stays rejected.';

@@ -1,0 +1,19 @@
+create function ops.resume(organisation text)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_organisation uuid := core.set_state(organisation, 'active', null, '{paused}');
+begin
+  -- Also those that came after this transaction began.
+  update app.organisations o
+  set complaints_since = greatest(core.now(),
+    (select max(c.received_at) from app.complaints c where c.organisation_id = v_organisation))
+  where o.id = v_organisation;
+  return core.release_held(v_organisation);
+end
+$$;
+
+comment on function ops.resume is
+  'Lift an organisation''s pause and send what waited; complaints from before do not pause it again. Answers how many messages waited.';

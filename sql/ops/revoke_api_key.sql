@@ -1,0 +1,26 @@
+create function ops.revoke_api_key(key_or_prefix text)
+returns text
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+  v_prefix text;
+begin
+  select array_agg(k.id), min(k.prefix) into v_ids, v_prefix
+  from app.api_keys k
+  where k.revoked_at is null
+    and (k.sha256 = sha256(convert_to(key_or_prefix, 'UTF8')) or k.prefix = key_or_prefix);
+  if v_ids is null then
+    raise exception 'there is no such key, or it is revoked already'
+      using hint = 'select * from ops.api_keys';
+  elsif cardinality(v_ids) > 1 then
+    raise exception 'several keys start with %; give the whole key', quote_literal(key_or_prefix);
+  end if;
+  update app.api_keys k set revoked_at = core.now() where k.id = v_ids[1];
+  return v_prefix;
+end
+$$;
+
+comment on function ops.revoke_api_key is
+  'Revoke a key, named whole or by its prefix of 16 characters; it is refused from the next request on.';

@@ -1,0 +1,42 @@
+create function ops.rotate_dkim(domain text)
+returns text
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_domain app.domains;
+  v_active text;
+  v_next text;
+  v_renew text;
+begin
+  select d.* into v_domain
+  from app.domains d
+  where (d.name = lower(rotate_dkim.domain) or d.id = core.decode_id('dom', rotate_dkim.domain))
+    and d.change is distinct from 'adding';
+  if v_domain.id is null then
+    raise exception 'there is no domain %', coalesce(quote_literal(rotate_dkim.domain), 'null')
+      using hint = 'select id, name from ops.domains';
+  end if;
+  select min(k.selector) filter (where k.state = 'active'), min(k.selector) filter (where k.state = 'next')
+    into v_active, v_next
+  from app.dkim_keys k
+  where k.domain_id = v_domain.id;
+  if v_active is null or v_next is null then
+    raise exception 'the domain % has no next key yet', v_domain.name;
+  end if;
+  select split_part(r.name, '.', 1) into v_renew
+  from jsonb_to_recordset(v_domain.records) as r (purpose text, name text)
+  where r.purpose = 'dkim' and split_part(r.name, '.', 1) not in (v_active, v_next);
+
+  perform core.add_jobs(array[(
+    'rotate_dkim',
+    json_build_object('id', v_domain.id, 'activate', v_next, 'retire', v_active, 'renew', v_renew),
+    null, null, null, 'rotate_dkim:' || v_domain.id, 100::smallint, null
+  )::graphile_worker.job_spec]);
+  return format('%s is to sign for %s instead of %s, once its key is found in DNS', v_next, v_domain.name, v_active);
+end
+$$;
+
+comment on function ops.rotate_dkim is
+  'Let the next DKIM key of a domain, named by its name or id, sign from now on, retire the one that signs, and make a new next one; its holder changes nothing in DNS. Says what is to happen.';

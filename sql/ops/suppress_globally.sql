@@ -1,0 +1,19 @@
+create function ops.suppress_globally(email text, note text default '')
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  perform core.check_email(suppress_globally.email);
+  if length(suppress_globally.note) > 2000 then
+    raise exception 'the note may have 2000 characters';
+  end if;
+  insert into app.hard_bounces (email, note, created_at)
+  values (lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now())
+  on conflict (email) do nothing;
+end
+$$;
+
+comment on function ops.suppress_globally is
+  'Suppress an address for every organisation, as a hard bounce does.';

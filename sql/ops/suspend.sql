@@ -1,0 +1,12 @@
+create function ops.suspend(organisation text, reason text)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+begin
+  return core.release_held(core.set_state(organisation, 'suspended', reason, '{active,paused}'));
+end
+$$;
+
+comment on function ops.suspend is
+  'Suspend an organisation: every request gets 403 org_suspended and what is queued is rejected. Answers how many held messages are affected.';

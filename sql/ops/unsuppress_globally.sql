@@ -1,0 +1,34 @@
+create function ops.unsuppress_globally(email text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_copies app.suppressions[];
+begin
+  delete from app.hard_bounces b where b.email = lower(unsuppress_globally.email);
+  if not found then
+    raise exception '% is not suppressed globally', coalesce(quote_literal(unsuppress_globally.email), 'null');
+  end if;
+  -- In the order in which receipts write them.
+  perform from app.suppressions s
+  where s.email = lower(unsuppress_globally.email)
+  order by s.organisation_id
+  for no key update;
+  -- The organisations' own copies of that bounce would go on blocking.
+  update app.suppressions s set beneath = array_remove(s.beneath, 'hard_bounce')
+  where s.email = lower(unsuppress_globally.email) and 'hard_bounce' = any (s.beneath);
+  with copies as (
+    delete from app.suppressions s
+    where s.email = lower(unsuppress_globally.email) and s.reason = 'hard_bounce'
+    returning s.*
+  )
+  select array_agg(c::app.suppressions) into v_copies from copies c;
+  perform core.uncover_suppressions(v_copies);
+  perform core.forget_at_provider(lower(unsuppress_globally.email),
+    array(select c.organisation_id from unnest(v_copies) c));
+end
+$$;
+
+comment on function ops.unsuppress_globally is 'Let every organisation send again to an address that had bounced hard; the provider forgets it too.';

@@ -1,0 +1,99 @@
+import { PgBoss } from 'pg-boss'
+import type { Logger } from 'pino'
+import type { Call } from './db/call.ts'
+import { settings } from './db/client.ts'
+import type { EmailProvider } from './providers/email.ts'
+
+type ClockTask = {
+  name: string
+  /** Cron, in UTC. */
+  schedule: string
+  /** One set-based call, repeated where it is bounded; answers how many rows it touched. */
+  run(
+    call: Call,
+    provider: Pick<EmailProvider, 'name' | 'account' | 'readCallback'>,
+  ): Promise<number>
+}
+
+/** All that the clock asks for; each is one SQL call that may come late or twice without harm. */
+export const clockTasks: ClockTask[] = [
+  {
+    name: 'enqueue-due-messages',
+    schedule: '* * * * *',
+    run: (call) => untilNone(() => call('enqueue_due_messages', {})),
+  },
+  {
+    name: 'enqueue-due-domain-checks',
+    schedule: '* * * * *',
+    run: (call, { account }) =>
+      untilNone(() => call('enqueue_due_domain_checks', { provider: account })),
+  },
+  {
+    name: 'poll-receipts',
+    schedule: '* * * * *',
+    // One that makes no callbacks has nothing to tell afterwards either.
+    run: async (call, { name, readCallback }) =>
+      readCallback ? untilNone(() => call('enqueue_receipt_polls', { provider: name })) : 0,
+  },
+  { name: 'make-partitions', schedule: '17 * * * *', run: (call) => call('make_partitions', {}) },
+  {
+    name: 'drop-expired-keys',
+    schedule: '27 3 * * *',
+    run: (call) => call('drop_expired_keys', {}),
+  },
+  {
+    name: 'forget-complaints',
+    schedule: '47 3 * * *',
+    run: (call) => call('forget_complaints', {}),
+  },
+  { name: 'forget-sandbox', schedule: '37 3 * * *', run: (call) => call('forget_sandbox', {}) },
+  {
+    name: 'forget-callbacks',
+    schedule: '*/10 * * * *',
+    run: (call) => untilNone(() => call('forget_callbacks', {})),
+  },
+]
+
+/** Repeats a bounded call for as long as it finds work; answers how much it was in all. */
+async function untilNone(work: () => Promise<number>): Promise<number> {
+  let total = 0
+  for (;;) {
+    const count = await work()
+    total += count
+    if (count === 0) return total
+  }
+}
+
+/** Starts the clock; with several processes each tick still runs once. */
+export async function startClock(options: {
+  url: string
+  role: string
+  call: Call
+  emailProvider: EmailProvider
+  log: Logger
+}): Promise<{ stop(): Promise<void> }> {
+  const { url, role, call, emailProvider, log } = options
+  const boss = new PgBoss({
+    connectionString: withRole(url, role),
+    application_name: 'postgram clock',
+    max: 2,
+    migrate: false,
+  })
+  boss.on('error', (error) => log.warn({ err: error }, 'the clock had trouble'))
+  await boss.start()
+  for (const { name, schedule, run } of clockTasks) {
+    await boss.createQueue(name)
+    await boss.schedule(name, schedule)
+    await boss.work(name, async () => {
+      const rows = await run(call, emailProvider)
+      log.debug({ task: name, rows }, 'the clock ran')
+    })
+  }
+  return { stop: () => boss.stop({ graceful: true, timeout: 5000, close: true }) }
+}
+
+/** pg-boss takes no settings for its connections, but its driver reads them from the address. */
+function withRole(url: string, role: string): string {
+  const separator = url.includes('?') ? '&' : '?'
+  return `${url}${separator}options=${encodeURIComponent(settings({ role, jit: 'off' }))}`
+}

@@ -1,0 +1,160 @@
+import * as v from 'valibot'
+import {
+  clockSettings,
+  credential,
+  databaseUrl,
+  dnsServers,
+  domainName,
+  folder,
+  hostLabel,
+  httpUrl,
+  integer,
+  listenAddress,
+  mailbox,
+  secretKeys,
+  smtpUrl,
+  unversionedUrl,
+  word,
+} from './config-values.ts'
+import type { ClockSettings } from './db/client.ts'
+
+export type Config = {
+  /** null: the embedded database. */
+  databaseUrl: string | null
+  dataFolder: string
+  host: string
+  port: number
+  /** null: made from host and port once the API listens. */
+  publicUrl: string | null
+  /** Each base64 of 32 bytes, the one in use first; null: one is kept in the data folder. */
+  secretKeys: string[] | null
+  email: EmailConfig
+  /** The zone that the DKIM CNAMEs of sending domains point into. */
+  dkimZone: string
+  /** The label of the return-path host under a sending domain. */
+  mailFromLabel: string
+  /** The sender of mail from the service itself to owners. */
+  systemFrom: string
+  /** Resolvers for domain checks, `host[:port]`; empty: the system's. */
+  dnsServers: string[]
+  /** Whether names under .test and .example are answered for as if all were published. */
+  hasSandboxDns: boolean
+  smsProvider: 'sandbox'
+  workerConcurrency: number
+  logLevel: string
+  clock: ClockSettings
+}
+
+/** The email provider, with what it needs. */
+export type EmailConfig =
+  | { provider: 'sandbox' }
+  | { provider: 'mailgun'; apiKey: string; apiBase: string; signingKey: string }
+  | { provider: 'smtp'; url: string }
+
+const environment = v.object({
+  DATABASE_URL: v.optional(databaseUrl),
+  POSTGRAM_DATA: v.optional(folder, '.postgram'),
+  HOST: v.optional(listenAddress, '127.0.0.1'),
+  PORT: v.optional(integer(0, 65_535), '3000'),
+  PUBLIC_URL: v.optional(httpUrl),
+  SECRET_KEY: v.optional(secretKeys),
+  EMAIL_PROVIDER: v.optional(word('sandbox', 'mailgun', 'smtp'), 'sandbox'),
+  MAILGUN_API_KEY: v.optional(credential),
+  MAILGUN_API_BASE: v.optional(unversionedUrl, 'https://api.mailgun.net'),
+  MAILGUN_WEBHOOK_SIGNING_KEY: v.optional(credential),
+  SMTP_URL: v.optional(smtpUrl),
+  DKIM_ZONE: v.optional(domainName),
+  MAIL_FROM_LABEL: v.optional(hostLabel, 'mail'),
+  SYSTEM_FROM: v.optional(mailbox),
+  DNS_SERVERS: v.optional(dnsServers),
+  SMS_PROVIDER: v.optional(word('sandbox'), 'sandbox'),
+  WORKER_CONCURRENCY: v.optional(integer(1, 1000), '200'),
+  LOG_LEVEL: v.optional(word('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info'),
+  NODE_ENV: v.optional(v.string()),
+  POSTGRAM_NOW: v.optional(clockSettings),
+})
+
+type Values = v.InferOutput<typeof environment>
+
+/** What cannot be done without once mail leaves for the outside. */
+const OUTSIDE = ['DKIM_ZONE', 'SYSTEM_FROM', 'PUBLIC_URL'] as const
+const needs: Record<Values['EMAIL_PROVIDER'], readonly (keyof Values)[]> = {
+  sandbox: [],
+  mailgun: ['MAILGUN_API_KEY', 'MAILGUN_WEBHOOK_SIGNING_KEY', ...OUTSIDE],
+  smtp: ['SMTP_URL', ...OUTSIDE],
+}
+
+/** What is wrong with the environment, a line for each problem. */
+export class ConfigError extends Error {}
+
+/**
+ * Read the environment (design section 3); throws ConfigError. What only a running service needs is
+ * asked for when `isServing`.
+ */
+export function readConfig(
+  env: Record<string, string | undefined>,
+  { isServing }: { isServing: boolean },
+): Config {
+  // An empty variable is how a shell or a compose file leaves one out.
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = v.safeParse(environment, given)
+  const problems = (parsed.issues ?? []).map((issue) => `${v.getDotPath(issue)}: ${issue.message}`)
+  if (isServing) problems.push(...missingFrom(given))
+  if (given.POSTGRAM_NOW && given.NODE_ENV === 'production') {
+    problems.push('POSTGRAM_NOW: is for tests and refused when NODE_ENV=production')
+  }
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'))
+  const values = parsed.output
+  const resolvers = values.DNS_SERVERS ?? (values.EMAIL_PROVIDER === 'sandbox' ? ['sandbox'] : [])
+  return {
+    databaseUrl: values.DATABASE_URL ?? null,
+    dataFolder: values.POSTGRAM_DATA,
+    host: values.HOST,
+    port: values.PORT,
+    publicUrl: values.PUBLIC_URL ?? null,
+    secretKeys: values.SECRET_KEY ?? null,
+    email: emailConfig(values),
+    dkimZone: values.DKIM_ZONE ?? 'dkim.postgram.test',
+    mailFromLabel: values.MAIL_FROM_LABEL,
+    systemFrom: values.SYSTEM_FROM ?? 'Postgram <postgram@sandbox.postgram.test>',
+    dnsServers: resolvers.filter((server) => server !== 'sandbox'),
+    hasSandboxDns: resolvers.includes('sandbox'),
+    smsProvider: values.SMS_PROVIDER,
+    workerConcurrency: values.WORKER_CONCURRENCY,
+    logLevel: values.LOG_LEVEL,
+    clock: values.POSTGRAM_NOW ?? {},
+  }
+}
+
+/** What is required by what is set. */
+function missingFrom(given: Record<string, unknown>): string[] {
+  const missing: string[] = []
+  if (given.DATABASE_URL && !given.SECRET_KEY) {
+    missing.push(
+      'SECRET_KEY: is required with DATABASE_URL; make one with "openssl rand -base64 32"',
+    )
+  }
+  for (const [provider, names] of Object.entries(needs)) {
+    if (given.EMAIL_PROVIDER !== provider) continue
+    for (const name of names.filter((name) => given[name] === undefined)) {
+      missing.push(`${name}: is required with EMAIL_PROVIDER=${provider}`)
+    }
+  }
+  return missing
+}
+
+function emailConfig(values: Values): EmailConfig {
+  switch (values.EMAIL_PROVIDER) {
+    case 'sandbox':
+      return { provider: 'sandbox' }
+    case 'mailgun':
+      return {
+        provider: 'mailgun',
+        apiKey: values.MAILGUN_API_KEY ?? '',
+        apiBase: values.MAILGUN_API_BASE,
+        signingKey: values.MAILGUN_WEBHOOK_SIGNING_KEY ?? '',
+      }
+    case 'smtp':
+      return { provider: 'smtp', url: values.SMTP_URL ?? '' }
+  }
+}

@@ -1,0 +1,76 @@
+import postgres from 'postgres'
+import { type Code, Refusal } from '../errors.ts'
+import { type Api, signatures } from './api.gen.ts'
+import type { Sql } from './client.ts'
+
+type Argument = string | number | boolean | string[] | Date | null | undefined
+
+/**
+ * Call a function of schema api: its result, or a Refusal when it says no. jsonb arguments are JSON
+ * text. The only place in src that builds a query.
+ */
+export type Call = <Name extends keyof Api>(
+  name: Name,
+  args: Api[Name]['args'],
+) => Promise<Api[Name]['result']>
+
+const SQLSTATE_REFUSED = 'MSREF'
+
+/** Held by migrate while it replaces the code; any number will do. */
+export const CODE_LOCK = 5_402_118
+
+/**
+ * What a statement can meet at the moment at which the code is replaced: schemas, types or functions
+ * by a name or a number (XX000, "cache lookup failed") that they had just before. Postgres tells its
+ * other connections of the new ones a moment after it makes them visible, but before it gives back
+ * the locks of who made them.
+ */
+const SQLSTATE_REPLACED = /^(3F000|42704|42883|XX000)$/
+
+/** A Call over these connections. */
+export function caller(sql: Sql): Call {
+  return async (name, args) => {
+    const { types, returns } = signatures[name]
+    const given = Object.entries(args as Record<string, Argument>).filter(
+      ([, value]) => value !== undefined,
+    )
+    // Every argument travels as text and is cast by the server, so that no type is guessed here.
+    const list = given.map(
+      ([key], place) =>
+        `${key} => ($${place + 1}::text)::${(types as Record<string, string>)[key]}`,
+    )
+    const invocation = `api.${String(name)}(${list.join(', ')})`
+    const text =
+      returns === 'rows' ? `select * from ${invocation}` : `select ${invocation} as value`
+    const values = given.map(([, value]) => asText(value))
+    const ask = () => sql.unsafe(text, values, { prepare: true })
+    try {
+      const rows = await ask().catch(async (error) => {
+        if (!SQLSTATE_REPLACED.test(error.code)) throw error
+        // What failed was a transaction and left nothing behind.
+        await sql`select pg_advisory_xact_lock_shared(${CODE_LOCK})`
+        return ask()
+      })
+      if (returns === 'rows') return rows as never
+      if (returns === 'values') return rows.map((row) => row.value) as never
+      return rows[0]?.value as never
+    } catch (error) {
+      throw asRefusal(error) ?? error
+    }
+  }
+}
+
+function asText(value: Argument): string | null {
+  if (value === null || value === undefined) return null
+  if (Array.isArray(value)) {
+    return `{${value.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+  }
+  return value instanceof Date ? value.toISOString() : String(value)
+}
+
+function asRefusal(error: unknown): Refusal | undefined {
+  if (!(error instanceof postgres.PostgresError) || error.code !== SQLSTATE_REFUSED) {
+    return undefined
+  }
+  return new Refusal(error.message as Code, error.detail ? JSON.parse(error.detail) : undefined)
+}

@@ -1,0 +1,82 @@
+import postgres from 'postgres'
+import { parse as parseArray } from 'postgres-array'
+
+export type Sql = postgres.Sql
+
+export type ClientOptions = {
+  /** The role that its connections take on; the owner's when absent. */
+  role?: 'postgram_service' | undefined
+  /** Settings of POSTGRAM_NOW for core.now(). */
+  clock?: ClockSettings | undefined
+  max?: number
+  /** Columns by their names in SQL, for people to read. */
+  hasSqlNames?: boolean
+  applicationName?: string
+  /** Never close a connection for its age: it holds a lock. */
+  isKept?: boolean
+}
+
+/** One of the two settings that core.now() reads; both absent, time is the server's. */
+export type ClockSettings = { 'postgram.now'?: string; 'postgram.shift'?: string }
+
+/**
+ * How the server plans for the service: its statements are short, reach everything by its key and are
+ * the same each time, so planning them anew or compiling them would cost more than running them.
+ */
+export const planSettings = { plan_cache_mode: 'force_generic_plan', jit: 'off' }
+
+const keepalives = {
+  tcp_keepalives_idle: '5',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '3',
+}
+
+const RECONNECT_AFTER_SECONDS = 0.2
+
+/**
+ * The one type of arrays that functions of schema api answer with. The library would ask each new
+ * connection for all types there are, and a connection that is lost meanwhile would end the process:
+ * nobody waits for that question's answer.
+ */
+const TEXT_ARRAY = 1009
+const arrayTypes = {
+  fetch_types: false,
+  types: {
+    texts: {
+      to: TEXT_ARRAY,
+      from: [TEXT_ARRAY],
+      serialize: (value: string) => value,
+      parse: (text: string) => parseArray(text),
+    },
+  },
+}
+
+/** Settings as the command-line options that the queues' own driver passes on to the server. */
+export function settings(values: Record<string, string>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+}
+
+/** A pool of connections to the database at `url`. */
+export function connect(url: string, options: ClientOptions = {}): Sql {
+  return postgres(url, {
+    max: options.max ?? 10,
+    onnotice: () => undefined,
+    connect_timeout: 10,
+    // The library would wait for up to 20 seconds before it tries again, and requests with it.
+    backoff: () => RECONNECT_AFTER_SECONDS,
+    ...(options.role ? arrayTypes : {}),
+    ...(options.isKept ? { max_lifetime: null, idle_timeout: 0 } : {}),
+    connection: {
+      application_name: options.applicationName ?? 'postgram',
+      ...planSettings,
+      // A machine that is lost says no goodbye; the server would hold its lock for two hours.
+      ...(options.isKept ? keepalives : {}),
+      ...options.clock,
+      ...(options.role ? { role: options.role } : {}),
+    } as Record<string, string>,
+    // Only columns: transforming values would rename the keys inside callers' JSON.
+    ...(options.hasSqlNames ? {} : { transform: { column: { from: postgres.toCamel } } }),
+  })
+}

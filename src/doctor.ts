@@ -1,0 +1,98 @@
+import { statfs } from 'node:fs/promises'
+import type { Config } from './config.ts'
+import { caller } from './db/call.ts'
+import type { Sql } from './db/client.ts'
+import { codeSha256 } from './db/migrate.ts'
+import { withoutBlanks } from './domains/check-records.ts'
+import { createResolver } from './domains/resolver.ts'
+import { createEmailProvider } from './providers/index.ts'
+import type { Secrets } from './secrets.ts'
+
+export type Check = { what: string; isWell: boolean; cure: string }
+
+const MIN_FREE_BYTES = 1024 ** 3
+
+/** Looks at all that the service needs: a line each, with the cure where something is wrong. */
+export async function examine(sql: Sql, config: Config, secrets: Secrets | null): Promise<Check[]> {
+  const servers = await sql<{ version: number }[]>`
+    select current_setting('server_version_num')::integer as version`.catch((error) => {
+    const problem: string = error.message || error.code
+    return problem
+  })
+  if (typeof servers === 'string') {
+    return [{ what: 'database', isWell: false, cure: `${servers}; check DATABASE_URL` }]
+  }
+  const [server] = servers
+  const checks: Check[] = [
+    {
+      what: 'database',
+      isWell: (server?.version ?? 0) >= 150_000,
+      cure: 'Postgres 15 or newer is needed',
+    },
+  ]
+  const [code] = await sql<{ exists: boolean }[]>`
+    select to_regclass('app.code') is not null as exists`
+  const isMigrated = code?.exists === true
+  const [row] = isMigrated ? await sql<{ sha256: string }[]>`select sha256 from app.code` : []
+  const isCurrent = row?.sha256 === (await codeSha256())
+  checks.push({ what: 'schema', isWell: isCurrent, cure: 'run "npm run migrate"' })
+
+  const roles = await sql<{ rolname: string }[]>`
+    select rolname from pg_roles
+    where rolname in ('postgram_service', 'postgram_operator', 'postgram_report')`
+  checks.push({ what: 'roles', isWell: roles.length === 3, cure: 'run "npm run migrate"' })
+
+  if (isCurrent) checks.push(...(await sql<Check[]>`select what, is_well, cure from ops.checks`))
+  if (!secrets) {
+    const cure = 'set SECRET_KEY; make one with "openssl rand -base64 32"'
+    checks.push({ what: 'secret key', isWell: false, cure })
+  } else if (config.email.provider !== 'sandbox') {
+    checks.push(...(await examineEmail(sql, config, secrets)))
+  }
+  if (isCurrent) checks.push(...(await examineDns(sql, config)))
+  if (config.databaseUrl === null) {
+    const disk = await statfs(config.dataFolder)
+    checks.push({
+      what: 'disk',
+      isWell: disk.bavail * disk.bsize > MIN_FREE_BYTES,
+      cure: `less than 1 GB is free where ${config.dataFolder} lies`,
+    })
+  }
+  return checks
+}
+
+async function examineEmail(sql: Sql, config: Config, secrets: Secrets): Promise<Check[]> {
+  const provider = createEmailProvider({ ...config, call: caller(sql), secrets })
+  const problem = await provider.examine()
+  await provider.close()
+  return [
+    { what: 'email provider', isWell: problem === null, cure: problem ?? '' },
+    {
+      what: 'unsubscribe links',
+      isWell: config.publicUrl?.startsWith('https://') ?? false,
+      cure: 'PUBLIC_URL must be https for one-click unsubscription (RFC 8058)',
+    },
+  ]
+}
+
+/** Whether resolvers answer, and a key that signs is found where customers' records point. */
+async function examineDns(sql: Sql, config: Config): Promise<Check[]> {
+  const [key] = await sql<{ host: string; value: string }[]>`
+    select k.host, k.value from app.dkim_keys k where k.state = 'active' order by k.created_at desc limit 1`
+  const resolver = createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns })
+  if (!key || resolver.isSandbox(key.host)) return []
+  const texts = await resolver.look(key.host, 'TXT').catch(() => null)
+  const isFound = texts?.some((text) => withoutBlanks(text) === withoutBlanks(key.value)) ?? false
+  return [
+    {
+      what: 'resolver',
+      isWell: texts !== null,
+      cure: 'no answer about DKIM_ZONE: check DNS_SERVERS',
+    },
+    {
+      what: 'DKIM zone',
+      isWell: isFound,
+      cure: `${key.host} is not served as ops.dns_zone has it: see /docs/real-email`,
+    },
+  ]
+}

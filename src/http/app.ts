@@ -1,0 +1,59 @@
+import Koa from 'koa'
+import type { Logger } from 'pino'
+import type { Call } from '../db/call.ts'
+import type { Registry } from '../domains/registry.ts'
+import { createUnsubscribeLinks } from '../marketing/link.ts'
+import type { EmailProvider } from '../providers/email.ts'
+import type { Secrets } from '../secrets.ts'
+import { admission } from './admit.ts'
+import { callbacksRouter } from './callbacks.ts'
+import { docsRouter } from './docs.ts'
+import { domainEndpoints } from './domains.ts'
+import { emailsRouter } from './emails.ts'
+import { mount } from './endpoint.ts'
+import { renderErrors } from './errors.ts'
+import { healthRouter } from './health.ts'
+import { openapiRouter } from './openapi.ts'
+import { requestId } from './request-id.ts'
+import { suppressionEndpoints } from './suppressions.ts'
+import { unknownRoute } from './unknown.ts'
+import { unsubscribeRouter } from './unsubscribe.ts'
+
+export type AppOptions = {
+  call: Call
+  log: Logger
+  publicUrl: string
+  /** Whether what is for sandbox addresses alone goes there beside a real provider. */
+  hasRehearsals: boolean
+  registry: Registry
+  secrets: Secrets
+  /** SHA-256 of the SQL code that this version of the service belongs to. */
+  codeSha256: string
+  emailProvider: EmailProvider
+}
+
+/** The whole HTTP side; middleware in the order in which a request meets it. */
+export function createApp(options: AppOptions) {
+  const { call, log, publicUrl, registry, secrets, codeSha256 } = options
+  const app = new Koa()
+  const admit = admission(call)
+  const emails = emailsRouter(options)
+  const callbacks = callbacksRouter(options)
+  const endpoints = [
+    ...emails.endpoints,
+    ...domainEndpoints({ call, registry }),
+    ...suppressionEndpoints(call),
+  ]
+
+  app.use(requestId())
+  app.use(renderErrors({ log, publicUrl }))
+  app.use(mount(endpoints, admit))
+  app.use(callbacks.routes)
+  app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })))
+  app.use(docsRouter())
+  app.use(openapiRouter(endpoints, publicUrl))
+  app.use(healthRouter({ call, codeSha256 }))
+  app.use(unknownRoute(admit))
+  app.on('error', (error) => log.error({ err: error }, 'a response could not be sent'))
+  return { app, idle: () => Promise.all([admit.idle(), emails.idle(), callbacks.idle()]) }
+}

@@ -1,0 +1,68 @@
+import { Router } from '@koa/router'
+import type { Context, Middleware } from 'koa'
+import type { Logger } from 'pino'
+import type { Call } from '../db/call.ts'
+import { coalesce } from '../db/coalesce.ts'
+import type { Callback, EmailProvider } from '../providers/email.ts'
+import { bodyReader } from './body.ts'
+
+export type CallbackOptions = { call: Call; log: Logger; emailProvider: EmailProvider }
+
+/** An event is some KB; whoever sends more is no provider. */
+const LIMIT_BYTES = 1024 * 1024
+
+/** As many as one commit should carry; more only make it longer. */
+const MAX_IN_ONE_COMMIT = 100
+
+const LOG_EVERY_MS = 60_000
+
+/**
+ * POST /providers/<name>/events: what the email provider reports by itself (design section 10). 200
+ * for what is recorded, or was before; 406, at which Mailgun gives up, for what can never be right;
+ * anything else, as while the database is away, makes it try again.
+ */
+export function callbacksRouter({ call, log, emailProvider }: CallbackOptions) {
+  const { name, readCallback } = emailProvider
+  const readBody = bodyReader(LIMIT_BYTES)
+  const logRefusal = refusalLog(log)
+  const record = coalesce<Callback, string>(
+    (callbacks) => call('record_callbacks', { callbacks: JSON.stringify(callbacks.map(describe)) }),
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
+
+  const router = new Router()
+  if (readCallback) {
+    router.post(`/providers/${name}/events`, async (ctx) => {
+      const body = await readBody(ctx as Context).catch(() => undefined)
+      const callback = body === undefined ? undefined : readCallback(body)
+      const outcome = callback ? await record(callback) : 'unreadable'
+      const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
+      if (isRefused) logRefusal(outcome)
+      ctx.status = isRefused ? 406 : 200
+      ctx.body = { status: outcome }
+      // What was not read of a body would be taken for the next request.
+      if (!ctx.req.complete) ctx.set('Connection', 'close')
+    })
+  }
+  return { routes: router.routes() as unknown as Middleware, idle: record.idle }
+}
+
+function describe({ token, signedAt, receipt }: Callback, n: number) {
+  return { n, token, signed_at: signedAt, receipt }
+}
+
+/**
+ * Says at most once a minute that callbacks are refused, for anyone can send them and a flood must
+ * not fill the disk. A wrong signing key shows in this alone.
+ */
+function refusalLog(log: Logger): (reason: string) => void {
+  let refused = 0
+  let isQuietUntil = Number.NEGATIVE_INFINITY
+  return (reason) => {
+    refused += 1
+    if (performance.now() < isQuietUntil) return
+    log.warn({ reason, refused }, 'callbacks of the email provider were refused')
+    refused = 0
+    isQuietUntil = performance.now() + LOG_EVERY_MS
+  }
+}

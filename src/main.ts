@@ -1,0 +1,203 @@
+import { writeFile } from 'node:fs/promises'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { connect, type Sql } from './db/client.ts'
+import { openEmbedded } from './db/embedded.ts'
+import { secretKey } from './db/kept-file.ts'
+import { codeSha256, migrate } from './db/migrate.ts'
+import { generateTypes } from './db/types.ts'
+import { examine } from './doctor.ts'
+import { createResolver } from './domains/resolver.ts'
+import { createLog } from './log.ts'
+import { createEmailProvider } from './providers/index.ts'
+import { createSecrets } from './secrets.ts'
+import { type Demo, demoOf, firstCurl, seed } from './seed.ts'
+import { ROLES, type Role, startService } from './service.ts'
+import { formatTable } from './table.ts'
+
+const USAGE = `usage: npm start [-- --only api|worker|clock]     run the service
+       npm run migrate                            bring the database to this version
+       npm run seed                               make a demo organisation, print its keys
+       npm run sql -- "select * from ops.help"    ask the database, print a table
+       npm run doctor                             check everything, say the cures
+       npm run types                              write src/db/api.gen.ts anew`
+
+type Database = { url: string; close(): Promise<void> }
+
+/** Something the person at the keyboard can mend: printed as it is, without a stack. */
+class UsageError extends Error {}
+
+/** What the system says when no database answers or the port is taken. */
+const MENDABLE = /^(ECONNREFUSED|ENOTFOUND|EADDRINUSE|EADDRNOTAVAIL|EACCES)$/
+
+async function openDatabase(config: Config): Promise<Database> {
+  if (config.databaseUrl) return { url: config.databaseUrl, close: async () => undefined }
+  return openEmbedded(config.dataFolder)
+}
+
+/** Runs `work` with the owner's connection to a database that is opened, and closed, for it. */
+async function withDatabase<Result>(
+  config: Config,
+  work: (sql: Sql, url: string) => Promise<Result>,
+  { hasSqlNames = false } = {},
+): Promise<Result> {
+  const database = await openDatabase(config)
+  const sql = connect(database.url, { max: 1, clock: config.clock, hasSqlNames })
+  try {
+    return await work(sql, database.url)
+  } finally {
+    await sql.end()
+    await database.close()
+  }
+}
+
+async function start(config: Config, args: string[]) {
+  const roles = rolesOf(args)
+  const log = createLog(config.logLevel)
+  const stopped = untilStopped()
+  const database = await openDatabase(config)
+  try {
+    const secrets = await secretsOf(config)
+    const demo = await prepare(config, database.url)
+    const service = await startService({
+      ...config,
+      url: database.url,
+      roles,
+      log,
+      createEmailProvider: (call) => createEmailProvider({ ...config, call, secrets }),
+      hasRehearsals: config.email.provider !== 'sandbox',
+      secrets,
+      resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
+    })
+    announceStart(config, database.url, roles, service.address, demo)
+    log.info({ roles, address: service.address }, 'started')
+    await stopped
+    log.info('stopping')
+    await service.stop()
+  } finally {
+    await database.close()
+  }
+}
+
+async function secretsOf({ secretKeys, dataFolder }: Config) {
+  return createSecrets(secretKeys ?? [await secretKey(dataFolder)])
+}
+
+/** Migrates unless the code in place is this version's; an embedded database has a demo. */
+async function prepare(config: Config, url: string): Promise<Demo | null> {
+  const sql = connect(url, { max: 1, clock: config.clock })
+  try {
+    const current = await sql<{ sha256: string }[]>`select sha256 from app.code`.catch(() => [])
+    if (current[0]?.sha256 !== (await codeSha256())) await migrate(url, config.clock)
+    // Each start, so that a service without a clock does not run out of them while it is restarted.
+    else await sql`select api.make_partitions()`
+    return config.databaseUrl === null ? await demoOf(sql, config.dataFolder) : null
+  } finally {
+    await sql.end()
+  }
+}
+
+function announceStart(
+  config: Config,
+  url: string,
+  roles: readonly Role[],
+  address: string | null,
+  demo: Demo | null,
+) {
+  const lines = [`Postgram runs (${roles.join(', ')}).`]
+  if (address) lines.push(`  API       ${address}/v1`)
+  if (demo) lines.push(`  live key  ${demo.liveKey}`, `  test key  ${demo.testKey}`)
+  if (config.databaseUrl === null) lines.push(`  psql      ${url}`)
+  if (address && demo) {
+    lines.push('', 'Send a first message:', '', firstCurl(address, demo), '')
+    lines.push('then see what became of it, by the id that it answers:', '')
+    lines.push(`curl -s ${address}/v1/emails/<id> -H 'Authorization: Bearer ${demo.liveKey}'`, '')
+  }
+  console.log(lines.join('\n'))
+}
+
+function rolesOf(args: string[]): readonly Role[] {
+  if (args.length === 0) return ROLES
+  const [flag, name, ...rest] = args.flatMap((arg) => arg.split('='))
+  const role = ROLES.find((known) => known === name)
+  if (flag !== '--only' || !role || rest.length > 0) throw new UsageError(USAGE)
+  return [role]
+}
+
+/** Settles at the first SIGTERM or SIGINT; at a second one the process ends at once. */
+function untilStopped(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        resolve()
+        process.once(signal, () => process.exit(1))
+      })
+    }
+  })
+}
+
+async function runSql(config: Config, [text, ...rest]: string[]) {
+  if (!text || rest.length > 0) throw new UsageError('usage: npm run sql -- "select …"')
+  const ask = async (sql: Sql) => {
+    const answer = await sql.unsafe(text).catch((error) => {
+      if (MENDABLE.test(error.code)) throw error
+      throw new UsageError(error.hint ? `${error.message}\nhint: ${error.hint}` : error.message)
+    })
+    // Several statements have several answers.
+    const results = Array.isArray(answer[0]) ? (answer as unknown as (typeof answer)[]) : [answer]
+    for (const rows of results) {
+      const columns = rows.columns?.map((column) => column.name) ?? []
+      console.log(columns.length > 0 ? formatTable(rows, columns) : (rows.command ?? ''))
+    }
+  }
+  await withDatabase(config, ask, { hasSqlNames: true })
+}
+
+async function runDoctor(config: Config) {
+  // Of a database elsewhere there is no key but the one that is set.
+  const hasKey = config.databaseUrl === null || config.secretKeys !== null
+  const secrets = hasKey ? await secretsOf(config) : null
+  const checks = await withDatabase(config, (sql) => examine(sql, config, secrets))
+  for (const { what, isWell, cure } of checks) {
+    console.log(isWell ? `ok    ${what}` : `WRONG ${what}: ${cure}`)
+  }
+  if (checks.some(({ isWell }) => !isWell)) process.exitCode = 1
+}
+
+async function runSeed(config: Config) {
+  await withDatabase(config, async (sql) => {
+    const demo = config.databaseUrl ? await seed(sql) : await demoOf(sql, config.dataFolder)
+    console.log(`live key  ${demo.liveKey}\ntest key  ${demo.testKey}\n`)
+    const address = config.publicUrl ?? `http://${config.host}:${config.port}`
+    console.log(firstCurl(address, demo))
+  })
+}
+
+async function runTypes(config: Config) {
+  await withDatabase(config, async (sql, url) => {
+    await migrate(url, config.clock)
+    await writeFile(new URL('db/api.gen.ts', import.meta.url), await generateTypes(sql))
+  })
+}
+
+const commands: Record<string, (config: Config, args: string[]) => Promise<void>> = {
+  start,
+  migrate: (config) => withDatabase(config, (_, url) => migrate(url, config.clock)),
+  seed: runSeed,
+  sql: runSql,
+  doctor: runDoctor,
+  types: runTypes,
+  help: async () => console.log(USAGE),
+}
+
+async function main([name = 'help', ...args]: string[]) {
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (!command) throw new UsageError(USAGE)
+  await command(readConfig(process.env, { isServing: name === 'start' }), args)
+}
+
+await main(process.argv.slice(2)).catch((error) => {
+  const isExpected =
+    error instanceof UsageError || error instanceof ConfigError || MENDABLE.test(error.code)
+  console.error(isExpected ? error.message || error.code : error)
+  process.exitCode = 1
+})

@@ -1,0 +1,74 @@
+import { setMaxListeners } from 'node:events'
+import type { EmailProvider, HandOver, OutgoingEmail } from './email.ts'
+
+/** What came of an attempt, as api.finish_messages takes it, hence its names. */
+export type Attempt = HandOver & {
+  /** Of one that is ambiguous because an earlier hand-over still is: when that one began. */
+  ambiguous_since?: Date
+}
+
+export type Patience = {
+  /** Aborted when the process stops. */
+  signal: AbortSignal
+  /** How long an answer is waited for. */
+  withinMs: number
+}
+
+/**
+ * Hands an email over. After a hand-over of which nobody knows what became, the provider is asked
+ * first; it gets the email once more only when it still does not know it after the time that it may
+ * need to learn of what it took (promise 4). Never throws.
+ */
+export async function handOver(
+  provider: EmailProvider,
+  email: OutgoingEmail,
+  patience: Patience,
+): Promise<Attempt> {
+  if (email.ambiguousSince) {
+    const attempt = await lookUp(provider, email, email.ambiguousSince, patience)
+    if (attempt) return attempt
+  }
+  return answerOf(() => provider.send(email), patience).catch(ambiguous)
+}
+
+/** What became of the earlier hand-over, as far as that can be told; undefined when it never arrived. */
+async function lookUp(
+  provider: EmailProvider,
+  email: OutgoingEmail,
+  since: Date,
+  patience: Patience,
+): Promise<Attempt | undefined> {
+  try {
+    if (await answerOf(() => provider.lookup(email), patience)) return { outcome: 'sent' }
+    if (email.startedAt.getTime() - since.getTime() >= provider.settlesWithinMs) return undefined
+    throw new Error('the provider does not know it yet')
+  } catch (error) {
+    return { ...ambiguous(error), ambiguous_since: since }
+  }
+}
+
+/** What the provider answers, as long as it is worth waiting for. */
+async function answerOf<Answer>(
+  ask: () => Promise<Answer>,
+  { signal, withinMs }: Patience,
+): Promise<Answer> {
+  const stopped = () => new Error('the worker stopped before the provider answered')
+  if (signal.aborted) throw stopped()
+  const { promise: givenUp, reject: giveUp } = Promise.withResolvers<never>()
+  const stopping = () => giveUp(stopped())
+  const tooLate = () => giveUp(new Error('the provider did not answer in time'))
+  const timer = setTimeout(tooLate, withinMs)
+  // One for each hand-over at a time. The worker's abort promise would keep them for good.
+  setMaxListeners(0, signal)
+  signal.addEventListener('abort', stopping)
+  try {
+    return await Promise.race([givenUp, ask()])
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stopping)
+  }
+}
+
+function ambiguous(error: unknown): HandOver {
+  return { outcome: 'ambiguous', text: error instanceof Error ? error.message : String(error) }
+}

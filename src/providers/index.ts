@@ -1,0 +1,35 @@
+import type { EmailConfig } from '../config.ts'
+import type { Call } from '../db/call.ts'
+import type { Secrets } from '../secrets.ts'
+import type { EmailProvider } from './email.ts'
+import { createMailgun } from './mailgun/index.ts'
+import { createSandbox } from './sandbox.ts'
+import { createSmtp } from './smtp/index.ts'
+
+export type ProviderOptions = {
+  email: EmailConfig
+  call: Call
+  secrets: Secrets
+  /** How the outside reaches the service; null: made from where the API listens. */
+  publicUrl: string | null
+}
+
+/** The email provider that the configuration names. */
+export function createEmailProvider({
+  email,
+  call,
+  secrets,
+  publicUrl,
+}: ProviderOptions): EmailProvider {
+  switch (email.provider) {
+    case 'sandbox':
+      return createSandbox(call)
+    case 'mailgun':
+      return createMailgun({
+        ...email,
+        ...(publicUrl ? { callbackUrl: `${publicUrl}/providers/mailgun/events` } : {}),
+      })
+    case 'smtp':
+      return createSmtp({ url: email.url, secrets })
+  }
+}

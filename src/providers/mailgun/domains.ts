@@ -1,0 +1,103 @@
+import { DomainRefused, type Identity } from '../email.ts'
+import { type Client, found } from './client.ts'
+import { activate, dkimKey, keysOf, makeKey } from './keys.ts'
+import { MailgunError } from './transport.ts'
+
+type Domain = Awaited<ReturnType<Client['domains']['get']>>
+
+/** What Mailgun itself adds to emails, and keeps lists of: ours are the only ones. */
+const TRACKING = ['open', 'click', 'unsubscribe']
+
+/** Make a domain at Mailgun, or go on with one that is half made. Throws DomainRefused. */
+export async function createDomain(
+  client: Client,
+  { name, mailFrom, selectors }: { name: string; mailFrom: string; selectors: string[] },
+): Promise<Identity> {
+  const [first = '', second = ''] = selectors
+  try {
+    await ensureDomain(client, name, first)
+    const domain = await client.domains.update(name, { mailfrom_host: mailFrom })
+    for (const kind of TRACKING) {
+      await client.domains.domainTracking.updateTracking(name, kind, { active: false })
+    }
+    const keys = await keysOf(client, name)
+    const active = keys.get(first) ?? (await makeKey(client, name, first))
+    const next = keys.get(second) ?? (await makeKey(client, name, second))
+    // Refused until its record is in DNS: the check comes back to it.
+    await activate(client, name, active)
+    return {
+      keys: [dkimKey(active, 'active'), dkimKey(next, 'next')],
+      ...mailFromOf(domain, mailFrom),
+    }
+  } catch (error) {
+    if (error instanceof MailgunError && error.isRefusal) throw new DomainRefused(error.message)
+    throw error
+  }
+}
+
+/**
+ * The first key is made with the domain, and so is the sign that a domain is one of ours. Another
+ * one in the same account must not be had by whoever names it: who adds a domain may also remove it.
+ * An operator who gives it that key at Mailgun hands it over.
+ */
+async function ensureDomain(client: Client, name: string, selector: string) {
+  try {
+    await client.domains.create({
+      name,
+      dkim_selector: selector,
+      // mailgun.js takes a number for this and then cannot put it into its form.
+      dkim_key_size: '2048' as unknown as 2048,
+      force_dkim_authority: true,
+      use_automatic_sender_security: false,
+    })
+  } catch (refusal) {
+    if (!(refusal instanceof MailgunError && refusal.isRefusal)) throw refusal
+    if (!(await found(client.domains.get(name)))) throw refusal
+    if ((await keysOf(client, name)).has(selector)) return
+    throw new DomainRefused('the Mailgun account has this domain already, and not from here')
+  }
+}
+
+/** What Mailgun asks for at the MAIL FROM host, else anywhere, else what it has always asked for. */
+function mailFromOf(domain: Domain, mailFrom: string): Omit<Identity, 'keys'> {
+  const records = [...(domain.receiving_dns_records ?? []), ...(domain.sending_dns_records ?? [])]
+  const byPlace = [...records.filter(({ name }) => name === mailFrom), ...records]
+  const mx = byPlace.find(({ record_type, value }) => record_type === 'MX' && HOST.test(value))
+  const spf = byPlace.find(({ record_type, value }) => record_type === 'TXT' && SPF.test(value))
+  return {
+    mail_from_mx: { priority: Number(mx?.priority) || 10, host: mx?.value ?? 'mxa.mailgun.org' },
+    mail_from_spf: spf?.value ?? 'v=spf1 include:mailgun.org ~all',
+  }
+}
+
+const HOST = /^(?=.{1,253}$)(?:[a-z0-9-]+\.)+[a-z]+$/
+const SPF = /^v=spf1 [\x20-\x7e]{1,500}$/
+
+/** Have Mailgun look at DNS now; sees to it that the key of `selector` signs. */
+export async function checkDomain(
+  client: Client,
+  name: string,
+  selector?: string,
+): Promise<'active' | 'unverified' | 'unknown'> {
+  const domain = await found(client.domains.verify(name))
+  if (!domain) return 'unknown'
+  if (domain.state !== 'active') return 'unverified'
+  if (!selector) return 'active'
+  const keys = await keysOf(client, name)
+  return (await activate(client, name, keys.get(selector))) ? 'active' : 'unverified'
+}
+
+export async function deleteDomain(client: Client, name: string): Promise<void> {
+  await found(client.domains.destroy(name))
+}
+
+/** Take an address off the lists by which Mailgun refuses it for a domain. */
+export async function forgetSuppression(
+  client: Client,
+  name: string,
+  address: string,
+): Promise<void> {
+  for (const list of ['bounces', 'unsubscribes', 'complaints']) {
+    await found(client.suppressions.destroy(name, list, address))
+  }
+}

@@ -1,0 +1,157 @@
+import { hash } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Call } from '../db/call.ts'
+import { coalesce } from '../db/coalesce.ts'
+import type { DkimKey, EmailProvider, HandOver, OutgoingEmail } from './email.ts'
+
+/** Addresses here choose what becomes of a message; all others are delivered. */
+const DOMAIN = 'sandbox.postgram.test'
+
+/** A moment, so that a person sees `sent` before what follows. */
+const REPORTS_AFTER_MS = 500
+const SLOW_ANSWERS_AFTER_MS = 2000
+const REPORT_EVERY_MS = 200
+
+/** What it remembers an email by; copy 0 is one that came whole. */
+type Taken = { id: string; copy: number }
+
+type Report = { type: string; recipient: string; code?: string; text?: string; is_hard?: boolean }
+
+const receiptsByName: Record<string, (recipient: string) => Report[]> = {
+  bounce: (recipient) => [
+    {
+      type: 'bounced',
+      recipient,
+      code: '550 5.1.1',
+      text: 'The mailbox does not exist.',
+      is_hard: true,
+    },
+  ],
+  softbounce: (recipient) => [
+    { type: 'deferred', recipient, code: '452 4.2.2', text: 'The mailbox is full.' },
+    {
+      type: 'bounced',
+      recipient,
+      code: '552 5.2.2',
+      text: 'The mailbox is full.',
+      is_hard: false,
+    },
+  ],
+  complaint: (recipient) => [
+    { type: 'delivered', recipient },
+    { type: 'complained', recipient, text: 'The recipient marked the message as spam.' },
+  ],
+}
+
+/**
+ * An email provider that sends nothing outside and behaves like a network: by the recipient's
+ * address at sandbox.postgram.test it delivers, bounces (bounce@, softbounce@), gets complaints
+ * (complaint@), answers late (slow@), refuses for good (reject@) or for now (unavailable@). What it
+ * took is kept in the database, so it survives the process as a real provider would.
+ */
+export function createSandbox(call: Call): EmailProvider {
+  const take = coalesce<Taken & { receipts: Report[]; due_in_ms: number }, number>(
+    async (messages) => {
+      await call('sandbox_take', { messages: JSON.stringify(messages) })
+      return messages.map(() => 1)
+    },
+    { maxWeight: 1000 },
+  )
+  const know = coalesce<Taken, boolean>(
+    (messages) => call('sandbox_knows', { messages: JSON.stringify(messages) }),
+    { maxWeight: 1000 },
+  )
+
+  return {
+    name: 'sandbox',
+    account: 'sandbox',
+    settlesWithinMs: 0,
+    async send(email) {
+      const names = email.recipients.map(nameOf)
+      if (names.includes('reject'))
+        return refusal('failed', '550 5.7.1', 'The sandbox rejects this.')
+      if (names.includes('unavailable')) {
+        return refusal('deferred', '421 4.3.2', 'The sandbox is not available.')
+      }
+      if (names.includes('slow'))
+        await new Promise((done) => setTimeout(done, SLOW_ANSWERS_AFTER_MS))
+      const receipts = email.recipients.flatMap((recipient) => {
+        const receiptsOf = receiptsByName[nameOf(recipient)]
+        return receiptsOf ? receiptsOf(recipient) : [{ type: 'delivered', recipient }]
+      })
+      await take({ ...takenOf(email), receipts, due_in_ms: REPORTS_AFTER_MS })
+      return { outcome: 'sent' }
+    },
+    lookup: (email) => know(takenOf(email)),
+    async createDomain({ name, selectors }) {
+      return {
+        keys: (['active', 'next'] as const).map((state, place) =>
+          keyOf(name, selectors[place] ?? '', state),
+        ),
+        mail_from_mx: { priority: 10, host: `mx.${DOMAIN}` },
+        mail_from_spf: `v=spf1 include:${DOMAIN} ~all`,
+      }
+    },
+    checkDomain: async () => 'active',
+    deleteDomain: async () => undefined,
+    rotateDkim: async (name, { renew }) => keyOf(name, renew, 'next'),
+    forgetSuppression: async () => undefined,
+    // It reports by itself.
+    receiptsOf: async () => [],
+    readCallback: null,
+    examine: async () => null,
+    close: async () => undefined,
+  }
+}
+
+/** The sandbox network's reports of what became of messages, each when it is due. */
+export function reportSandbox(call: Call, log: Logger): { stop(): Promise<void> } {
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+  let reporting = Promise.resolve()
+  function reportSoon(delayMs: number) {
+    timer = setTimeout(() => {
+      reporting = report()
+    }, delayMs)
+  }
+  async function report() {
+    const receipts = await call('sandbox_report', {}).catch((error) => {
+      log.warn({ err: error }, 'the sandbox could not report; it tries again')
+      return 0
+    })
+    if (!isStopped) reportSoon(receipts > 0 ? 0 : REPORT_EVERY_MS)
+  }
+  reportSoon(REPORT_EVERY_MS)
+  return {
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      await reporting
+    },
+  }
+}
+
+/** Not a key that signs anything, but the same whenever it is asked for, as a provider's would be. */
+function keyOf(domain: string, selector: string, state: DkimKey['state']): DkimKey {
+  const value = `k=rsa; p=${hash('sha256', `${selector} ${domain}`, 'base64')}`
+  return { selector, state, value, private_key: null }
+}
+
+function takenOf({ id, copy }: OutgoingEmail): Taken {
+  return { id, copy: copy ?? 0 }
+}
+
+function refusal(outcome: HandOver['outcome'], code: string, text: string): HandOver {
+  return { outcome, code, text }
+}
+
+/** Whether an email goes nowhere but to the sandbox, whatever the provider: a rehearsal. */
+export function isRehearsal(recipients: readonly string[]): boolean {
+  return recipients.every((address) => address.endsWith(`@${DOMAIN}`))
+}
+
+/** The name of a sandbox address without its +tag; empty for any other address. */
+function nameOf(address: string): string {
+  const [local, domain] = address.split('@')
+  return domain === DOMAIN ? (local ?? '').replace(/\+.*$/, '') : ''
+}

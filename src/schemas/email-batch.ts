@@ -1,0 +1,36 @@
+import * as v from 'valibot'
+import { type Fields, judged, parseBody } from './fields.ts'
+
+// Interface 8: batch size, email and SMS.
+const MAX_ITEMS = 1000
+
+const items = judged(
+  v.pipe(v.array(v.unknown()), v.minLength(1), v.maxLength(MAX_ITEMS)),
+  (value, report): unknown[] | undefined => {
+    if (!Array.isArray(value)) {
+      report('must be an array')
+      return
+    }
+    if (value.length < 1) report('must have at least 1 item')
+    if (value.length > MAX_ITEMS) report(`must have at most ${MAX_ITEMS} items`)
+    return value
+  },
+)
+
+function batchOf(list: string) {
+  return v.strictObject({ [list]: items })
+}
+
+const schemas = { emails: batchOf('emails'), messages: batchOf('messages') }
+
+/**
+ * The 1 to 1 000 items of a batch body `{[list]: […]}`, in input order and not yet judged: each
+ * item of a batch is accepted or refused on its own (interface 4.2).
+ */
+export function parseBatch(
+  input: unknown,
+  list: keyof typeof schemas = 'emails',
+): { items: unknown[] } | { fields: Fields } {
+  const parsed = parseBody(schemas[list], input)
+  return 'fields' in parsed ? parsed : { items: parsed.output[list] ?? [] }
+}

@@ -1,0 +1,180 @@
+import * as v from 'valibot'
+import { type Address, formatAddress, parseAddress } from './address.ts'
+import {
+  across,
+  type Fields,
+  isObject,
+  judged,
+  line,
+  list,
+  parseBody,
+  type Report,
+  text,
+} from './fields.ts'
+import { headers, MAX_HEADERS, UNSUBSCRIBE_HEADER } from './headers.ts'
+import { type Variables, variables } from './variables.ts'
+
+/**
+ * An email as the SQL function api.accept_emails takes it, hence its names.
+ * Sender, `to`, `cc`, `bcc` and `reply_to` are header forms; the others are bare addresses.
+ */
+export type Email = {
+  class: 'transactional' | 'marketing'
+  sender: string
+  from_address: string
+  from_domain: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  /** The bare `to` addresses joined by `, `, as the message object shows them. */
+  to_addresses: string
+  /** Every address once over to, cc and bcc, wholly in lower case. */
+  recipients: string[]
+  reply_to: string | null
+  /** Null only with a template, which then has its own. */
+  subject: string | null
+  html: string | null
+  text: string | null
+  template_id: string | null
+  variables: Variables | null
+  headers: Record<string, string> | null
+  tags: string[]
+}
+
+// Interface 4.1, and design 8 where that is silent.
+const MAX_RECIPIENTS = 50
+const MAX_SUBJECT_LENGTH = 998
+const MAX_HTML_BYTES = 2 * 1024 * 1024
+const MAX_TEXT_BYTES = 1024 * 1024
+const MAX_TEMPLATE_ID_LENGTH = 64
+const MAX_TAGS = 10
+const MAX_TAG_LENGTH = 64
+
+function judgeAddress(value: unknown, report: Report, ...path: number[]): Address | undefined {
+  if (typeof value !== 'string') {
+    report('must be a string', ...path)
+    return
+  }
+  const parsed = parseAddress(value)
+  if (!('problem' in parsed)) return parsed
+  report(parsed.problem, ...path)
+}
+
+const address = judged(v.string(), judgeAddress)
+
+function addresses(min: 0 | 1) {
+  const many = v.pipe(v.array(v.string()), v.minLength(min), v.maxLength(MAX_RECIPIENTS))
+  return judged(v.union([v.string(), many]), (value, report): Address[] | undefined => {
+    if (typeof value === 'string') {
+      const one = judgeAddress(value, report)
+      return one && [one]
+    }
+    if (!Array.isArray(value)) {
+      report('must be a string or an array of strings')
+      return
+    }
+    if (value.length < min) report('must have at least 1 address')
+    if (value.length > MAX_RECIPIENTS) report(`must have at most ${MAX_RECIPIENTS} addresses`)
+    const found: Address[] = []
+    for (let index = 0; index < value.length && index < MAX_RECIPIENTS; index++) {
+      const one = judgeAddress(value[index], report, index)
+      if (one) found.push(one)
+    }
+    return found
+  })
+}
+
+function body(maxBytes: number) {
+  return v.pipe(
+    text(),
+    v.minLength(1, 'must not be empty'),
+    v.check(
+      // UTF-8 takes at most three bytes for a UTF-16 unit: counting is for the long ones.
+      (value) => value.length * 3 <= maxBytes || Buffer.byteLength(value) <= maxBytes,
+      `must be at most ${maxBytes} bytes`,
+    ),
+  )
+}
+
+function checkTogether(email: Record<string, unknown>, report: Report): void {
+  const hasBody = 'html' in email || 'text' in email
+  const hasTemplate = 'templateId' in email
+  if (!hasTemplate && !('subject' in email)) report('is required', 'subject')
+  if (!hasTemplate && !hasBody) report('one of html, text or templateId is required')
+  if (hasTemplate && hasBody) report('cannot be combined with html or text', 'templateId')
+  if (!hasTemplate && 'variables' in email) report('requires templateId', 'variables')
+  if (email.class !== 'marketing') return
+  for (const field of ['cc', 'bcc']) {
+    const copies = email[field]
+    if ((typeof copies === 'string' || Array.isArray(copies)) && copies.length > 0) {
+      report('is not allowed in marketing email', field)
+    }
+  }
+  if (!isObject(email.headers)) return
+  for (const name of Object.keys(email.headers).slice(0, MAX_HEADERS)) {
+    if (UNSUBSCRIBE_HEADER.test(name)) {
+      report('is set by the service in marketing email', 'headers', name)
+    }
+  }
+}
+
+/** The body of POST /v1/emails (interface 4.1). Judge it by `parseEmail`, which reports more. */
+export const emailSchema = v.pipe(
+  v.strictObject({
+    from: address,
+    to: addresses(1),
+    cc: v.exactOptional(addresses(0)),
+    bcc: v.exactOptional(addresses(0)),
+    replyTo: v.exactOptional(address),
+    subject: v.exactOptional(line(MAX_SUBJECT_LENGTH, { tabs: true })),
+    html: v.exactOptional(body(MAX_HTML_BYTES)),
+    text: v.exactOptional(body(MAX_TEXT_BYTES)),
+    templateId: v.exactOptional(line(MAX_TEMPLATE_ID_LENGTH)),
+    variables: v.exactOptional(variables),
+    headers: v.exactOptional(headers),
+    tags: v.exactOptional(list(line(MAX_TAG_LENGTH), MAX_TAGS, 'tags')),
+    class: v.exactOptional(
+      v.picklist(['transactional', 'marketing'], 'must be transactional or marketing'),
+      'transactional',
+    ),
+    attachments: v.exactOptional(v.never('attachments are not yet available')),
+  }),
+  across(checkTogether),
+)
+
+/**
+ * One email from a request or from an item of a batch: every problem at once, or the email in the
+ * form in which SQL takes it. Lengths are in UTF-16 units, sizes in bytes of UTF-8. All strings can
+ * be stored by Postgres; `headers` and `variables` are the objects of the input, not copies.
+ */
+export function parseEmail(input: unknown): { email: Email } | { fields: Fields } {
+  const parsed = parseBody(emailSchema, input)
+  if ('fields' in parsed) return parsed
+  const { output } = parsed
+  const { from, to, cc = [], bcc = [] } = output
+  return {
+    email: {
+      class: output.class,
+      sender: formatAddress(from),
+      from_address: from.address,
+      from_domain: from.domain,
+      to: to.map(formatAddress),
+      cc: cc.map(formatAddress),
+      bcc: bcc.map(formatAddress),
+      to_addresses: to.map((one) => one.address).join(', '),
+      recipients: recipients(to, cc, bcc),
+      reply_to: output.replyTo ? formatAddress(output.replyTo) : null,
+      subject: output.subject ?? null,
+      html: output.html ?? null,
+      text: output.text ?? null,
+      template_id: output.templateId ?? null,
+      variables: output.variables ?? null,
+      headers: output.headers ?? null,
+      tags: output.tags ?? [],
+    },
+  }
+}
+
+function recipients(...lists: Address[][]): string[] {
+  return [...new Set(lists.flat().map((one) => one.address.toLowerCase()))]
+}

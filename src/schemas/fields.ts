@@ -1,0 +1,176 @@
+import * as v from 'valibot'
+import type { Fields } from '../errors.ts'
+import { storable } from '../storable.ts'
+
+export type { Fields }
+
+/** Tells one problem of a value, or of what is found in it along `path`. */
+export type Report = (problem: string, ...path: (string | number)[]) => void
+
+type BodySchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
+
+// A body of 32 MB can hold millions of problems, and an answer is stored for replay.
+const MAX_FIELDS = 1000
+const MAX_KEY_LENGTH = 200
+
+const CONTROL = /\p{Cc}/u
+const CONTROL_OTHER_THAN_TAB = /[^\P{Cc}\t]/u
+
+/** Whether a JSON value is an object, and neither an array nor null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function keyOf(path: readonly { readonly key: unknown }[] | undefined): string {
+  const key = path?.length ? path.map((item) => String(item.key)).join('.') : '_'
+  return storable(key.length > MAX_KEY_LENGTH ? `${key.slice(0, MAX_KEY_LENGTH - 1)}…` : key)
+}
+
+// A strict object makes three kinds of issue under one message; a schema's own message would have
+// to tell them apart in every schema again.
+function messageOf(issue: v.BaseIssue<unknown>): string {
+  if (issue.type !== 'strict_object') return issue.message
+  if (issue.expected === 'Object') return 'must be an object'
+  return issue.expected === 'never' ? 'unknown field' : 'is required'
+}
+
+/**
+ * The answer's `fields` for valibot issues: every problem once, in the order found, at most 1 000
+ * keys of at most 200 characters, safe to store as jsonb. `unknownKeys` of the body come last.
+ */
+export function toFields(
+  issues: readonly v.BaseIssue<unknown>[],
+  unknownKeys: readonly string[] = [],
+): Fields {
+  // A Map, and Object.fromEntries after it, because `fields['__proto__'] = …` would set a prototype.
+  const fields = new Map<string, string[]>()
+  const add = (key: string, problem: string) => {
+    const problems = fields.get(key)
+    if (!problems) fields.set(key, [problem])
+    else if (!problems.includes(problem)) problems.push(problem)
+  }
+  for (const issue of issues) {
+    if (fields.size >= MAX_FIELDS) break
+    add(keyOf(issue.path), storable(messageOf(issue)))
+  }
+  for (const key of unknownKeys) {
+    if (fields.size >= MAX_FIELDS) break
+    add(keyOf([{ key }]), 'unknown field')
+  }
+  return Object.fromEntries(fields)
+}
+
+/**
+ * Judge a body or a query by a `v.strictObject`, which may stand in a pipe with cross-field checks.
+ * Every problem is reported, also every unknown key, of which valibot reports only the first.
+ */
+export function parseBody<const S extends BodySchema>(
+  schema: S,
+  input: unknown,
+): { output: v.InferOutput<S> } | { fields: Fields } {
+  if (!isObject(input)) return { fields: { _: ['must be a JSON object'] } }
+  const result = v.safeParse(schema, input)
+  if (result.success) return { output: result.output }
+  const unknownKeys = Object.keys(input).filter((key) => !Object.hasOwn(schema.entries, key))
+  return { fields: toFields(result.issues, unknownKeys) }
+}
+
+/**
+ * A schema that is documented as `shape` and judged by `judge` instead of by `shape` itself.
+ * For lists and records: valibot judges every entry of [1,1,1…] even when there are far too many,
+ * which turns 32 MB of body into gigabytes of issues; its unions hide the path of a bad item; its
+ * records silently drop the keys `__proto__`, `constructor` and `prototype`.
+ * `judge` reports at least one problem whenever it returns undefined.
+ */
+export function judged<const S extends v.GenericSchema, Output>(
+  shape: S,
+  judge: (value: unknown, report: Report) => Output | undefined,
+): v.GenericSchema<v.InferInput<S>, Output> {
+  const action = v.rawTransform<unknown, Output>(
+    ({ dataset, addIssue, NEVER }) => judge(dataset.value, reportTo(addIssue)) ?? NEVER,
+  )
+  const documented: v.GenericSchema = shape
+  const run: (typeof documented)['~run'] = (dataset, config) =>
+    action['~run']({ typed: true, value: dataset.value }, config)
+  return { ...documented, '~run': run } as v.GenericSchema<v.InferInput<S>, Output>
+}
+
+/**
+ * A check across the fields of a body, for the pipe behind its `v.strictObject`. It is given what
+ * the body has, judged or not, so that a wrong type elsewhere hides no problem.
+ */
+export function across<Body>(check: (body: Record<string, unknown>, report: Report) => void) {
+  return v.rawCheck<Body>(({ dataset, addIssue }) => {
+    if (isObject(dataset.value)) check(dataset.value, reportTo(addIssue))
+  })
+}
+
+type AddIssue = (issue: { message: string; path?: [v.IssuePathItem, ...v.IssuePathItem[]] }) => void
+
+function reportTo(addIssue: AddIssue): Report {
+  return (message, ...path) => {
+    const [first, ...rest] = path.map(pathItem)
+    addIssue(first ? { message, path: [first, ...rest] } : { message })
+  }
+}
+
+// Only the key of a path item is ever read.
+function pathItem(key: string | number): v.IssuePathItem {
+  return { type: 'unknown', origin: 'value', input: null, key, value: null }
+}
+
+/** A non-empty string of bounded length (UTF-16 units) on one line, without control characters. */
+export function line(maxLength: number, { tabs = false } = {}) {
+  const control = tabs ? CONTROL_OTHER_THAN_TAB : CONTROL
+  return v.pipe(
+    v.string('must be a string'),
+    v.minLength(1, 'must not be empty'),
+    v.maxLength(maxLength, `must be at most ${maxLength} characters`),
+    v.check((value) => !control.test(value), 'must not contain control characters'),
+    v.check((value) => value.isWellFormed(), 'must not contain lone surrogates'),
+  )
+}
+
+/** A string of any length that Postgres can store; further rules are piped behind it. */
+export function text() {
+  return v.pipe(
+    v.string('must be a string'),
+    v.check((value) => !value.includes('\0'), 'must not contain NUL characters'),
+    v.check((value) => value.isWellFormed(), 'must not contain lone surrogates'),
+  )
+}
+
+/**
+ * A list of at most `max` items, each judged by `item`. Of a longer list only its first `max` items
+ * are judged, since its length alone refuses it.
+ */
+export function list<const S extends v.GenericSchema>(item: S, max: number, noun: string) {
+  const shape = v.pipe(v.array(item), v.maxLength(max))
+  return judged(shape, (value, report): v.InferOutput<S>[] | undefined => {
+    if (!Array.isArray(value)) {
+      report('must be an array')
+      return
+    }
+    if (value.length > max) report(`must have at most ${max} ${noun}`)
+    return value.slice(0, max).map((entry, index) => {
+      const result = v.safeParse(item, entry)
+      for (const issue of result.issues ?? []) report(issue.message, index)
+      return result.output as v.InferOutput<S>
+    })
+  })
+}
+
+/** Reports, under `key`, every problem that a schema has with a value. */
+export function reportAll(
+  schema: v.GenericSchema,
+  value: unknown,
+  report: Report,
+  key: string,
+): void {
+  for (const issue of v.safeParse(schema, value).issues ?? []) report(issue.message, key)
+}
+
+/** Whoever copies a record with `copy[name] = value` would lose this one without a word. */
+export function reportPrototype(name: string, report: Report): void {
+  if (name === '__proto__') report('must not be named __proto__', name)
+}

@@ -1,0 +1,61 @@
+import * as v from 'valibot'
+import { parseBareAddress } from './address.ts'
+import { judged, text } from './fields.ts'
+
+// Interface 4.8 and 8; the length of an address is that of RFC 5321.
+const MAX_PAGE = 200
+const DEFAULT_PAGE = 50
+const MAX_EMAIL_LENGTH = 254
+const MAX_NOTE_LENGTH = 2000
+
+const CURSOR = /^cur_[0-7][0-9a-hjkmnp-tv-z]{25}$/
+
+const bareAddress = judged(v.string(), (value, report): string | undefined => {
+  if (typeof value !== 'string') {
+    report('must be a string')
+    return
+  }
+  const parsed = parseBareAddress(value)
+  if (!('problem' in parsed)) return parsed.address.toLowerCase()
+  report(parsed.problem)
+})
+
+/** The body of POST /v1/suppressions (interface 4.9); the address comes out in lower case. */
+export const suppressionSchema = v.strictObject({
+  email: bareAddress,
+  reason: v.exactOptional(
+    v.picklist(['manual', 'unsubscribe'], 'must be manual or unsubscribe'),
+    'manual',
+  ),
+  note: v.exactOptional(
+    v.pipe(text(), v.maxLength(MAX_NOTE_LENGTH, `must be at most ${MAX_NOTE_LENGTH} characters`)),
+    '',
+  ),
+})
+
+/** A query parameter; Node makes an array of one that is repeated. */
+const parameter = v.string('must be given once')
+
+const pageSize = judged(
+  v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PAGE)),
+  (value, report): number | undefined => {
+    const size = /^[0-9]{1,3}$/.test(String(value)) ? Number(value) : 0
+    if (size >= 1 && size <= MAX_PAGE) return size
+    report(`must be a number from 1 to ${MAX_PAGE}`)
+  },
+)
+
+/** The query of GET /v1/suppressions (interface 4.8). */
+export const suppressionsQuery = v.strictObject({
+  email: v.exactOptional(
+    v.pipe(
+      parameter,
+      v.maxLength(MAX_EMAIL_LENGTH, `must be at most ${MAX_EMAIL_LENGTH} characters`),
+      v.check((value) => !value.includes('\0'), 'must not contain NUL characters'),
+    ),
+  ),
+  limit: v.exactOptional(pageSize, DEFAULT_PAGE),
+  cursor: v.exactOptional(
+    v.pipe(parameter, v.regex(CURSOR, 'must be the nextCursor of an earlier page')),
+  ),
+})

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { startClock } from './clock.ts'
+import { type Call, caller } from './db/call.ts'
+import { type ClientOptions, type ClockSettings, connect } from './db/client.ts'
+import { createRegistry } from './domains/registry.ts'
+import type { Resolver } from './domains/resolver.ts'
+import { addressOf, startApi } from './http/server.ts'
+import { createUnsubscribeLinks } from './marketing/link.ts'
+import { announce, type Presence } from './presence.ts'
+import type { EmailProvider } from './providers/email.ts'
+import { reportSandbox } from './providers/sandbox.ts'
+import type { Secrets } from './secrets.ts'
+import { startWorker } from './worker.ts'
+
+export const ROLES = ['api', 'worker', 'clock'] as const
+export type Role = (typeof ROLES)[number]
+
+export type ServiceOptions = {
+  url: string
+  roles: readonly Role[]
+  host: string
+  port: number
+  /** null: made from host and the port that the API got, or would get. */
+  publicUrl: string | null
+  /** Made once in each process. */
+  createEmailProvider(call: Call): EmailProvider
+  /** Whether what is for sandbox addresses alone goes there beside this provider (design section 10). */
+  hasRehearsals: boolean
+  secrets: Secrets
+  /** Public DNS. */
+  resolver: Resolver
+  dkimZone: string
+  mailFromLabel: string
+  systemFrom: string
+  workerConcurrency: number
+  clock: ClockSettings
+  log: Logger
+}
+
+export type Service = {
+  /** Where the API listens; null without that role. */
+  address: string | null
+  /** Stops accepting, finishes or hands back what it holds; bounded to some 12 seconds. */
+  stop(): Promise<void>
+}
+
+const SERVICE_ROLE = 'postgram_service'
+
+type Part = { stop(): Promise<void> }
+
+/** Starts the roles of this process on a migrated database. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { url, roles, log } = options
+  const client: ClientOptions = { role: SERVICE_ROLE, clock: options.clock }
+  const sql = connect(url, client)
+  const call = caller(sql)
+  const parts: Part[] = [{ stop: () => sql.end({ timeout: 5 }) }]
+  let presence: Presence | undefined
+  const announceAs = async (poolId: string) => {
+    await presence?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
+    presence = await announce(url, client, { poolId, roles: [...roles], pid: process.pid }, log)
+  }
+  parts.push({ stop: async () => presence?.leave() })
+  const runningRoles: Part[] = []
+
+  const stopPart = (part: Part) =>
+    part.stop().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'))
+  // The roles side by side, as each may need most of the time there is; then what they used, in the
+  // opposite order: the connections go last.
+  const stop = async () => {
+    await Promise.all(runningRoles.map(stopPart))
+    for (const part of parts.reverse()) await stopPart(part)
+  }
+
+  try {
+    const emailProvider = options.createEmailProvider(call)
+    parts.push({ stop: () => emailProvider.close() })
+    const registry = createRegistry({ ...options, call, provider: emailProvider })
+    // The API first: the links in the emails that a worker hands over may have to name its port.
+    const api = roles.includes('api')
+      ? await startApi({ ...options, call, registry, emailProvider })
+      : null
+    if (api) runningRoles.push(api)
+    const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)
+    if (roles.includes('worker')) {
+      parts.push(reportSandbox(call, log))
+      runningRoles.push(
+        await startWorker({
+          ...options,
+          role: SERVICE_ROLE,
+          concurrency: options.workerConcurrency,
+          call,
+          emailProvider,
+          registry,
+          publicUrl,
+          links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),
+          announce: announceAs,
+        }),
+      )
+    } else {
+      await announceAs(`${roles.join('-')}-${randomUUID()}`)
+    }
+    if (roles.includes('clock'))
+      runningRoles.push(await startClock({ url, role: SERVICE_ROLE, call, emailProvider, log }))
+    return { address: api?.address ?? null, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

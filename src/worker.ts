@@ -1,0 +1,137 @@
+import { EventEmitter } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+  Logger as WorkerLogger,
+} from 'graphile-worker'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import checkDomain from '../tasks/check_domain.ts'
+import forgetSuppression from '../tasks/forget_suppression.ts'
+import notifyOwner from '../tasks/notify_owner.ts'
+import pollReceipts from '../tasks/poll_receipts.ts'
+import rotateDkim from '../tasks/rotate_dkim.ts'
+import sendEmail from '../tasks/send_email.ts'
+import type { Call } from './db/call.ts'
+import { planSettings, settings } from './db/client.ts'
+import type { Registry } from './domains/registry.ts'
+import type { UnsubscribeLinks } from './marketing/link.ts'
+import type { EmailProvider } from './providers/email.ts'
+import { createSandbox } from './providers/sandbox.ts'
+
+export type WorkerOptions = {
+  url: string
+  role: string
+  concurrency: number
+  call: Call
+  emailProvider: EmailProvider
+  registry: Registry
+  links: UnsubscribeLinks
+  publicUrl: string
+  /** The sender of mail to owners, and the label of its return path. */
+  systemFrom: string
+  mailFromLabel: string
+  log: Logger
+  /** Puts the worker pool on the list of running ones; no job is taken before it settles. */
+  announce(poolId: string): Promise<void>
+}
+
+const BEGIN_ANEW_AFTER_MS = 1000
+
+/** Starts taking jobs; `stop` finishes those in hand and hands back the rest. */
+export async function startWorker(options: WorkerOptions): Promise<{ stop(): Promise<void> }> {
+  const { url, role, concurrency, call, emailProvider: provider, registry, links, log } = options
+  const sandbox = createSandbox(call)
+  const tasks: TaskList = {
+    check_domain: checkDomain(registry),
+    forget_suppression: forgetSuppression(provider),
+    notify_owner: notifyOwner(call, { ...options, provider, sandbox }),
+    poll_receipts: pollReceipts(call, provider),
+    rotate_dkim: rotateDkim(registry),
+    send_email: sendEmail(call, { provider, sandbox, links }),
+  }
+
+  // A job taken by a pool that nobody knows would stay locked for four hours if we died now.
+  let announced: Promise<void> = Promise.resolve()
+  const events: WorkerEvents = new EventEmitter()
+  events.on('pool:create', ({ workerPool }) => {
+    announced = options.announce(workerPool.id)
+    announced.catch(() => undefined)
+  })
+  const pgPool = new pg.Pool({
+    connectionString: url,
+    max: 10,
+    application_name: 'postgram worker',
+    options: settings({ role, ...planSettings }),
+  })
+  const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
+  pgPool.connect = ((...args: unknown[]) =>
+    announced.then(() => connect(...args))) as typeof pgPool.connect
+  const onLost = (error: Error) => log.warn({ err: error }, 'a worker connection was lost')
+  pgPool.on('error', onLost)
+  pgPool.on('connect', (client) => client.on('error', onLost))
+
+  const begin = async (): Promise<Runner> => {
+    const runner = await run({
+      pgPool,
+      taskList: tasks,
+      concurrency,
+      noHandleSignals: true,
+      events,
+      logger: quietLogger(log),
+      preset: {
+        worker: {
+          // One job more than can run: what a worker has fetched but not begun waits for nobody else.
+          localQueue: { size: concurrency + 1 },
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+          gracefulShutdownAbortTimeout: 10_000,
+        },
+      },
+    })
+    await announced
+    return runner
+  }
+
+  let isStopping = false
+  let runner = await begin()
+  /** A runner that ends by itself, as it may when the database is gone for long, is begun anew. */
+  const watch = async () => {
+    await runner.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
+    while (!isStopping) {
+      await pause(BEGIN_ANEW_AFTER_MS)
+      try {
+        if (isStopping) return
+        runner = await begin()
+        return watch()
+      } catch (error) {
+        log.error({ err: error }, 'the worker could not begin anew')
+      }
+    }
+  }
+  void watch()
+
+  return {
+    async stop() {
+      isStopping = true
+      await runner.stop()
+      await pgPool.end()
+    },
+  }
+}
+
+/**
+ * graphile-worker logs every job at info; that is what ops.messages is for. And it warns of fewer
+ * connections than jobs, which is right only where jobs are not taken in batches.
+ */
+function quietLogger(log: Logger): WorkerLogger {
+  return new WorkerLogger(() => (level, message, meta) => {
+    if (message.includes('maxPoolSize')) return
+    if (level === 'error') log.error({ err: meta?.error }, message)
+    else if (level === 'warning') log.warn(message)
+    else log.debug(message)
+  })
+}

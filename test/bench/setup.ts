@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { connect, type Sql } from '../../src/db/client.ts'
+import { openEmbedded } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import type { LoadPlan } from './load.ts'
+
+const run = promisify(execFile)
+
+/** A hundred requests per second each: enough organisations not to be what is measured. */
+const ORGANISATIONS = 400
+
+/** Bodies as they are in life: some HTML, some text. */
+const HTML = `<p>${'Hello there, this is a line of text. '.repeat(20)}</p>`
+const TEXT = 'Hello there, this is a line of text. '.repeat(8)
+
+export type Bench = {
+  url: string
+  sql: Sql
+  senders: LoadPlan['senders']
+  /** A database beside it for pgbench. */
+  pgbenchUrl: string
+  close(): Promise<void>
+}
+
+/** A server with its safe settings, a migrated database and organisations that may send. */
+export async function setUp(): Promise<Bench> {
+  const folder = await mkdtemp(join(tmpdir(), 'postgram-bench-'))
+  const server = process.env.DATABASE_URL
+    ? { url: process.env.DATABASE_URL, close: async () => undefined }
+    : await openEmbedded(folder)
+  const admin = connect(server.url, { max: 1 })
+  const names = { main: 'postgram_bench', pgbench: 'postgram_bench_p' }
+  for (const name of Object.values(names)) {
+    await admin.unsafe(`drop database if exists ${name} with (force)`)
+    await admin.unsafe(`create database ${name}`)
+  }
+  const urlOf = (name: string) => Object.assign(new URL(server.url), { pathname: `/${name}` }).href
+  const url = urlOf(names.main)
+  await migrate(url)
+  const sql = connect(url, { max: 2 })
+  return {
+    url,
+    sql,
+    senders: await createSenders(sql),
+    pgbenchUrl: urlOf(names.pgbench),
+    async close() {
+      await sql.end()
+      for (const name of Object.values(names)) {
+        await admin.unsafe(`drop database ${name} with (force)`)
+      }
+      await admin.end()
+      await server.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function createSenders(sql: Sql): Promise<LoadPlan['senders']> {
+  await sql`select ops.create_plan('bench', 'Bench', 0, 2000000000, 0, 0)`
+  const rows = await sql<{ key: string; domain: string }[]>`
+    with made as materialized (
+      select ops.create_organisation('Bench ' || n, 'owner@example.com', 'bench') as id
+      from generate_series(1, ${ORGANISATIONS}::integer) n
+    ), sending as materialized (
+      select id, replace(id, '_', '-') || '.example' as domain from made
+    )
+    select domain, ops.create_api_key(id) as key, ops.verify_domain(id, domain) from sending`
+  return rows.map(({ key, domain }) => ({ key, body: JSON.stringify(anEmail(domain)) }))
+}
+
+/** An email from a domain to the sandbox. */
+export function anEmail(domain: string) {
+  return {
+    from: `Bench <hello@${domain}>`,
+    to: 'delivered@sandbox.postgram.test',
+    subject: 'A benchmark',
+    html: HTML,
+    text: TEXT,
+    tags: ['bench'],
+  }
+}
+
+/** TPC-B transactions per second of this server (design section 12); null where pgbench is absent. */
+export async function measureP(url: string, seconds: number): Promise<number | null> {
+  const pgbench = await findPgbench()
+  if (!pgbench) return null
+  await run(pgbench, ['-i', '-s', '20', '-q', url])
+  const { stdout } = await run(pgbench, [
+    ...['-M', 'prepared', '-c', '16', '-j', '2', '-T', String(seconds)],
+    url,
+  ])
+  return Number(/tps = ([\d.]+)/.exec(stdout)?.[1])
+}
+
+async function findPgbench(): Promise<string | null> {
+  const { stdout } = await run('sh', [
+    '-c',
+    'command -v pgbench || ls /usr/lib/postgresql/*/bin/pgbench 2>/dev/null | tail -1; true',
+  ])
+  return stdout.trim() || null
+}

@@ -1,0 +1,57 @@
+// Hands over to a provider that answers at once: what is measured is us. "naive" takes each job, starts,
+// finishes and completes it in transactions of its own.
+import { run } from 'graphile-worker'
+import { pino } from 'pino'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createResolver } from '../../src/domains/resolver.ts'
+import type { EmailProvider } from '../../src/providers/email.ts'
+import { createSecrets } from '../../src/secrets.ts'
+import { startService } from '../../src/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+
+const [, , url = '', form] = process.argv
+const provider: EmailProvider = {
+  ...createStandIn(),
+  name: 'instant',
+  send: async () => ({ outcome: 'sent' }),
+}
+
+if (form === 'naive') {
+  const call = caller(connect(url, { role: 'postgram_service', max: 20 }))
+  await run({
+    connectionString: url,
+    concurrency: 20,
+    maxPoolSize: 20,
+    taskList: {
+      async send_email(payload) {
+        const { id } = payload as { id: string }
+        const [email] = await call('start_emails', { ids: [id] })
+        if (!email) return
+        const results = [
+          { id, provider: provider.name, ...(await provider.send({ ...email, copy: null })) },
+        ]
+        await call('finish_messages', { results: JSON.stringify(results) })
+      },
+    },
+  })
+} else {
+  await startService({
+    url,
+    roles: ['worker'],
+    host: '127.0.0.1',
+    port: 0,
+    publicUrl: null,
+    createEmailProvider: () => provider,
+    hasRehearsals: false,
+    secrets: createSecrets([Buffer.alloc(32).toString('base64')]),
+    resolver: createResolver({ servers: [], hasSandbox: true }),
+    dkimZone: 'dkim.postgram.test',
+    mailFromLabel: 'mail',
+    systemFrom: 'postgram@sandbox.postgram.test',
+    workerConcurrency: 200,
+    clock: {},
+    log: pino({ level: 'warn' }),
+  })
+}
+console.log('{}')

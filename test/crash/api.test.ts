@@ -1,0 +1,158 @@
+import t from 'tap'
+import { idsOf, make, startCallers } from '../fixtures/callers.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { spawnService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+type Counts = Record<string, number>
+
+const one = async (query: Promise<readonly Counts[]>) => (await query)[0] as Counts
+
+/** How often the subject of a message carries each mark. */
+async function messagesByMark(): Promise<Map<string, number>> {
+  const rows = await sql<{ mark: string; messages: number }[]>`
+    select split_part(m.subject, ' ', 1) as mark, count(*)::integer as messages
+    from app.messages m group by 1`
+  return new Map(rows.map(({ mark, messages }) => [mark, messages]))
+}
+
+t.test('an API process that is killed under load leaves all or nothing of each call', async (t) => {
+  const api = await spawnService(url, 'api')
+  const organisations = await Promise.all(Array.from({ length: 4 }, () => createOrganisation(sql)))
+  for (const organisation of organisations) await liftRate(sql, organisation)
+  const callers = startCallers(api.base, organisations, {
+    callers: 48,
+    to: 'delivered@sandbox.postgram.test',
+  })
+  await until('load', async () => callers.answered() > 1000, 30_000)
+  await api.end('SIGKILL')
+  await callers.stop()
+  // What the killed process had asked for just before, the server may still be committing.
+  await until('its last transactions to end', async () => {
+    const open = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
+    return open.length === 0
+  })
+
+  const { attempts } = callers
+  const answered = attempts.filter(({ answer }) => answer)
+  const unanswered = attempts.filter(({ answer }) => !answer)
+  t.comment(`${answered.length} calls answered, ${unanswered.length} cut off`)
+  t.ok(unanswered.length > 0, 'calls were under way')
+  t.ok(answered.every(({ answer }) => answer?.status === 200))
+
+  const ids = answered.flatMap(idsOf)
+  t.equal(new Set(ids).size, ids.length)
+  t.match(
+    await one(sql`
+      select count(*)::integer as found
+      from unnest(${ids}::text[]) i
+      join app.messages m on m.id = core.decode_id('em', i) and m.status = 'queued'
+      join app.bodies b on b.message_id = m.id
+      join graphile_worker._private_jobs j on j.payload ->> 'id' = m.id::text`),
+    { found: ids.length },
+    'whatever was answered 200 is there, with its job',
+  )
+
+  const accepted = await messagesByMark()
+  for (const { mark, messages, answer } of attempts) {
+    const found = accepted.get(mark) ?? 0
+    if (found !== messages && (answer || found !== 0)) t.fail(`${found} of ${messages} are there`)
+  }
+  const committed = unanswered.filter(({ mark }) => accepted.has(mark)).length
+  t.comment(`${committed} of the calls that were cut off had been committed`)
+
+  const { messages, bodies, jobs, jobMessages, keys } = await one(sql`
+    select
+      (select count(*)::integer from app.messages) as messages,
+      (select count(*)::integer from app.bodies b join app.messages m on m.id = b.message_id) as bodies,
+      (select count(*)::integer from graphile_worker._private_jobs) as jobs,
+      (select count(distinct m.id)::integer from graphile_worker._private_jobs j
+        join app.messages m on m.id::text = j.payload ->> 'id') as job_messages,
+      (select count(*)::integer from app.idempotency_keys) as keys`)
+  t.same({ bodies, jobs, jobMessages }, { bodies: messages, jobs: messages, jobMessages: messages })
+  t.equal(keys, answered.length + committed, 'a stored answer for each call')
+  const [stored] = await sql`
+    select count(*)::integer as ids, count(m.id)::integer as messages
+    from app.idempotency_keys k
+    cross join lateral regexp_matches(k.body, 'em_[0-9a-z]{26}', 'g') as i (id)
+    left join app.messages m on m.id = core.decode_id('em', i.id[1])`
+  t.same(stored, { ids: messages, messages }, 'which names messages that are there')
+  const usage = await sql`
+    select a.emails_used as used, a.emails_accepted::integer as accepted,
+      sum(m.recipients)::integer as recipients, count(*)::integer as messages
+    from app.allowances a join app.messages m using (organisation_id)
+    group by a.organisation_id, a.emails_used, a.emails_accepted`
+  t.equal(usage.length, organisations.length)
+  for (const { used, accepted, recipients, messages } of usage) {
+    t.same({ used, accepted }, { used: recipients, accepted: messages })
+  }
+
+  const restarted = await spawnService(url, 'api')
+  const withKey = attempts.filter(({ key }) => key !== null)
+  for (const attempt of [...withKey.filter(({ answer }) => !answer), ...withKey.slice(0, 100)]) {
+    const answer = await make(restarted.base, attempt)
+    t.equal(answer.status, 200)
+    const wasThere = accepted.has(attempt.mark)
+    t.equal(answer.headers.get('Idempotent-Replayed'), wasThere ? 'true' : null)
+    if (attempt.answer) t.equal(answer.text, attempt.answer.text)
+  }
+  const final = await messagesByMark()
+  t.ok(
+    withKey.every(({ mark, messages }) => final.get(mark) === messages),
+    'each key has exactly its messages',
+  )
+  t.equal(await restarted.end('SIGTERM'), 0)
+})
+
+t.test('a call that commits after its process was killed is replayed to its retry', async (t) => {
+  const api = await spawnService(url, 'api')
+  const organisation = await createOrganisation(sql)
+  const calls = Array.from({ length: 20 }, (_, place) => {
+    const key = `held ${place}`
+    const email = anEmail(organisation.domain, { subject: key })
+    return (base: string) =>
+      post(`${base}/v1/emails`, organisation.liveKey, email, { 'Idempotency-Key': key })
+  })
+  const accepts = () => sql`
+    select from pg_stat_activity
+    where datname = current_database() and query like '%accept_emails%' and wait_event_type = 'Lock'`
+
+  const { promise: isHeld, resolve: held } = Promise.withResolvers<void>()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const holding = sql.begin(async (tx) => {
+    await tx`lock table app.bodies in exclusive mode`
+    held()
+    await released
+  })
+  await isHeld
+  const cutOff = Promise.allSettled(calls.map((call) => call(api.base)))
+  await until('an accept to wait', async () => (await accepts()).length > 0)
+  await api.end('SIGKILL')
+  t.ok((await cutOff).every(({ status }) => status === 'rejected'))
+
+  const restarted = await spawnService(url, 'api')
+  const retries = Promise.all(calls.map((call) => call(restarted.base)))
+  await until('a retry to wait for it', async () => (await accepts()).length > 1)
+  release()
+  await holding
+  const answers = await retries
+  t.ok(answers.every(({ status }) => status === 200))
+  t.ok(
+    answers.some(({ headers }) => headers.get('Idempotent-Replayed') === 'true'),
+    'what the killed process had begun was committed',
+  )
+  const found = await messagesByMark()
+  t.equal(found.get('held'), calls.length, 'and nothing was accepted twice')
+  const used = await sql`
+    select emails_used from app.allowances
+    where organisation_id = core.decode_id('org', ${organisation.id})`
+  t.equal(used[0]?.emailsUsed, calls.length)
+  t.equal(await restarted.end('SIGTERM'), 0)
+})

@@ -1,0 +1,47 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { backlogOf, sendBatch } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const MESSAGES = 20
+const RECIPIENTS = 50
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+
+async function countsOf() {
+  const [counts] = await sql<Record<'taken' | 'doubled' | 'sent' | 'delivered', number>[]>`
+    select
+      (select count(*)::integer from app.sandbox_messages) as taken,
+      (select count(*)::integer from app.sandbox_messages where handovers > 1) as doubled,
+      (select count(*)::integer from app.messages where sent_at is not null) as sent,
+      (select count(*)::integer from app.messages where status = 'delivered') as delivered`
+  if (!counts) throw new Error('no counts')
+  return counts
+}
+
+t.test('a worker killed amid the copies of messages loses none and doubles none', async (t) => {
+  const victim = await spawnService(url, 'worker')
+  await sql`revoke execute on function api.finish_messages from postgram_service`
+  // The slow ones hold a message up with some of its copies taken and others not begun.
+  const to = Array.from(
+    { length: RECIPIENTS },
+    (_, place) => `${place % 5 === 4 ? 'slow' : 'delivered'}+${place}@sandbox.postgram.test`,
+  )
+  const emails = Array.from({ length: MESSAGES }, () => ({ class: 'marketing', to }))
+  await sendBatch(base, organisation, emails)
+  await until('some copies', async () => (await countsOf()).taken >= 10 * MESSAGES)
+  await victim.end('SIGKILL')
+  const { taken, sent } = await countsOf()
+  t.comment(`${taken} copies of ${MESSAGES * RECIPIENTS} were taken`)
+  t.equal(sent, 0)
+  await sql`grant execute on function api.finish_messages to postgram_service`
+
+  await spawnService(url, 'worker')
+  await until('all to be delivered', async () => (await countsOf()).delivered === MESSAGES, 60_000)
+  t.match(await countsOf(), { taken: MESSAGES * RECIPIENTS, doubled: 0, sent: MESSAGES })
+  t.equal(await backlogOf(sql, organisation), 0)
+})

@@ -1,0 +1,29 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { fiveHundred } from '../fixtures/five-hundred.ts'
+import { startTestService } from '../fixtures/service.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const messages = fiveHundred(url, sql, base)
+
+t.test(
+  'what a killed worker handed over without noting it is asked for, not sent again',
+  async (t) => {
+    const victim = await messages.startWorker()
+    // The provider takes everything and reports nothing; no answer of it can be noted.
+    await sql`revoke execute on function api.finish_messages, api.sandbox_report from postgram_service`
+    const organisation = await messages.queue('delivered')
+    await messages.all(organisation, 'taken')
+    await victim.end('SIGKILL')
+    t.match(await messages.countsOf(organisation), { sent: 0, inHand: messages.MESSAGES })
+
+    await sql`grant execute on function api.finish_messages to postgram_service`
+    const next = await messages.startWorker()
+    const counts = await messages.all(organisation, 'sent')
+    t.match(counts, { ambiguous: messages.MESSAGES, doubled: 0 })
+    await sql`grant execute on function api.sandbox_report to postgram_service`
+    await messages.checkNothingLost(t, organisation)
+    t.equal(await next.end('SIGTERM'), 0)
+  },
+)

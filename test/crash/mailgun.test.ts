@@ -1,0 +1,141 @@
+import t from 'tap'
+import { createMailgun } from '../../src/providers/mailgun/index.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { startMailgun, type Trouble } from '../fixtures/mailgun-server.ts'
+import { jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const mailgun = await startMailgun()
+const { account } = mailgun
+
+const SEND = /^POST .*\/messages$/
+
+/** An organisation whose domain Mailgun has. */
+async function aSender(): Promise<TestOrganisation> {
+  const organisation = await createOrganisation(sql)
+  mailgun.domains.add(organisation.domain).state = 'active'
+  return organisation
+}
+
+const takenFrom = ({ domain }: TestOrganisation) =>
+  mailgun.messages.taken.filter((message) => message.domain === domain).length
+
+const isSent = (id: string) => async () => (await messageOf(sql, id)).status === 'sent'
+
+const typesOf = async (id: string) => (await timelineOf(sql, id)).map(({ type }) => type)
+
+/** Once an attempt has no known outcome, lets so much time pass that the next one is due. */
+async function passTime(id: string) {
+  await until('the attempt to be noted', async () => (await typesOf(id)).includes('deferred'))
+  await until('its job to be put off', async () => {
+    const { id: uuid } = await messageOf(sql, id)
+    await sql`
+      update app.messages set handover_started_at = handover_started_at - interval '1 hour'
+      where id = ${uuid}`
+    const moved = await sql`
+      update graphile_worker._private_jobs set run_at = now()
+      where payload ->> 'id' = ${uuid} and locked_at is null returning id`
+    return moved.length === 1
+  })
+}
+
+t.test('what a killed worker handed to Mailgun is asked for, not sent again', async (t) => {
+  const { base, stop } = await startTestService(url, { roles: ['api'] })
+  const startWorker = () =>
+    spawnService(url, 'worker', {
+      EMAIL_PROVIDER: 'mailgun',
+      MAILGUN_API_KEY: account.apiKey,
+      MAILGUN_API_BASE: account.apiBase,
+      MAILGUN_WEBHOOK_SIGNING_KEY: account.signingKey,
+      DKIM_ZONE: 'dkim.postgram.test',
+      SYSTEM_FROM: 'postgram@postgram.test',
+    })
+  const victim = await startWorker()
+  // Mailgun takes everything; no answer of it can be noted.
+  await sql`revoke execute on function api.finish_messages from postgram_service`
+  const organisation = await aSender()
+  const ids = []
+  for (const name of ['ann', 'bee', 'cee']) {
+    ids.push(await send(base, organisation, { to: `${name}@example.com` }))
+  }
+  await until('all to be taken', async () => takenFrom(organisation) === ids.length)
+  await victim.end('SIGKILL')
+  for (const id of ids) {
+    t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
+  }
+
+  await sql`grant execute on function api.finish_messages to postgram_service`
+  const next = await startWorker()
+  for (const id of ids) await until('it to be sent', isSent(id))
+  t.equal(takenFrom(organisation), ids.length)
+  for (const id of ids) {
+    t.match(await messageOf(sql, id), { attempts: 2, provider: 'mailgun', sentAt: Date })
+    t.same(await typesOf(id), ['queued', 'sent'])
+    await until('its jobs to go', async () => (await jobsOf(sql, id)).length === 0)
+  }
+  t.equal(await next.end('SIGTERM'), 0)
+  await stop()
+})
+
+t.test('an email is never lost, nor sent twice where Mailgun knows it', async (t) => {
+  const { base, stop } = await startTestService(url, {
+    roles: ['api', 'worker'],
+    createEmailProvider: () => createMailgun(account, { sendsWithinMs: 500 }),
+  })
+  const error = { status: 500, body: { message: 'Internal Server Error' } }
+  const answers: Trouble['answer'][] = [error, 'nothing', 'half', 'reset', 'half, then reset']
+  for (const answer of answers) {
+    for (const isCarriedOut of [true, false]) {
+      const organisation = await aSender()
+      mailgun.expectTrouble(SEND, { isCarriedOut, answer })
+      const id = await send(base, organisation, { to: 'ann@example.com' })
+      await passTime(id)
+      t.equal(takenFrom(organisation), isCarriedOut ? 1 : 0)
+      await until('it to be sent', isSent(id))
+      t.equal(takenFrom(organisation), 1, `${JSON.stringify(answer)} ${isCarriedOut}`)
+      t.same(await typesOf(id), ['queued', 'deferred', 'sent'])
+    }
+  }
+  await stop()
+})
+
+t.test('while Mailgun cannot say whether it has an email, none is sent again', async (t) => {
+  const { base, stop } = await startTestService(url, {
+    roles: ['api', 'worker'],
+    createEmailProvider: () => createMailgun(account),
+  })
+  const organisation = await aSender()
+  const trouble = { status: 503, body: 'unavailable' }
+  mailgun.expectTrouble(SEND, { isCarriedOut: true, answer: trouble })
+  mailgun.expectTrouble(/^GET .*\/events/, { isCarriedOut: false, answer: trouble })
+  const id = await send(base, organisation, { to: 'ann@example.com' })
+  await passTime(id)
+  await until('it to be asked for in vain', async () => {
+    const deferrals = (await typesOf(id)).filter((type) => type === 'deferred')
+    return deferrals.length === 2
+  })
+  t.equal(takenFrom(organisation), 1)
+  await passTime(id)
+  await until('it to be sent', isSent(id))
+  t.equal(takenFrom(organisation), 1)
+  await stop()
+})
+
+t.test("an operator's mistake delays an email, and says why", async (t) => {
+  const { base, stop } = await startTestService(url, {
+    roles: ['api', 'worker'],
+    createEmailProvider: () => createMailgun(account),
+  })
+  const organisation = await aSender()
+  mailgun.expectTrouble(SEND, { isCarriedOut: false, answer: { status: 401, body: 'Forbidden' } })
+  const id = await send(base, organisation, { to: 'ann@example.com' })
+  await passTime(id)
+  await until('it to be sent', isSent(id))
+  const [, deferral] = await timelineOf(sql, id)
+  t.match(deferral, { type: 'deferred', detail: { code: '401', text: 'Forbidden', attempt: 1 } })
+  t.equal(takenFrom(organisation), 1)
+  await stop()
+})

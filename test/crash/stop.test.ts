@@ -1,0 +1,89 @@
+import t from 'tap'
+import { clockTasks } from '../../src/clock.ts'
+import { idsOf, startCallers } from '../fixtures/callers.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { spawnService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+/** Design section 2: what a process has to stop in. */
+const STOP_SECONDS = 15
+
+const processes = () => sql<{ roles: string[] }[]>`select roles from ops.processes`
+const lockedJobs = () => sql`
+  select from graphile_worker._private_jobs where locked_at is not null`
+
+async function secondsOf(work: Promise<unknown>): Promise<number> {
+  const startedAt = performance.now()
+  await work
+  return (performance.now() - startedAt) / 1000
+}
+
+t.test('each role starts and stops alone', async (t) => {
+  for (const role of ['api', 'worker', 'clock'] as const) {
+    const service = await spawnService(url, role)
+    t.match(await processes(), [{ roles: [role] }])
+    t.equal(service.base !== '', role === 'api', `${role} ${role === 'api' ? '' : 'not '}listens`)
+    t.equal(await service.end('SIGTERM'), 0)
+    t.same(await processes(), [])
+  }
+  const schedules = await sql<{ name: string; cron: string }[]>`
+    select name, cron from pgboss.schedule order by name`
+  t.same(
+    schedules.map(({ name, cron }) => [name, cron]),
+    clockTasks.map(({ name, schedule }) => [name, schedule]).sort(),
+    'the clock wrote its schedules',
+  )
+})
+
+t.test('a service that is stopped under load loses nothing that it answered', async (t) => {
+  const organisations = await Promise.all(Array.from({ length: 4 }, () => createOrganisation(sql)))
+  for (const organisation of organisations) await liftRate(sql, organisation)
+  const service = await spawnService(url)
+  const options = { callers: 32, to: 'delivered@sandbox.postgram.test' }
+  const callers = startCallers(service.base, organisations, options)
+  const slow = startCallers(service.base, organisations, {
+    callers: 4,
+    to: 'slow@sandbox.postgram.test',
+  })
+  await until('load', async () => callers.answered() > 800 && slow.answered() > 50, 30_000)
+  const ending = service.end('SIGTERM')
+  const seconds = await secondsOf(ending)
+  t.comment(`stopped under load in ${seconds.toFixed(1)} s`)
+  t.equal(await ending, 0)
+  t.ok(seconds < STOP_SECONDS)
+  await Promise.all([callers.stop(), slow.stop()])
+  t.same(await processes(), [])
+  t.equal((await lockedJobs()).length, 0, 'what it held is handed back')
+
+  const attempts = [...callers.attempts, ...slow.attempts]
+  const answered = attempts.filter(({ answer }) => answer)
+  t.ok(
+    answered.every(({ answer }) => answer?.status === 200),
+    'a call is served or cut, not refused',
+  )
+  const marks = attempts.filter(({ answer }) => !answer).map(({ mark }) => mark)
+  const unanswered = await sql`
+    select from app.messages where split_part(subject, ' ', 1) = any (${marks})`
+  t.equal(unanswered.length, 0, 'nothing was accepted whose caller got no answer')
+  const ids = answered.flatMap(idsOf)
+  const [left] = await sql`
+    select count(*)::integer as messages from app.messages where status = 'queued'`
+  t.comment(`${ids.length} messages answered, ${left?.messages} left for the next start`)
+
+  const restarted = await spawnService(url)
+  await until('all that was answered to be delivered', async () => {
+    const [row] = await sql`
+      select count(*)::integer as missing from unnest(${ids}::text[]) i
+      left join app.messages m on m.id = core.decode_id('em', i) and m.status = 'delivered'
+      where m.id is null`
+    return row?.missing === 0
+  })
+  const twice = await sql`select from app.sandbox_messages where handovers > 1`
+  t.equal(twice.length, 0, 'nothing was handed over twice')
+  t.equal(await restarted.end('SIGTERM'), 0)
+  t.same(await processes(), [])
+})

@@ -1,0 +1,54 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { fiveHundred } from '../fixtures/five-hundred.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const messages = fiveHundred(url, sql, base)
+
+/** slow@ takes 2 s, and a worker has all of them in hand at once. */
+const SENDING_SECONDS = 2
+
+t.test('a killed worker delays its messages by seconds while another runs', async (t) => {
+  const other = await messages.startWorker()
+  const victim = await messages.startWorker()
+  // Out of the way until the victim has most of them; it is not taken for gone.
+  other.child.kill('SIGSTOP')
+  const organisation = await messages.queue('slow')
+  const inHand = async () => (await messages.countsOf(organisation)).inHand
+  await until('most to be in hand', async () => (await inHand()) > messages.MESSAGES / 2)
+  await victim.end('SIGKILL')
+  const killedAt = performance.now()
+  other.child.kill('SIGCONT')
+  t.ok((await inHand()) > 0)
+
+  await messages.all(organisation, 'sent', messages.RECOVERY_SECONDS + SENDING_SECONDS)
+  const seconds = (performance.now() - killedAt) / 1000
+  t.comment(`all sent ${seconds.toFixed(1)} s after the kill`)
+  await messages.checkNothingLost(t, organisation)
+  t.equal(await other.end('SIGTERM'), 0)
+})
+
+t.test('workers killed in the middle delay their messages by seconds', async (t) => {
+  const victims = await Promise.all([messages.startWorker(40), messages.startWorker(40)])
+  const organisation = await messages.queue('delivered')
+  // Wherever each may be, between the start of a hand-over and its note.
+  for (const [place, victim] of victims.entries()) {
+    await until(
+      'hand-overs',
+      async () => (await messages.countsOf(organisation)).taken > place * 100,
+    )
+    await victim.end('SIGKILL')
+  }
+  const killedAt = performance.now()
+  const { taken, sent } = await messages.countsOf(organisation)
+  t.comment(`killed with ${taken} taken and ${sent} noted as sent`)
+  const next = await messages.startWorker()
+  await messages.all(organisation, 'sent')
+  const seconds = (performance.now() - killedAt) / 1000
+  t.comment(`all sent ${seconds.toFixed(1)} s after the last kill`)
+  await messages.checkNothingLost(t, organisation)
+  t.equal(await next.end('SIGTERM'), 0)
+})

@@ -1,0 +1,354 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import t from 'tap'
+import { type CoalesceOptions, coalesce } from '../../src/db/coalesce.ts'
+
+type Run = {
+  items: string[]
+  answer(results?: string[]): void
+  fail(message: string): void
+}
+
+const resultOf = (item: string) => `result of ${item}`
+
+// Stands still but when a test moves it.
+const clock = { now: 1000 }
+t.intercept(performance, 'now', { value: () => clock.now })
+
+/** A coalesced function whose runs are answered by the test. */
+function controlled(options: CoalesceOptions<string> = { maxWeight: 100 }) {
+  const runs: Run[] = []
+  const put = coalesce<string, string>(
+    (items) =>
+      new Promise((resolve, reject) => {
+        runs.push({
+          items,
+          answer: (results = items.map(resultOf)) => resolve(results),
+          fail: (message) => reject(new Error(message)),
+        })
+      }),
+    options,
+  )
+  const run = (place: number) => {
+    const found = runs[place]
+    if (!found) throw new Error(`there was no run ${place}`)
+    return found
+  }
+  return { put, runs, run, itemsOfRuns: () => runs.map(({ items }) => items) }
+}
+
+/** Until everything that can go on without an answer has done so. */
+async function calm() {
+  for (let turns = 0; turns < 5; turns += 1) await turn()
+}
+
+t.test('an item goes out at once when nothing is under way', async (t) => {
+  const { put, run, itemsOfRuns } = controlled()
+  const result = put('a')
+  await turn()
+  t.same(itemsOfRuns(), [['a']])
+  run(0).answer()
+  t.equal(await result, 'result of a')
+})
+
+t.test(
+  'items of the same moment go out together and get their own results, in order',
+  async (t) => {
+    const { put, run, itemsOfRuns } = controlled()
+    const results = Promise.all(['a', 'b', 'c'].map((item) => put(item)))
+    await calm()
+    t.same(itemsOfRuns(), [['a', 'b', 'c']])
+    run(0).answer()
+    t.same(await results, ['result of a', 'result of b', 'result of c'])
+  },
+)
+
+t.test('all that arrives while a run is under way goes out together after it', async (t) => {
+  const { put, run, itemsOfRuns } = controlled()
+  const first = put('a')
+  await calm()
+  const rest = []
+  for (const item of ['b', 'c', 'd']) {
+    rest.push(put(item))
+    await calm()
+  }
+  t.same(itemsOfRuns(), [['a']], 'one run at a time')
+  run(0).answer()
+  t.equal(await first, 'result of a')
+  t.same(itemsOfRuns(), [['a'], ['b', 'c', 'd']])
+  run(1).answer()
+  t.same(await Promise.all(rest), ['result of b', 'result of c', 'result of d'])
+})
+
+t.test('a run carries no more than its weight, in the order of arrival', async (t) => {
+  const { put, run, itemsOfRuns } = controlled({
+    maxWeight: 10,
+    weigh: (item) => Number(item.slice(1)),
+  })
+  const results = Promise.all(['a4', 'b6', 'c1', 'd9', 'e1'].map((item) => put(item)))
+  for (const place of [0, 1, 2]) {
+    await calm()
+    run(place).answer()
+  }
+  await results
+  t.same(itemsOfRuns(), [['a4', 'b6'], ['c1', 'd9'], ['e1']])
+})
+
+t.test('what fills a run goes out beside one that is under way, without waiting', async (t) => {
+  const { put, run, itemsOfRuns } = controlled({
+    maxWeight: 10,
+    weigh: (item) => Number(item.slice(1)),
+  })
+  const first = put('a1')
+  await calm()
+  const light = put('b9')
+  await calm()
+  t.same(itemsOfRuns(), [['a1']], 'what could still grow waits')
+  const heavy = put('c1')
+  await calm()
+  t.same(itemsOfRuns(), [['a1'], ['b9', 'c1']])
+  const third = put('d10')
+  await calm()
+  t.equal(itemsOfRuns().length, 2, 'there are no more than two at a time')
+  run(0).answer()
+  run(1).answer()
+  await calm()
+  run(2).answer()
+  await Promise.all([first, light, heavy, third])
+})
+
+t.test('an item that is too heavy goes alone', async (t) => {
+  const { put, run, itemsOfRuns } = controlled({
+    maxWeight: 10,
+    weigh: (item) => Number(item.slice(1)),
+  })
+  const results = Promise.all(['a1', 'b99', 'c1'].map((item) => put(item)))
+  for (const place of [0, 1, 2]) {
+    await calm()
+    run(place).answer()
+  }
+  await results
+  t.same(itemsOfRuns(), [['a1'], ['b99'], ['c1']])
+})
+
+t.test(
+  'when a run fails its items are run again one by one, and a bad one fails alone',
+  async (t) => {
+    const { put, run, runs, itemsOfRuns } = controlled()
+    const results = Promise.allSettled(['a', 'bad', 'c'].map((item) => put(item)))
+    await calm()
+    run(0).fail('the transaction was rolled back')
+    await calm()
+    t.same(itemsOfRuns(), [['a', 'bad', 'c'], ['a'], ['bad'], ['c']])
+    for (const { items, answer, fail } of runs.slice(1)) {
+      if (items[0] === 'bad') fail('it is bad')
+      else answer()
+    }
+    t.match(await results, [
+      { status: 'fulfilled', value: 'result of a' },
+      { status: 'rejected', reason: { message: 'it is bad' } },
+      { status: 'fulfilled', value: 'result of c' },
+    ])
+  },
+)
+
+t.test('a single item that fails is not run again', async (t) => {
+  const { put, run, runs } = controlled()
+  const result = put('a')
+  await calm()
+  run(0).fail('it is bad')
+  await t.rejects(result, { message: 'it is bad' })
+  await calm()
+  t.equal(runs.length, 1)
+})
+
+t.test('an answer with too few or too many results is a failure', async (t) => {
+  const { put, run } = controlled()
+  const alone = put('a')
+  await calm()
+  run(0).answer([])
+  await t.rejects(alone, { message: '0 results for 1 items' })
+
+  const both = Promise.allSettled([put('b'), put('c')])
+  await calm()
+  run(1).answer(['one', 'two', 'three'])
+  await calm()
+  run(2).answer()
+  run(3).answer(['one', 'two'])
+  t.match(await both, [
+    { status: 'fulfilled', value: 'result of b' },
+    { status: 'rejected', reason: { message: '2 results for 1 items' } },
+  ])
+})
+
+t.test('a run that throws before it begins rejects its item and blocks nobody', async (t) => {
+  let isBroken = true
+  const put = coalesce<string, string>(
+    (items) => {
+      if (isBroken) throw new Error('broken')
+      return Promise.resolve(items.map(resultOf))
+    },
+    { maxWeight: 10 },
+  )
+  await t.rejects(put('a'), { message: 'broken' })
+  isBroken = false
+  t.equal(await put('b'), 'result of b')
+  await put.idle()
+})
+
+t.test('a failed run does not stop the next one', async (t) => {
+  const { put, run } = controlled()
+  const first = put('a')
+  await calm()
+  const second = put('b')
+  run(0).fail('it is bad')
+  await t.rejects(first)
+  await calm()
+  run(1).answer()
+  t.equal(await second, 'result of b')
+})
+
+t.test('a second run opens only beside one that is out for more than 25 ms', async (t) => {
+  const { put, run, itemsOfRuns } = controlled()
+  const first = put('a')
+  await calm()
+  clock.now += 25
+  const second = put('b')
+  await calm()
+  t.same(itemsOfRuns(), [['a']])
+  clock.now += 1
+  const third = put('c')
+  await calm()
+  t.same(itemsOfRuns(), [['a'], ['b', 'c']])
+  run(1).answer()
+  t.same(await Promise.all([second, third]), ['result of b', 'result of c'])
+  run(0).answer()
+  t.equal(await first, 'result of a')
+})
+
+t.test('there is never a third run beside two', async (t) => {
+  const { put, run, itemsOfRuns } = controlled()
+  const results = [put('a')]
+  await calm()
+  for (const item of ['b', 'c', 'd']) {
+    clock.now += 1000
+    results.push(put(item))
+    await calm()
+  }
+  t.same(itemsOfRuns(), [['a'], ['b']])
+  run(1).answer()
+  await calm()
+  t.same(itemsOfRuns(), [['a'], ['b'], ['c', 'd']])
+  run(0).answer()
+  run(2).answer()
+  await Promise.all(results)
+})
+
+t.test('when the slow one of two is through, the other is judged by its own age', async (t) => {
+  const { put, run, itemsOfRuns } = controlled()
+  const results = [put('a')]
+  await calm()
+  clock.now += 1000
+  results.push(put('b'))
+  await calm()
+  results.push(put('c'))
+  run(0).answer()
+  await calm()
+  t.same(itemsOfRuns(), [['a'], ['b']])
+  clock.now += 26
+  results.push(put('d'))
+  await calm()
+  t.same(itemsOfRuns(), [['a'], ['b'], ['c', 'd']])
+  run(1).answer()
+  run(2).answer()
+  t.same(await Promise.all(results), ['a', 'b', 'c', 'd'].map(resultOf))
+})
+
+t.test('idle settles at once when nothing is under way', async () => {
+  const put = coalesce<string, string>(async (items) => items, { maxWeight: 1 })
+  await put.idle()
+  await put('a')
+  await put.idle()
+})
+
+t.test(
+  'idle settles once the last waiting item has its answer, also of a failed run',
+  async (t) => {
+    const { put, run, runs } = controlled({ maxWeight: 1 })
+    let isIdle = false
+    const results = Promise.allSettled([put('a'), put('b')])
+    const idle = Promise.all([put.idle(), put.idle()]).then(() => {
+      isIdle = true
+    })
+    await calm()
+    t.equal(runs.length, 1)
+    run(0).answer()
+    await calm()
+    t.notOk(isIdle)
+    run(1).fail('it is bad')
+    await idle
+    t.match(await results, [{ status: 'fulfilled' }, { status: 'rejected' }])
+  },
+)
+
+t.test('every item gets its own result once, whatever comes when', async () => {
+  // What happens next: an item of some weight arrives, some run answers or fails, time passes.
+  const step = fc.oneof(
+    fc.record({ put: fc.integer({ min: 1, max: 12 }) }),
+    fc.record({ answer: fc.nat(3), fails: fc.boolean() }),
+    fc.record({ passes: fc.constantFrom(1, 30) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { put, runs } = controlled({
+        maxWeight: 10,
+        weigh: (item) => Number(item.split(':')[1]),
+      })
+      const results: Promise<PromiseSettledResult<string>[]>[] = []
+      const items: string[] = []
+      const ended = new Set<Run>()
+      const end = (run: Run, fails: boolean) => {
+        ended.add(run)
+        if (fails) run.fail(`not ${run.items}`)
+        else run.answer()
+      }
+      const open = () => runs.filter((run) => !ended.has(run))
+      for (const one of steps) {
+        if ('put' in one) {
+          const item = `${items.length}:${one.put}`
+          items.push(item)
+          results.push(Promise.allSettled([put(item)]))
+        } else if ('passes' in one) {
+          clock.now += one.passes
+        } else {
+          const run = open()[one.answer % Math.max(1, open().length)]
+          if (run) end(run, one.fails)
+        }
+        await calm()
+      }
+      while (open().length > 0) {
+        for (const run of open()) end(run, false)
+        await calm()
+      }
+      await put.idle()
+      const outcomes = (await Promise.all(results)).flat()
+      outcomes.forEach((outcome, place) => {
+        const item = String(items[place])
+        const isOwn =
+          outcome.status === 'fulfilled'
+            ? outcome.value === resultOf(item)
+            : outcome.reason.message === `not ${item}`
+        if (!isOwn) throw new Error(`${item} got ${JSON.stringify(outcome)}`)
+      })
+      const weights = runs.map(({ items }) =>
+        items.reduce((sum, item) => sum + Number(item.split(':')[1]), 0),
+      )
+      weights.forEach((weight, place) => {
+        if (weight > 10 && runs[place]?.items.length !== 1) throw new Error('a run is too heavy')
+      })
+      const firsts = [...new Set(runs.flatMap(({ items }) => items))]
+      if (firsts.join() !== items.join()) throw new Error('the order of arrival was not kept')
+    }),
+    { numRuns: 100 },
+  )
+})

@@ -1,0 +1,32 @@
+import { readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { keepOnce, secretKey } from '../../src/db/kept-file.ts'
+
+t.test('callers at the same moment keep one content, of those that they brought', async (t) => {
+  const folder = join(t.testdir(), 'made')
+  const contents = Array.from({ length: 8 }, (_, i) => `content ${i}`)
+  const kept = await Promise.all(contents.map((content) => keepOnce(folder, 'file', content)))
+  t.equal(new Set([...kept, await keepOnce(folder, 'file', 'late')]).size, 1)
+  t.ok(contents.includes(kept[0] ?? ''))
+  t.same(await readdir(folder), ['file'])
+})
+
+t.test('what is kept is readable by its owner only', async (t) => {
+  const folder = t.testdir()
+  await keepOnce(folder, 'file', 'content')
+  t.equal((await stat(join(folder, 'file'))).mode & 0o777, 0o600)
+})
+
+t.test('a data folder that cannot be used is told as such, with the cure', async (t) => {
+  const folder = join(t.testdir(), 'taken')
+  await writeFile(folder, '')
+  await t.rejects(keepOnce(folder, 'file', 'content'), { message: /cannot be used.*POSTGRAM_DATA/ })
+})
+
+t.test('the secret key is 32 bytes in base64, the same ever after', async (t) => {
+  const folder = t.testdir()
+  const key = await secretKey(folder)
+  t.equal(Buffer.from(key, 'base64').length, 32)
+  t.equal(await secretKey(folder), key)
+})

@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect, type Sql } from '../../src/db/client.ts'
+import { openEmbedded } from '../../src/db/embedded.ts'
+import { codeSha256, migrate } from '../../src/db/migrate.ts'
+import { catalogOf } from '../fixtures/catalog.ts'
+import { clusterUrl } from '../fixtures/cluster.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+// Dozens of migrations, which on a busy machine take their time.
+t.setTimeout(300_000)
+
+const cluster = await clusterUrl()
+const admin = connect(cluster, { max: 1 })
+t.teardown(() => admin.end())
+
+const addressed = (url: string, changes: Partial<URL>) => Object.assign(new URL(url), changes).href
+
+/** A database with nothing in it, and the owner's connection to it. */
+async function emptyDatabase(t: Test, server = admin, serverUrl = cluster, owner = '') {
+  const name = `postgram_test_${randomUUID().replaceAll('-', '')}`
+  await server.unsafe(`create database ${name} ${owner && `owner ${owner}`}`)
+  const url = addressed(serverUrl, { pathname: `/${name}` })
+  const sql = connect(url, { max: 2 })
+  t.teardown(async () => {
+    await sql.end()
+    await server.unsafe(`drop database ${name} with (force)`)
+  })
+  return { url, sql, name }
+}
+
+/** Sends an email from the first key to the sandbox's report, as the service of that database. */
+async function deliverOne(t: Test, url: string, sql: Sql) {
+  const { base, stop } = await startTestService(url)
+  const { liveKey, domain } = await createOrganisation(sql)
+  const sent = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  t.equal(sent.status, 200, sent.text)
+  await until('delivery', async () => {
+    const [row] = await sql`
+      select from ops.messages where id = ${sent.json.id} and status = 'delivered'`
+    return row
+  })
+  await stop()
+}
+
+t.test('a fresh database gets everything, and knows which version it has', async (t) => {
+  const { url, sql } = await emptyDatabase(t)
+  await migrate(url)
+  const schemas = await sql`
+    select nspname as name from pg_namespace
+    where nspname in ('app', 'core', 'api', 'ops', 'graphile_worker', 'pgboss') order by 1`
+  t.same(
+    schemas.map(({ name }) => name),
+    ['api', 'app', 'core', 'graphile_worker', 'ops', 'pgboss'],
+  )
+  const applied = await sql`select id from app.migrations order by id`
+  t.same(
+    applied.slice(0, 4).map(({ id }) => id),
+    ['0001_organisations', '0002_senders', '0003_messages', '0004_running'],
+  )
+  t.equal(await caller(sql)('health', {}), await codeSha256())
+  const [partition] = await sql`
+    select to_regclass('app.messages_' || to_char(now() at time zone 'UTC', 'YYYY_MM')) as name`
+  t.ok(partition?.name, 'there is a place for the first message')
+})
+
+t.test('migrating again changes nothing that holds data', async (t) => {
+  const { url, sql } = await createDatabase()
+  const { id } = await createOrganisation(sql)
+  const before = await catalogOf(sql)
+  t.ok(before.length > 200)
+  const applied = await sql`select * from app.migrations order by id`
+  await migrate(url)
+  t.same(await catalogOf(sql), before)
+  t.same(await sql`select * from app.migrations order by id`, applied)
+  t.equal((await sql`select from ops.organisations where id = ${id}`).length, 1)
+})
+
+t.test('migrating again gives the same code, and puts back what was lost of it', async (t) => {
+  const { url, sql } = await createDatabase()
+  const functions = () => sql<{ oid: number; name: string; source: string }[]>`
+    select p.oid, p.oid::regprocedure::text as name, p.prosrc as source from pg_proc p
+    where p.pronamespace in ('core'::regnamespace, 'api'::regnamespace, 'ops'::regnamespace)
+    order by 2`
+  const before = await functions()
+  await sql`drop function ops.help cascade`.catch(() => sql`drop view ops.help`)
+  await sql`create function api.left_behind() returns text language sql as $$ select '' $$`
+  await migrate(url)
+  const after = await functions()
+  t.same(
+    after.map(({ name, source }) => [name, source]),
+    before.map(({ name, source }) => [name, source]),
+  )
+  t.notSame(after[0]?.oid, before[0]?.oid, 'it was replaced all the same')
+  t.ok((await sql`select from ops.help`).length > 20)
+})
+
+t.test('an applied migration whose file was changed stops with one sentence', async (t) => {
+  const { url, sql } = await createDatabase()
+  const before = await catalogOf(sql)
+  await sql`update app.migrations set sha256 = 'another' where id = '0002_senders'`
+  await sql`drop view ops.help`
+  await t.rejects(migrate(url), {
+    message:
+      'sql/migrations/0002_senders.sql was changed after it was applied; put it back and write a new migration',
+  })
+  t.same(await catalogOf(sql), before)
+  t.same(
+    await sql`select to_regclass('ops.help') as view`,
+    [{ view: null }],
+    'and leaves the code as it was',
+  )
+})
+
+t.test('a migration that fails leaves nothing of itself and is tried again', async (t) => {
+  const { url, sql } = await emptyDatabase(t)
+  await sql`create schema app`
+  await sql`create type app.class as enum ('in the way')`
+  await t.rejects(migrate(url), { code: '42710' })
+  const applied = await sql`select id from app.migrations order by id`
+  t.same([...applied], [{ id: '0001_organisations' }])
+  t.same(await sql`select to_regclass('app.domains') as table`, [{ table: null }])
+  await sql`drop type app.class`
+  await migrate(url)
+  t.equal(await caller(sql)('health', {}), await codeSha256())
+})
+
+t.test('pg_trgm serves from whatever schema an operator put it into', async (t) => {
+  const { url, sql } = await emptyDatabase(t)
+  await sql`create schema "Our extensions"`
+  await sql`create extension pg_trgm schema "Our extensions"`
+  await migrate(url)
+  const [index] = await sql`
+    select indexdef from pg_indexes where schemaname = 'app' and indexname = 'suppressions_search'`
+  t.match(index?.indexdef, 'email "Our extensions".gin_trgm_ops')
+  await migrate(url)
+})
+
+t.test('four starters at once migrate one fresh database', async (t) => {
+  const { url, sql } = await emptyDatabase(t)
+  await Promise.all([1, 2, 3, 4].map(() => migrate(url)))
+  t.equal(await caller(sql)('health', {}), await codeSha256())
+  const [twice] = await sql`
+    select count(*)::integer as plans from app.plans where id = 'starter'`
+  t.same(twice, { plans: 1 })
+})
+
+t.test('databases of one server are migrated at once, though they share the roles', async (t) => {
+  const all = await Promise.all([1, 2, 3].map(() => emptyDatabase(t)))
+  await Promise.all(all.map(({ url }) => migrate(url)))
+  for (const { sql } of all) t.equal(await caller(sql)('health', {}), await codeSha256())
+})
+
+t.test('no call fails while the code is replaced, and no row is lost', async (t) => {
+  const { url, sql } = await createDatabase()
+  const { id, liveKey } = await createOrganisation(sql)
+  const [key] = await sql<{ sha256: string }[]>`
+    select encode(sha256(convert_to(${liveKey}, 'UTF8')), 'hex') as sha256`
+  const [organisation] = await sql<{ id: string }[]>`select core.decode_id('org', ${id}) as id`
+  const pool = connect(url, { role: 'postgram_service', max: 4 })
+  t.teardown(() => pool.end())
+  const call = caller(pool)
+
+  let isReplacing = true
+  let calls = 0
+  const failures: unknown[] = []
+  const callers = [
+    () => call('admit', { keys: [String(key?.sha256)] }),
+    () => call('start_emails', { ids: [randomUUID()] }),
+    () => call('health', {}),
+    () =>
+      call('get_message', {
+        organisation_id: String(organisation?.id),
+        channel: 'email',
+        id: 'em_',
+      }),
+  ].map(async (one) => {
+    while (isReplacing) {
+      await one().catch((error) => failures.push(error))
+      calls += 1
+    }
+  })
+  for (let round = 0; round < 5; round += 1) await migrate(url)
+  isReplacing = false
+  await Promise.all(callers)
+  t.same(failures, [])
+  t.ok(calls > 20, `${calls} calls`)
+  t.equal((await sql`select from ops.api_keys where organisation = ${id}`).length, 2)
+})
+
+t.test('a service that runs goes on over a migration of its own version', async (t) => {
+  const { url, sql } = await createDatabase()
+  const { base } = await startTestService(url)
+  const { liveKey, domain } = await createOrganisation(sql)
+  const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  const before = await send()
+  await migrate(url)
+  const after = await send()
+  t.same([before.status, after.status], [200, 200])
+  await until('both deliveries', async () => {
+    const delivered = await sql`select from ops.messages where status = 'delivered'`
+    return delivered.length === 2
+  })
+})
+
+t.test('an owner who is no superuser migrates a new server and is served', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'postgram-owner-'))
+  // So that the user postgres may pass when root runs this.
+  await chmod(folder, 0o711)
+  t.teardown(() => rm(folder, { recursive: true }))
+  const server = await openEmbedded(join(folder, 'data'), { postgresFlags: ['-c', 'fsync=off'] })
+  t.teardown(() => server.close())
+  const superuser = connect(server.url, { max: 1 })
+  await superuser`create role managed login createrole createdb password 'managed'`
+  await superuser`create database managed owner managed`
+  await superuser.end()
+
+  const url = addressed(server.url, {
+    username: 'managed',
+    password: 'managed',
+    pathname: '/managed',
+  })
+  const sql = connect(url, { max: 2 })
+  await migrate(url)
+  await migrate(url)
+  await deliverOne(t, url, sql)
+  const [row] = await sql`
+    select rolsuper as is_super, (select count(*)::integer from ops.checks where is_well) as well
+    from pg_roles where rolname = current_user`
+  t.match(row, { isSuper: false })
+  await sql.end()
+})
+
+t.test(
+  'where the roles exist, an owner who is no superuser is told what to be granted',
+  async (t) => {
+    const owner = `postgram_owner_${randomUUID().slice(0, 8)}`
+    const password = randomUUID()
+    await admin.unsafe(`create role ${owner} login password '${password}'`)
+    // Before the database is dropped, and after it the role: both in the opposite order.
+    t.teardown(() => admin.unsafe(`drop role ${owner}`))
+    const { url: adminsUrl } = await emptyDatabase(t, admin, cluster, owner)
+    const url = addressed(adminsUrl, { username: owner, password })
+    const roles = 'postgram_service, postgram_operator, postgram_report'
+    await t.rejects(migrate(url), {
+      code: '42501',
+      message: new RegExp(
+        `^the roles of Postgram need a superuser: .*"grant ${roles} to ${owner}"$`,
+      ),
+    })
+    await admin.unsafe(`grant ${roles} to ${owner}`)
+    const sql = connect(url, { max: 2 })
+    await migrate(url)
+    await deliverOne(t, url, sql)
+    await sql.end()
+  },
+)

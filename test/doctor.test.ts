@@ -1,0 +1,82 @@
+import t from 'tap'
+import { readConfig } from '../src/config.ts'
+import { examine } from '../src/doctor.ts'
+import { createDatabase } from './fixtures/database.ts'
+import { addDkimKeys, newDkimValue } from './fixtures/dkim-keys.ts'
+import { noNsd, startNsd, startSilence } from './fixtures/dns-server.ts'
+import { startMailgun } from './fixtures/mailgun-server.ts'
+import { createOrganisation } from './fixtures/organisation.ts'
+import { secrets } from './fixtures/service.ts'
+
+const { url, sql } = await createDatabase()
+const { domain } = await createOrganisation(sql)
+const mailgun = await startMailgun()
+
+const settings = {
+  DATABASE_URL: url,
+  SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+  PUBLIC_URL: 'https://postgram.test',
+  EMAIL_PROVIDER: 'mailgun',
+  MAILGUN_API_KEY: mailgun.account.apiKey,
+  MAILGUN_API_BASE: mailgun.account.apiBase,
+  MAILGUN_WEBHOOK_SIGNING_KEY: mailgun.account.signingKey,
+  SYSTEM_FROM: 'postgram@service.example',
+  DKIM_ZONE: 'dkim.service.zone',
+}
+
+/** What it says of these things, by what they are: null when all is well, else the cure. */
+async function said(env: Record<string, string>, isKeyed = true) {
+  const config = readConfig({ ...settings, ...env }, { isServing: false })
+  const checks = await examine(sql, config, isKeyed ? secrets : null)
+  return Object.fromEntries(checks.map(({ what, isWell, cure }) => [what, isWell ? null : cure]))
+}
+
+t.test('a provider that lets us in is well', async (t) => {
+  t.match(await said({}), { 'email provider': null, 'unsubscribe links': null })
+})
+
+t.test('one that does not is not, and neither is one that cannot be reached', async (t) => {
+  const refused = await said({ MAILGUN_API_KEY: 'key-wrong' })
+  t.match(refused['email provider'], /does not accept MAILGUN_API_KEY/)
+  t.notMatch(refused['email provider'], /key-wrong/)
+  const gone = await said({ MAILGUN_API_BASE: 'http://nobody.invalid' })
+  t.match(gone['email provider'], /cannot be reached: ENOTFOUND|cannot be reached: EAI_AGAIN/)
+  const relay = await said({
+    EMAIL_PROVIDER: 'smtp',
+    SMTP_URL: 'smtp://me:hidden@127.0.0.1:1?name=x.example',
+  })
+  t.match(relay['email provider'], /the relay of SMTP_URL does not let us in: .*ECONNREFUSED/)
+  t.notMatch(relay['email provider'], /hidden/)
+})
+
+t.test('links for one click need https', async (t) => {
+  const { 'unsubscribe links': cure } = await said({ PUBLIC_URL: 'http://postgram.test' })
+  t.match(cure, /PUBLIC_URL must be https/)
+})
+
+t.test('without a secret key nothing of a provider is asked', async (t) => {
+  const checks = await said({}, false)
+  t.match(checks['secret key'], /set SECRET_KEY/)
+  t.notOk('email provider' in checks)
+})
+
+t.test('the sandbox has nothing to be examined', async (t) => {
+  t.notOk('email provider' in (await said({ EMAIL_PROVIDER: 'sandbox' })))
+})
+
+t.test('a key that signs must be found where records point to', { skip: noNsd }, async (t) => {
+  t.notOk('DKIM zone' in (await said({})), 'without keys there is nothing to find')
+  const values = [newDkimValue(), newDkimValue()]
+  await addDkimKeys(sql, { domain, dkimZone: settings.DKIM_ZONE, values })
+
+  const silent = await said({ DNS_SERVERS: await startSilence() })
+  t.match(silent, { resolver: /check DNS_SERVERS/, 'DKIM zone': /is not served/ })
+
+  const names = await startNsd({ [settings.DKIM_ZONE]: '' })
+  const empty = await said({ DNS_SERVERS: names.address })
+  t.match(empty, { resolver: null, 'DKIM zone': /^pg1\..*dkim\.service\.zone is not served/ })
+
+  const [line] = await sql`select line from ops.dns_zone where name like 'pg1.%'`
+  const served = await startNsd({ [settings.DKIM_ZONE]: line?.line })
+  t.match(await said({ DNS_SERVERS: served.address }), { resolver: null, 'DKIM zone': null })
+})

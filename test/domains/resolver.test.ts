@@ -1,0 +1,93 @@
+import t from 'tap'
+import { createResolver, LookupFailed } from '../../src/domains/resolver.ts'
+import { freeAddress, noNsd, startNsd, startSilence } from '../fixtures/dns-server.ts'
+import { until } from '../fixtures/until.ts'
+
+const at = (servers: string[], options = {}) =>
+  createResolver({ servers, hasSandbox: false, timeoutMs: 600, ...options })
+
+const failure = (code: string) => ({ name: 'Error', host: 'acme.zone', type: 'TXT', code })
+
+t.test('with a name server', { skip: noNsd }, async (t) => {
+  const { address, publish } = await startNsd({
+    'acme.zone': String.raw`
+alias CNAME Target.ELSEWHERE.Zone.
+dangling CNAME nothing.acme.zone.
+mail MX 20 B.Example.
+mail MX 5 a.example.
+nomail MX 0 .
+text TXT "v=spf1 include:pro" "vider.example" " ~all"
+text TXT "another"
+bytes TXT "a\000b\010c\009d\200e"
+long TXT ${`"${'x'.repeat(255)}" `.repeat(8)}
+`,
+    'broken.zone': null,
+  })
+  const { look } = at([address])
+
+  t.test('hosts come in lower case without their last dot, MX by priority', async (t) => {
+    t.same(await look('alias.acme.zone', 'CNAME'), ['target.elsewhere.zone'])
+    t.same(await look('ALIAS.acme.zone', 'CNAME'), ['target.elsewhere.zone'])
+    t.same(await look('dangling.acme.zone', 'CNAME'), ['nothing.acme.zone'])
+    t.same(await look('mail.acme.zone', 'MX'), ['5 a.example', '20 b.example'])
+    t.same(await look('nomail.acme.zone', 'MX'), ['0 .'])
+  })
+
+  t.test('the strings of a TXT record come as one', async (t) => {
+    const texts = await look('text.acme.zone', 'TXT')
+    t.same(texts.sort(), ['another', 'v=spf1 include:provider.example ~all'])
+    t.same(await look('long.acme.zone', 'TXT'), ['x'.repeat(255 * 8)], 'also by TCP')
+  })
+
+  t.test('characters that a database or a terminal would choke on are replaced', async (t) => {
+    t.same(await look('bytes.acme.zone', 'TXT'), ['a\uFFFDb\uFFFDc\td\u00C8e'])
+  })
+
+  t.test('absence is an empty answer, whether of the name or of the type', async (t) => {
+    t.same(await look('nowhere.acme.zone', 'TXT'), [])
+    t.same(await look('mail.acme.zone', 'TXT'), [])
+    t.same(await look('mail.acme.zone', 'CNAME'), [])
+    t.same(await look('dangling.acme.zone', 'MX'), [])
+  })
+
+  t.test('a zone that cannot be served and a name of no zone are failures', async (t) => {
+    await t.rejects(look('text.broken.zone', 'TXT'), { code: 'ESERVFAIL' })
+    await t.rejects(look('acme.elsewhere', 'TXT'), { code: 'EREFUSED' })
+  })
+
+  t.test('a name that cannot be is a failure, not an absence', async (t) => {
+    await t.rejects(look(`${'x'.repeat(64)}.acme.zone`, 'TXT'), { code: 'EBADNAME' })
+  })
+
+  t.test('a server that is silent or gone is passed over for the next', async (t) => {
+    const resolver = at([await startSilence(), await freeAddress(), address], { timeoutMs: 4000 })
+    t.same(await resolver.look('mail.acme.zone', 'MX'), ['5 a.example', '20 b.example'])
+  })
+
+  t.test('what is published now is found now', async (t) => {
+    t.same(await look('new.acme.zone', 'TXT'), [])
+    await publish('acme.zone', 'new TXT "here"')
+    await until('new records', async () => (await look('new.acme.zone', 'TXT')).length > 0)
+    t.same(await look('new.acme.zone', 'TXT'), ['here'])
+  })
+})
+
+t.test('silence is a failure in the time that is given', async (t) => {
+  const { look } = at([await startSilence(), await startSilence(), await startSilence()])
+  await t.rejects(look('acme.zone', 'TXT'), failure('ETIMEOUT'))
+})
+
+t.test('where nobody listens, that is a failure', async (t) => {
+  const { look } = at([await freeAddress()])
+  const error = await look('acme.zone', 'TXT').catch((error) => error)
+  t.ok(error instanceof LookupFailed)
+  t.match(error, failure('ECONNREFUSED'))
+  t.equal(error.message, 'the TXT records of acme.zone could not be looked up: ECONNREFUSED')
+})
+
+t.test('names under .test and .example belong to the sandbox, where there is one', async (t) => {
+  const names = ['acme.test', 'mail.acme.example', 'acme.com', 'test', 'example.com', 'acme.latest']
+  const sandbox = createResolver({ servers: [], hasSandbox: true })
+  t.same(names.filter(sandbox.isSandbox), ['acme.test', 'mail.acme.example'])
+  t.same(names.filter(createResolver({ servers: [], hasSandbox: false }).isSandbox), [])
+})

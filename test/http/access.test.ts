@@ -1,0 +1,72 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, request } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { suppress } from '../fixtures/suppressions.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+
+const SCOPES = ['emails:send', 'sms:send', 'read', 'domains:write']
+const MODES = ['live', 'test'] as const
+
+type Known = {
+  method: string
+  path: string
+  scope: string
+  body?: unknown
+  isSend?: boolean
+  /** Makes what the request is about, whose id ends its path. */
+  makeId?: () => Promise<string>
+}
+
+const someScopes = Array.from({ length: 2 ** SCOPES.length - 1 }, (_, n) =>
+  SCOPES.filter((_, place) => (n + 1) & (1 << place)),
+)
+
+const states = {
+  active: () => undefined,
+  paused: (id: string) => sql`select ops.pause(${id}, 'complaints')`,
+  suspended: (id: string) => sql`select ops.suspend(${id}, 'did not pay')`,
+}
+
+for (const [state, enter] of Object.entries(states)) {
+  t.test(`keys of an organisation that is ${state} may do what their scopes say`, async (t) => {
+    const organisation = await createOrganisation(sql)
+    const { id, domain, liveKey } = organisation
+    await liftRate(sql, organisation)
+    const email = anEmail(domain)
+    const { json } = await request('POST', `${base}/v1/emails`, liveKey, email)
+    const send = { method: 'POST', scope: 'emails:send', isSend: true }
+    const entry = () => suppress(sql, organisation, `${Math.random()}@c.example`)
+    const body = { email: 'ann@c.example' }
+    const endpoints: Known[] = [
+      { ...send, path: '/v1/emails', body: email },
+      { ...send, path: '/v1/emails/batch', body: { emails: [email] } },
+      { method: 'GET', path: `/v1/emails/${json.id}`, scope: 'read' },
+      { method: 'GET', path: '/v1/suppressions', scope: 'read' },
+      { method: 'POST', path: '/v1/suppressions', scope: 'emails:send', body },
+      { method: 'DELETE', path: '/v1/suppressions/', scope: 'emails:send', makeId: entry },
+    ]
+    await enter(id)
+    for (const mode of MODES) {
+      for (const scopes of someScopes) {
+        const [row] = await sql`select ops.create_api_key(${id}, ${mode}, ${scopes}) as key`
+        for (const { method, path, scope, body, isSend, makeId } of endpoints) {
+          const id = makeId ? await makeId() : ''
+          const answer = await request(method, base + path + id, row?.key, body)
+          const name = `${method} ${path} with a ${mode} key for ${scopes}`
+          if (state === 'suspended') isRefused(t, answer, 'org_suspended', undefined, { name })
+          else if (!scopes.includes(scope)) {
+            isRefused(t, answer, 'insufficient_scope', undefined, { name })
+          } else if (state === 'paused' && mode === 'live' && isSend) {
+            isRefused(t, answer, 'org_paused', undefined, { name })
+          } else t.ok([200, 201].includes(answer.status), name)
+        }
+      }
+    }
+  })
+}

@@ -1,0 +1,184 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post, request } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { traces } from '../fixtures/traces.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+
+const createKey = async (organisation: string, mode: string, scopes: string[]) => {
+  const [row] = await sql`select ops.create_api_key(${organisation}, ${mode}, ${scopes}) as key`
+  return row?.key as string
+}
+
+t.test('a key that is missing, malformed or unknown gets 401 at every endpoint', async (t) => {
+  const { liveKey, domain } = await createOrganisation(sql)
+  const before = await traces(sql)
+  const secret = liveKey.slice('sk_live_'.length)
+  const values = [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer sk_live_',
+    `Bearer sk_live_${'0'.repeat(64)}`,
+    `Bearer sk_live_${secret}0`,
+    `Bearer sk_live_${secret.slice(0, -1)}`,
+    `Bearer sk_test_${secret}`,
+    `Bearer ${secret}`,
+    `Bearer ${liveKey.toUpperCase()}`,
+    `Bearer ${liveKey} and more`,
+    `Bearer ${liveKey},${liveKey}`,
+    `Bearer "${liveKey}"`,
+    `Basic ${liveKey}`,
+    liveKey,
+    `Bearer sk_live_${'x'.repeat(4000)}`,
+  ]
+  for (const value of values) {
+    const headers: Record<string, string> = value === undefined ? {} : { Authorization: value }
+    for (const [method, path, body] of [
+      ['POST', '/v1/emails', anEmail(domain)],
+      ['POST', '/v1/emails/batch', { emails: [anEmail(domain)] }],
+      ['GET', '/v1/emails/em_00000000000000000000000000', undefined],
+    ] as const) {
+      const answer = await request(method, base + path, null, body, headers)
+      isRefused(t, answer, 'unauthorized', undefined, {
+        name: `${method} ${path} with ${value?.slice(0, 100)}`,
+      })
+    }
+  }
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
+})
+
+t.test('the scheme of the Authorization header may be in any case', async (t) => {
+  const { liveKey, domain } = await createOrganisation(sql)
+  for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
+    const headers = { Authorization: `${scheme} ${liveKey}` }
+    const answer = await request('POST', `${base}/v1/emails`, null, anEmail(domain), headers)
+    t.equal(answer.status, 200, scheme)
+  }
+})
+
+t.test('a revoked key is refused at the very next request, also the last one', async (t) => {
+  const { liveKey, testKey, domain } = await createOrganisation(sql)
+  const send = (key: string) => post(`${base}/v1/emails`, key, anEmail(domain))
+  t.equal((await send(liveKey)).status, 200)
+
+  await sql`select ops.revoke_api_key(${liveKey})`
+  isRefused(t, await send(liveKey), 'unauthorized')
+  t.equal((await send(testKey)).status, 200, 'another key of the organisation still works')
+
+  await sql`select ops.revoke_api_key(${testKey})`
+  isRefused(t, await send(testKey), 'unauthorized')
+  isRefused(t, await send(liveKey), 'unauthorized')
+})
+
+t.test('a suspended organisation is refused everywhere from the very next request', async (t) => {
+  const { id, liveKey, testKey, domain } = await createOrganisation(sql)
+  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  const before = await traces(sql)
+
+  await sql`select ops.suspend(${id}, 'did not pay')`
+  for (const key of [liveKey, testKey]) {
+    isRefused(t, await post(`${base}/v1/emails`, key, anEmail(domain)), 'org_suspended')
+    isRefused(
+      t,
+      await post(`${base}/v1/emails/batch`, key, { emails: [anEmail(domain)] }),
+      'org_suspended',
+    )
+    isRefused(t, await get(`${base}/v1/emails/${json.id}`, key), 'org_suspended')
+    isRefused(t, await get(`${base}/v1/nothing/here`, key), 'org_suspended')
+  }
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
+
+  await sql`select ops.reinstate(${id})`
+  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+})
+
+t.test('a paused organisation reads, and sends with test keys, and no more', async (t) => {
+  const { id, liveKey, testKey, domain } = await createOrganisation(sql)
+  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  const before = await traces(sql)
+
+  await sql`select ops.pause(${id}, 'complaints')`
+  isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'org_paused')
+  const batch = { emails: [anEmail(domain), anEmail(domain)] }
+  isRefused(t, await post(`${base}/v1/emails/batch`, liveKey, batch), 'org_paused')
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.equal((await get(`${base}/v1/emails/${json.id}`, liveKey)).status, 200)
+  t.equal((await get(`${base}/v1/emails/${json.id}`, testKey)).status, 200)
+  t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
+
+  await sql`select ops.resume(${id})`
+  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+})
+
+t.test('a key without the scope of an endpoint gets 403 there', async (t) => {
+  const { id, domain } = await createOrganisation(sql)
+  const reader = await createKey(id, 'live', ['read', 'sms:send', 'domains:write'])
+  const sender = await createKey(id, 'live', ['emails:send', 'sms:send', 'domains:write'])
+  isRefused(t, await post(`${base}/v1/emails`, reader, anEmail(domain)), 'insufficient_scope')
+  isRefused(
+    t,
+    await post(`${base}/v1/emails/batch`, reader, { emails: [anEmail(domain)] }),
+    'insufficient_scope',
+  )
+  const { json } = await post(`${base}/v1/emails`, sender, anEmail(domain))
+  isRefused(t, await get(`${base}/v1/emails/${json.id}`, sender), 'insufficient_scope')
+  t.equal((await get(`${base}/v1/emails/${json.id}`, reader)).status, 200)
+})
+
+t.test('every response has an x-request-id of its own', async (t) => {
+  const { liveKey, domain } = await createOrganisation(sql)
+  const answers = [
+    await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
+    await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
+    await post(`${base}/v1/emails`, liveKey, '{'),
+    await post(`${base}/v1/emails/batch`, liveKey, { emails: [anEmail(domain)] }),
+    await get(`${base}/v1/emails/em_1`, liveKey),
+    await get(`${base}/v1/emails/em_1`, null),
+    await get(`${base}/v1/unknown`, liveKey),
+    await get(`${base}/unknown`, null),
+    await get(`${base}/docs/errors`, null),
+    await get(`${base}/healthz`, null),
+    await get(`${base}/readyz`, null),
+    await request('HEAD', `${base}/docs/errors`, null),
+    await request('HEAD', `${base}/v1/emails`, liveKey),
+  ]
+  const ids = answers.map(({ headers }) => headers.get('x-request-id') ?? '')
+  for (const id of ids) t.match(id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+  t.equal(new Set(ids).size, answers.length)
+})
+
+t.test('a caller cannot choose the x-request-id', async (t) => {
+  const { headers } = await request('GET', `${base}/healthz`, null, undefined, {
+    'x-request-id': 'chosen',
+  })
+  t.match(headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
+})
+
+t.test('every authenticated response has the rate headers, whatever its status', async (t) => {
+  const { id, liveKey, domain } = await createOrganisation(sql)
+  const reader = await createKey(id, 'live', ['read'])
+  const answers = [
+    await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
+    await post(`${base}/v1/emails`, liveKey, ''),
+    await post(`${base}/v1/emails`, liveKey, {}),
+    await post(`${base}/v1/emails`, liveKey, anEmail('other.example')),
+    await post(`${base}/v1/emails`, reader, anEmail(domain)),
+    await post(`${base}/v1/emails/batch`, liveKey, { emails: [{}] }),
+    await get(`${base}/v1/emails/em_1`, liveKey),
+    await get(`${base}/v1/unknown`, liveKey),
+  ]
+  t.strictSame(
+    answers.map(({ status }) => status),
+    [200, 400, 422, 403, 403, 200, 404, 404],
+  )
+  for (const { status, headers } of answers) {
+    t.equal(headers.get('x-ratelimit-limit'), '100', `limit with ${status}`)
+    t.match(headers.get('x-ratelimit-remaining'), /^\d+$/, `remaining with ${status}`)
+    t.equal(headers.get('retry-after'), null, `no Retry-After with ${status}`)
+  }
+})

@@ -1,0 +1,194 @@
+import t from 'tap'
+import { acceptTogether } from '../fixtures/accept.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { errorOf, isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { traces } from '../fixtures/traces.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+
+const usedBy = async ({ id }: TestOrganisation) => {
+  const [row] = await sql`
+    select emails_used, emails_accepted::integer, period_start, period_end from app.allowances
+    where organisation_id = core.decode_id('org', ${id})`
+  return row as { emailsUsed: number; emailsAccepted: number; periodStart: Date; periodEnd: Date }
+}
+
+/** So many addresses of their own. */
+const people = (count: number, name = 'r') =>
+  Array.from({ length: count }, (_, n) => `${name}${n}@c.example`)
+
+t.test('the allowance counts each address over to, cc and bcc once', async (t) => {
+  const cases = [
+    [{ to: 'a@c.example' }, 1],
+    [{ to: ['a@c.example', 'b@c.example'] }, 2],
+    [{ to: 'a@c.example', cc: 'b@c.example', bcc: ['c@c.example'] }, 3],
+    [{ to: ['a@c.example', 'a@c.example'], cc: 'a@c.example', bcc: 'a@c.example' }, 1],
+    [{ to: ['a@c.example', 'Ann <A@C.EXAMPLE>'] }, 1],
+    [{ to: 'a@bücher.example', cc: 'a@xn--bcher-kva.example' }, 1],
+    [{ to: 'a@c.example', cc: [], bcc: [] }, 1],
+    [{ to: people(50, 't'), cc: people(50, 'c'), bcc: people(50, 'b') }, 150],
+  ] as const
+  for (const [recipients, count] of cases) {
+    const organisation = await createOrganisation(sql)
+    const { liveKey, domain } = organisation
+    const { status } = await post(`${base}/v1/emails`, liveKey, anEmail(domain, recipients))
+    t.equal(status, 200)
+    const { emailsUsed, emailsAccepted } = await usedBy(organisation)
+    t.strictSame([emailsUsed, emailsAccepted], [count, 1], JSON.stringify(recipients).slice(0, 80))
+  }
+})
+
+t.test(
+  'an email is refused when its recipients no longer fit, and nothing is queued',
+  async (t) => {
+    const organisation = await createOrganisation(sql, { emailsIncluded: 5 })
+    const { liveKey, domain } = organisation
+    const send = (count: number) =>
+      post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: people(count) }))
+    isRefused(t, await send(6), 'plan_allowance_exceeded')
+    t.equal((await send(3)).status, 200)
+    const before = await traces(sql)
+    isRefused(t, await send(3), 'plan_allowance_exceeded')
+    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.equal((await send(2)).status, 200, 'a smaller one still fits')
+    isRefused(t, await send(1), 'plan_allowance_exceeded')
+    t.equal((await usedBy(organisation)).emailsUsed, 5)
+  },
+)
+
+t.test('a plan without emails takes none, and a larger plan counts at once', async (t) => {
+  const organisation = await createOrganisation(sql, { emailsIncluded: 0 })
+  await createOrganisation(sql, { emailsIncluded: 1 })
+  const send = () => post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
+  isRefused(t, await send(), 'plan_allowance_exceeded')
+  await sql`select ops.set_plan(${organisation.id}, 'plan-1')`
+  t.equal((await send()).status, 200)
+  isRefused(t, await send(), 'plan_allowance_exceeded')
+  await sql`select ops.set_plan(${organisation.id}, 'plan-0')`
+  isRefused(t, await send(), 'plan_allowance_exceeded')
+})
+
+t.test('a batch over the end of the allowance accepts what fits, in order', async (t) => {
+  const organisation = await createOrganisation(sql, { emailsIncluded: 10 })
+  const { liveKey, domain } = organisation
+  const sizes = [4, 7, 3, 4, 2, 2, 1, 1]
+  const fits = [true, false, true, false, true, false, true, false]
+  const emails = sizes.map((size) => anEmail(domain, { to: people(size) }))
+  const { status, json } = await post(`${base}/v1/emails/batch`, liveKey, { emails })
+  t.equal(status, 200)
+  t.strictSame(
+    json.results.map(({ ok }: { ok: boolean }) => ok),
+    fits,
+  )
+  for (const result of json.results.filter(({ ok }: { ok: boolean }) => !ok)) {
+    t.strictSame(result.error, errorOf('plan_allowance_exceeded'))
+  }
+  t.equal((await usedBy(organisation)).emailsUsed, 10)
+})
+
+t.test('what is refused for another reason uses up nothing of a batch', async (t) => {
+  const organisation = await createOrganisation(sql, { emailsIncluded: 3 })
+  const { liveKey, domain } = organisation
+  const emails = [
+    anEmail('elsewhere.example', { to: people(3) }),
+    {},
+    anEmail(domain, { to: people(2) }),
+    anEmail(domain, { to: people(2), templateId: 'tpl_1', text: undefined }),
+    anEmail(domain),
+    anEmail(domain),
+  ]
+  const { json } = await post(`${base}/v1/emails/batch`, liveKey, { emails })
+  t.strictSame(
+    json.results.map(({ error }: { error?: { code: string } }) => error?.code),
+    [
+      'domain_not_verified',
+      'validation_error',
+      undefined,
+      'validation_error',
+      undefined,
+      'plan_allowance_exceeded',
+    ],
+  )
+})
+
+t.test(
+  'calls of one transaction share the allowance in the order in which they came',
+  async (t) => {
+    const ours = await createOrganisation(sql, { emailsIncluded: 3 })
+    const theirs = await createOrganisation(sql, { emailsIncluded: 1 })
+    const send = (organisation: TestOrganisation, key: string, count: number, mode?: 'test') => ({
+      organisation,
+      key,
+      email: anEmail(organisation.domain, { to: people(count) }),
+      ...(mode ? { mode } : {}),
+    })
+    const answers = await acceptTogether(sql, [
+      send(ours, 'a', 2),
+      send(theirs, 'a', 1),
+      send(ours, 'b', 2),
+      send(ours, 't', 50, 'test'),
+      send(ours, 'c', 1),
+      send(ours, 'a', 2),
+      send(theirs, 'b', 1),
+      send(ours, 'd', 1),
+    ])
+    const refused = 'plan_allowance_exceeded'
+    t.strictSame(
+      answers.map(({ code }) => code),
+      [null, null, refused, null, null, null, refused, refused],
+    )
+    t.equal((await usedBy(ours)).emailsUsed, 3)
+    t.equal((await usedBy(theirs)).emailsUsed, 1)
+  },
+)
+
+t.test('the first send after the end of the period opens the next one', async (t) => {
+  const organisation = await createOrganisation(sql, { emailsIncluded: 2 })
+  const { id, liveKey, domain } = organisation
+  const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  await send()
+  await send()
+  isRefused(t, await send(), 'plan_allowance_exceeded')
+
+  // As if the organisation had been made 100 days ago and had sent nothing since its first month.
+  await sql`
+    update app.organisations set created_at = now() - interval '100 days'
+    where id = core.decode_id('org', ${id})`
+  await sql`
+    update app.allowances
+    set period_start = now() - interval '100 days', period_end = now() - interval '69 days'
+    where organisation_id = core.decode_id('org', ${id})`
+  t.equal((await send()).status, 200)
+  const { emailsUsed, emailsAccepted, periodStart, periodEnd } = await usedBy(organisation)
+  t.equal(emailsUsed, 1)
+  t.equal(emailsAccepted, 3, 'what was ever accepted is not reset')
+  t.ok(periodStart <= new Date() && new Date() < periodEnd, 'the period is the current one')
+  const [row] = await sql`
+    select p.* from app.organisations o cross join lateral core.period_at(o.created_at, now()) p
+    where o.id = core.decode_id('org', ${id})`
+  t.strictSame(
+    { periodStart: +periodStart, periodEnd: +periodEnd },
+    { periodStart: +row?.periodStart, periodEnd: +row?.periodEnd },
+    'months are counted from the day on which the organisation was made',
+  )
+  t.equal((await send()).status, 200)
+  isRefused(t, await send(), 'plan_allowance_exceeded')
+})
+
+t.test('a refused send, too, leaves the new period open', async (t) => {
+  const organisation = await createOrganisation(sql, { emailsIncluded: 1 })
+  const { id, liveKey, domain } = organisation
+  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+  await sql`
+    update app.allowances
+    set period_start = now() - interval '1 month', period_end = now() - interval '1 second'
+    where organisation_id = core.decode_id('org', ${id})`
+  const tooMany = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: people(2) }))
+  isRefused(t, tooMany, 'plan_allowance_exceeded')
+  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+  t.equal((await usedBy(organisation)).emailsUsed, 1)
+})

@@ -1,0 +1,233 @@
+import { Agent, type ClientRequest, type IncomingMessage, request as open } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { type Answer, anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { traces } from '../fixtures/traces.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+const { liveKey, domain } = organisation
+await liftRate(sql, organisation)
+
+/** A POST of bytes with exactly these headers and no Content-Type that nobody asked for. */
+async function postBytes(
+  path: string,
+  body: Buffer | string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const request = open(base + path, {
+    method: 'POST',
+    agent: new Agent({ keepAlive: false }),
+    headers: { Authorization: `Bearer ${liveKey}`, ...headers },
+  })
+  request.end(body)
+  return answerTo(request)
+}
+
+async function answerTo(request: ClientRequest): Promise<Answer> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve)
+    request.once('error', reject)
+  })
+  const body = await text(response)
+  return {
+    status: response.statusCode ?? 0,
+    headers: new Headers(response.headers as Record<string, string>),
+    text: body,
+    json: JSON.parse(body),
+  }
+}
+
+t.test('a body is JSON whatever its content type says, and without one', async (t) => {
+  const body = Buffer.from(JSON.stringify(anEmail(domain, { subject: 'Grüße 💌' })))
+  const types = [
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json; charset=latin1',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'multipart/form-data',
+    'application/octet-stream',
+    'application/vnd.acme+json',
+    'image/png',
+    'garbage',
+    'a/b/c',
+    ';',
+    '*/*',
+    '',
+  ]
+  for (const type of types) {
+    const answer = await postBytes('/v1/emails', body, { 'Content-Type': type })
+    t.equal(answer.status, 200, type)
+  }
+  const marked = await postBytes('/v1/emails', Buffer.concat([Buffer.from('\uFEFF'), body]))
+  t.equal(marked.status, 200, 'a byte order mark is passed over')
+  const untyped = await postBytes('/v1/emails', body)
+  t.equal(untyped.status, 200, 'no content type')
+  const [message] = await sql`
+    select subject from app.messages where id = core.decode_id('em', ${untyped.json.id})`
+  t.equal(message?.subject, 'Grüße 💌', 'and it is UTF-8')
+})
+
+t.test('a compressed body is read', async (t) => {
+  const body = JSON.stringify(anEmail(domain))
+  for (const [encoding, bytes] of [
+    ['gzip', gzipSync(body)],
+    ['deflate', deflateSync(body)],
+    ['br', brotliCompressSync(body)],
+    ['identity', Buffer.from(body)],
+  ] as const) {
+    const answer = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
+    t.equal(answer.status, 200, encoding)
+  }
+})
+
+t.test('a body that cannot be decompressed is refused as a request, not as a fault', async (t) => {
+  const before = await traces(sql)
+  const body = JSON.stringify(anEmail(domain))
+  for (const [name, bytes, encoding] of [
+    ['not gzip at all', Buffer.from(body), 'gzip'],
+    ['gzip cut short', gzipSync(body).subarray(0, -12), 'gzip'],
+    ['not brotli at all', Buffer.from(body), 'br'],
+    ['an unknown encoding', Buffer.from(body), 'zstd-of-tomorrow'],
+  ] as const) {
+    const answer = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
+    isRefused(t, answer, 'invalid_json', undefined, { name })
+  }
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
+})
+
+t.test('a body that is empty or not JSON is refused with invalid_json', async (t) => {
+  const before = await traces(sql)
+  const bodies = {
+    'no byte': '',
+    'a space': ' ',
+    'an open brace': '{',
+    'a form': 'from=a&to=b',
+    'two values': '{}{}',
+    'a trailing comma': '{"a":1,}',
+    'a comment': '{} // email',
+    'single quotes': "{'from':'a'}",
+    NaN: '{"from":NaN}',
+    'a NUL': '\0',
+    'a raw line break in a string': '{"subject":"a\nb"}',
+    'words of JavaScript': 'undefined',
+  }
+  for (const path of ['/v1/emails', '/v1/emails/batch']) {
+    for (const [name, body] of Object.entries(bodies)) {
+      isRefused(t, await postBytes(path, body), 'invalid_json', undefined, { name })
+    }
+  }
+  isRefused(
+    t,
+    await postBytes('/v1/emails', '', { 'Content-Length': '0' }),
+    'invalid_json',
+    undefined,
+    { name: 'no byte, and says so' },
+  )
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
+})
+
+t.test('a body that is JSON but no object is refused with validation_error', async (t) => {
+  for (const body of ['null', 'true', '1', '1e999', '"text"', '[]', '[{}]']) {
+    for (const path of ['/v1/emails', '/v1/emails/batch']) {
+      isRefused(
+        t,
+        await post(base + path, liveKey, body),
+        'validation_error',
+        { _: ['must be a JSON object'] },
+        { name: `${path} ${body}` },
+      )
+    }
+  }
+})
+
+t.test('a body over 32 MB is refused with validation_error, announced or not', async (t) => {
+  const before = await traces(sql)
+  const limit = 32 * 1024 * 1024
+  const fields = { _: ['the body is larger than 32 MB'] }
+  const bodyOf = (length: number) => JSON.stringify(anEmail(domain)).padEnd(length, ' ')
+
+  isRefused(t, await postBytes('/v1/emails', bodyOf(limit + 1)), 'validation_error', fields, {
+    name: 'with a Content-Length',
+  })
+  isRefused(
+    t,
+    await postBytes('/v1/emails', bodyOf(limit + 1), { 'Transfer-Encoding': 'chunked' }),
+    'validation_error',
+    fields,
+    { name: 'in chunks' },
+  )
+  isRefused(
+    t,
+    await postBytes('/v1/emails', gzipSync(bodyOf(limit + 1)), { 'Content-Encoding': 'gzip' }),
+    'validation_error',
+    fields,
+    { name: 'once decompressed' },
+  )
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
+
+  const most = await postBytes('/v1/emails', bodyOf(limit))
+  t.equal(most.status, 200, '32 MB are taken')
+})
+
+t.test('fetch, too, reads the refusal of a body over 32 MB', async (t) => {
+  const answer = await post(`${base}/v1/emails`, liveKey, ' '.repeat(40 * 1024 * 1024))
+  isRefused(t, answer, 'validation_error', { _: ['the body is larger than 32 MB'] })
+  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+})
+
+t.test('a connection serves on after refusals, whether the body was read or not', async (t) => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  const suspended = await createOrganisation(sql)
+  await sql`select ops.suspend(${suspended.id}, 'did not pay')`
+  const fine = JSON.stringify(anEmail(domain))
+  const ports = new Set<number | undefined>()
+  for (const [key, body, status] of [
+    [`sk_live_${'0'.repeat(64)}`, fine, 401],
+    [suspended.liveKey, fine, 403],
+    [liveKey, '{', 400],
+    [liveKey, '{}', 422],
+    [liveKey, JSON.stringify(anEmail('other.example')), 403],
+    [liveKey, fine, 200],
+  ] as const) {
+    const request = open(`${base}/v1/emails`, {
+      method: 'POST',
+      agent,
+      headers: { Authorization: `Bearer ${key}` },
+    })
+    request.end(body)
+    t.equal((await answerTo(request)).status, status)
+    ports.add(request.socket?.localPort)
+  }
+  t.equal(ports.size, 1, 'one connection carried them all')
+})
+
+t.test('an upload that breaks off leaves nothing behind and harms nobody', async (t) => {
+  const before = await traces(sql)
+  const body = JSON.stringify(anEmail(domain))
+  for (const headers of [
+    { 'Content-Length': String(body.length + 1) },
+    { 'Transfer-Encoding': 'chunked' },
+    { 'Content-Encoding': 'gzip', 'Content-Length': '1000' },
+  ]) {
+    const request = open(`${base}/v1/emails`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${liveKey}`, ...headers },
+    })
+    const gone = new Promise((resolve) => request.once('error', resolve))
+    request.write(body, () => request.destroy(new Error('gone')))
+    await gone
+  }
+  t.equal((await postBytes('/v1/emails', '{}')).status, 422)
+  t.strictSame(await traces(sql), before)
+})

@@ -1,0 +1,135 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { type Answer, anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
+import { traces } from '../fixtures/traces.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+const { liveKey, testKey, domain } = organisation
+await liftRate(sql, organisation)
+
+/** Runs `work` while something of the database is not where it should be. */
+async function without(kind: string, name: string, work: () => Promise<void>) {
+  const [schema, bare] = name.split('.')
+  await sql.unsafe(`alter ${kind} ${name} rename to ${bare}_away`)
+  try {
+    await work()
+  } finally {
+    await sql.unsafe(`alter ${kind} ${schema}.${bare}_away rename to ${bare}`)
+  }
+}
+
+const emails = `${base}/v1/emails`
+const withKey = (key: string) => ({ 'Idempotency-Key': key })
+
+for (const [kind, name] of [
+  ['function', 'api.accept_emails'],
+  ['function', 'core.encode_id'],
+  ['function', 'graphile_worker.add_jobs'],
+  ['table', 'app.bodies'],
+  ['table', 'app.idempotency_keys'],
+  ['table', 'app.plans'],
+] as const) {
+  t.test(`a fault around ${name} is answered 500 and leaves nothing behind`, async (t) => {
+    const before = await traces(sql)
+    const key = withKey(`a key for ${name}`)
+    await without(kind, name, async () => {
+      const single = await post(emails, liveKey, anEmail(domain), key)
+      isRefused(t, single, 'internal_error', undefined, { name: 'a single send' })
+      const batch = { emails: [anEmail(domain), {}] }
+      isRefused(t, await post(`${emails}/batch`, liveKey, batch), 'internal_error', undefined, {
+        name: 'a batch',
+      })
+    })
+    t.strictSame(await traces(sql), before)
+
+    const retry = await post(emails, liveKey, anEmail(domain), key)
+    t.equal(retry.status, 200, 'the retry with the same key proceeds')
+    t.equal(retry.headers.get('idempotent-replayed'), null)
+  })
+}
+
+t.test(
+  'a fault is logged under the x-request-id of its answer, without what was sent',
+  async (t) => {
+    const { base, child } = await spawnService(url, 'api')
+    let output = ''
+    child.stdout?.on('data', (chunk: string) => {
+      output += chunk
+    })
+    await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
+    const body = anEmail(domain, { subject: 'Poison', to: 'secret.person@c.example' })
+    const answer = await post(`${base}/v1/emails`, liveKey, body)
+    await sql`alter table app.messages drop constraint no_poison`
+    isRefused(t, answer, 'internal_error')
+    const line = await until('the line in the log', async () =>
+      output.split('\n').find((each) => each.includes('a request failed')),
+    )
+    const requestId = answer.headers.get('x-request-id')
+    t.match(JSON.parse(line), { requestId, method: 'POST', path: '/v1/emails', level: 50 })
+    t.match(line, 'no_poison', 'and says what went wrong')
+    t.notMatch(line, 'secret.person')
+    t.notMatch(line, liveKey)
+  },
+)
+
+t.test('a fault in admission is answered 500 before anything is known', async (t) => {
+  await without('function', 'api.admit', async () => {
+    for (const answer of [
+      await post(emails, liveKey, anEmail(domain)),
+      await get(`${emails}/em_1`, liveKey),
+      await get(`${base}/v1/unknown`, liveKey),
+    ]) {
+      isRefused(t, answer, 'internal_error', undefined, { hasKey: false })
+    }
+    isRefused(t, await get(`${emails}/em_1`, 'malformed'), 'unauthorized')
+  })
+})
+
+t.test('a fault in a read is answered 500', async (t) => {
+  await without('function', 'api.get_message', async () => {
+    isRefused(t, await get(`${emails}/em_1`, liveKey), 'internal_error')
+  })
+  isRefused(t, await get(`${emails}/em_1`, liveKey), 'not_found')
+})
+
+t.test('of sends that go out together only the one with the fault fails', async (t) => {
+  await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
+  const before = await traces(sql)
+  const subjects = Array.from({ length: 40 }, (_, n) => (n % 8 === 3 ? 'Poison' : `Fine ${n}`))
+  const answers = await Promise.all(
+    subjects.map((subject, n) =>
+      post(emails, n % 2 ? liveKey : testKey, anEmail(domain, { subject })),
+    ),
+  )
+  for (const [n, subject] of subjects.entries()) {
+    const answer = answers[n] as Answer
+    if (subject === 'Poison') isRefused(t, answer, 'internal_error')
+    else t.equal(answer.status, 200, subject)
+  }
+  const after = await traces(sql)
+  t.strictSame(
+    [after.messages - before.messages, after.bodies - before.bodies, after.keys - before.keys],
+    [35, 35, 35],
+  )
+  t.equal(after.jobs - before.jobs, 15, 'of the live ones')
+  await sql`alter table app.messages drop constraint no_poison`
+})
+
+t.test('one fault in a batch undoes the whole of it', async (t) => {
+  await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
+  const before = await traces(sql)
+  const batch = { emails: [anEmail(domain), anEmail(domain, { subject: 'Poison' })] }
+  const answer = await post(`${emails}/batch`, liveKey, batch, withKey('poison'))
+  isRefused(t, answer, 'internal_error')
+  t.strictSame(await traces(sql), before)
+  await sql`alter table app.messages drop constraint no_poison`
+  const retry = await post(`${emails}/batch`, liveKey, batch, withKey('poison'))
+  t.strictSame([retry.status, retry.headers.get('idempotent-replayed')], [200, null])
+})

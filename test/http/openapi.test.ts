@@ -1,0 +1,101 @@
+import t from 'tap'
+import { catalogue } from '../../src/errors.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post, request } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const { json: document } = await get(`${base}/openapi.json`, null)
+const { liveKey, domain } = await createOrganisation(sql)
+
+t.test('every endpoint of the interface is described', async (t) => {
+  t.equal(document.openapi, '3.1.0')
+  t.same(
+    Object.entries(document.paths).map(([path, operations]) => [
+      path,
+      Object.keys(operations as object),
+    ]),
+    [
+      ['/v1/emails', ['post']],
+      ['/v1/emails/batch', ['post']],
+      ['/v1/emails/{id}', ['get']],
+      ['/v1/domains', ['post', 'get']],
+      ['/v1/domains/{id}', ['get', 'delete']],
+      ['/v1/domains/{id}/verify', ['post']],
+      ['/v1/suppressions', ['get', 'post']],
+      ['/v1/suppressions/{id}', ['delete']],
+    ],
+  )
+})
+
+t.test('the body of a send has the fields of the interface and no others', async (t) => {
+  const { schema } = document.paths['/v1/emails'].post.requestBody.content['application/json']
+  t.same(Object.keys(schema.properties).sort(), [
+    ...['attachments', 'bcc', 'cc', 'class', 'from', 'headers', 'html', 'replyTo', 'subject'],
+    ...['tags', 'templateId', 'text', 'to', 'variables'],
+  ])
+  t.same(schema.required, ['from', 'to'])
+  t.equal(schema.additionalProperties, false)
+})
+
+t.test('the parameters of a list are described with their limits', async (t) => {
+  const { parameters, requestBody } = document.paths['/v1/suppressions'].get
+  t.strictSame(
+    parameters.map(({ name, in: place, required }: Record<string, unknown>) => [
+      name,
+      place,
+      required,
+    ]),
+    [
+      ['email', 'query', false],
+      ['limit', 'query', false],
+      ['cursor', 'query', false],
+    ],
+  )
+  t.strictSame(parameters[1].schema, { type: 'integer', minimum: 1, maximum: 200, default: 50 })
+  t.equal(requestBody, undefined)
+})
+
+t.test('what the service answers has the properties that are described', async (t) => {
+  const suppressions = '/v1/suppressions'
+  const sent = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  const message = await get(`${base}/v1/emails/${sent.json.id}`, liveKey)
+  const added = await post(base + suppressions, liveKey, { email: 'ann@c.example' })
+  const again = await post(base + suppressions, liveKey, { email: 'ann@c.example' })
+  const list = await get(base + suppressions, liveKey)
+  const deleted = await request('DELETE', `${base + suppressions}/${added.json.id}`, liveKey)
+  const { paths } = document
+  for (const [{ status, json }, { responses }] of [
+    [sent, paths['/v1/emails'].post],
+    [message, paths['/v1/emails/{id}'].get],
+    [added, paths[suppressions].post],
+    [again, paths[suppressions].post],
+    [list, paths[suppressions].get],
+    [deleted, paths[`${suppressions}/{id}`].delete],
+  ] as const) {
+    const { schema } = responses[status].content['application/json']
+    t.same(Object.keys(json), Object.keys(schema.properties))
+    if (!json.data) continue
+    t.same(Object.keys(json.data[0]), Object.keys(schema.properties.data.items.properties))
+  }
+})
+
+t.test('every code is described, and each refusal stands under its own status', async (t) => {
+  t.same(
+    document.components.schemas.Error.properties.error.properties.code.enum,
+    Object.keys(catalogue),
+  )
+  type Operation = { responses: Record<string, { description: string }> }
+  for (const operations of Object.values<Record<string, Operation>>(document.paths)) {
+    for (const { responses } of Object.values(operations)) {
+      for (const [status, { description }] of Object.entries(responses)) {
+        if (status.startsWith('2')) continue
+        for (const code of description.split(', ')) {
+          t.equal(catalogue[code as keyof typeof catalogue][0], Number(status), code)
+        }
+      }
+    }
+  }
+})

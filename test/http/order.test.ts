@@ -1,0 +1,237 @@
+import t from 'tap'
+import type { Code } from '../../src/errors.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post, request } from '../fixtures/http.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { holdSecond, liftRate } from '../fixtures/rate.ts'
+import { errorOf, isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { traces } from '../fixtures/traces.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+
+/** What is posted: a send, a send as an item of a batch, or an address to suppress. */
+type Kind = 'a single send' | 'a batch' | 'a suppression'
+
+/** A request in the making. */
+type Attempt = {
+  organisation: TestOrganisation
+  kind: Kind
+  key: string
+  headers: Record<string, string>
+  item: Record<string, unknown>
+  top: Record<string, unknown>
+  raw: string | null
+}
+
+const paths = {
+  'a single send': '/v1/emails',
+  'a batch': '/v1/emails/batch',
+  'a suppression': '/v1/suppressions',
+}
+
+const send = ({ kind, key, headers, item, top, raw }: Attempt) => {
+  const body = kind === 'a batch' ? { emails: [item], ...top } : { ...item, ...top }
+  return post(base + paths[kind], key, raw ?? body, headers)
+}
+
+/** An attempt with which nothing is wrong yet. */
+async function anAttempt(kind: Kind): Promise<Attempt> {
+  const organisation = await createOrganisation(sql)
+  await liftRate(sql, organisation)
+  return {
+    organisation,
+    kind,
+    key: organisation.liveKey,
+    headers: {},
+    item: kind === 'a suppression' ? { email: 'ann@c.example' } : anEmail(organisation.domain),
+    top: {},
+    raw: null,
+  }
+}
+
+const FIELDS: Partial<Record<Code, Record<string, string[]>>> = {
+  validation_error: { attachment: ['unknown field'] },
+  recipient_suppressed: { to: ['delivered@sandbox.postgram.test: manual'] },
+}
+
+/** In the order of design section 5: what each code is about, and how to bring that about. */
+const conditions: [Code, (attempt: Attempt) => unknown][] = [
+  [
+    'unauthorized',
+    (attempt) => {
+      attempt.key = `sk_live_${'0'.repeat(64)}`
+    },
+  ],
+  ['org_suspended', ({ organisation: { id } }) => sql`select ops.suspend(${id}, 'did not pay')`],
+  ['rate_limited', ({ organisation }) => holdSecond(sql, organisation, 100)],
+  [
+    'insufficient_scope',
+    async (attempt) => {
+      const [row] = await sql`
+        select ops.create_api_key(${attempt.organisation.id}, 'live', '{read}') as key`
+      attempt.key = row?.key
+    },
+  ],
+  [
+    'invalid_json',
+    (attempt) => {
+      attempt.raw = '{'
+    },
+  ],
+  [
+    'validation_error',
+    (attempt) => {
+      attempt.top = { attachment: [] }
+    },
+  ],
+  [
+    'idempotency_conflict',
+    async (attempt) => {
+      attempt.headers = { 'Idempotency-Key': 'taken' }
+      const [other] = Object.keys(attempt.item).slice(-1)
+      const item = { ...attempt.item, [String(other)]: 'another@c.example' }
+      const first = await send({ ...attempt, key: attempt.organisation.liveKey, item })
+      if (first.status >= 300) throw new Error(first.text)
+    },
+  ],
+  ['org_paused', ({ organisation: { id } }) => sql`select ops.pause(${id}, 'complaints')`],
+  [
+    'domain_not_verified',
+    (attempt) => {
+      attempt.item = { ...attempt.item, from: 'hello@elsewhere.example' }
+    },
+  ],
+  [
+    'recipient_suppressed',
+    ({ organisation: { id } }) => sql`
+      insert into app.suppressions (id, organisation_id, email, reason)
+      values (gen_random_uuid(), core.decode_id('org', ${id}), 'delivered@sandbox.postgram.test',
+        'manual')`,
+  ],
+  [
+    'plan_allowance_exceeded',
+    ({ organisation: { id } }) => sql`
+      update app.allowances set emails_used = 1000000
+      where organisation_id = core.decode_id('org', ${id})`,
+  ],
+]
+
+const position = (code: Code) => conditions.findIndex(([known]) => known === code)
+// What cannot hold together: a key without an organisation and anything of the organisation, two
+// states, two kinds of a broken body.
+const isPossible = (first: Code, second: Code) => {
+  if (first === 'unauthorized') return ['invalid_json', 'validation_error'].includes(second)
+  if (first === 'org_suspended') return second !== 'org_paused'
+  return !(first === 'invalid_json' && second === 'validation_error')
+}
+
+const pairs = conditions.flatMap(([first], place) =>
+  conditions
+    .slice(place + 1)
+    .filter(([second]) => isPossible(first, second))
+    .map(([second]): [Code, Code] => [first, second]),
+)
+
+/** After this only sends are looked at further. */
+const ofAnyPost = conditions.slice(0, position('idempotency_conflict') + 1).map(([code]) => code)
+
+for (const kind of Object.keys(paths) as Kind[]) {
+  t.test(`${kind} is refused for what comes first`, async (t) => {
+    for (const [first, second] of pairs) {
+      if (kind === 'a suppression' && !ofAnyPost.includes(second)) continue
+      const attempt = await anAttempt(kind)
+      // The first use of an Idempotency-Key has to get through, so it is made before all else.
+      const isKeyFirst = second === 'idempotency_conflict'
+      for (const code of isKeyFirst ? [second, first] : [first, second]) {
+        await conditions[position(code)]?.[1](attempt)
+      }
+      const before = await traces(sql)
+      const answer = await send(attempt)
+      const name = `${first} before ${second}`
+      const isOfItem = kind === 'a batch' && position(first) >= position('domain_not_verified')
+      if (isOfItem) {
+        const results = [{ index: 0, ok: false, error: errorOf(first, FIELDS[first]) }]
+        t.strictSame(
+          { status: answer.status, json: answer.json },
+          { status: 200, json: { results } },
+          name,
+        )
+        // A batch is answered, and so remembered, also when all its items are refused.
+        before.keys += 1
+      } else {
+        isRefused(t, answer, first, FIELDS[first], { name })
+      }
+      t.strictSame(await traces(sql), before, `${name}, and nothing is left behind`)
+    }
+  })
+}
+
+t.test('what has no body is refused for its key, state, rate and scope first', async (t) => {
+  const last: [method: string, path: string, code: Code, fields?: Record<string, string[]>][] = [
+    ['GET', '/v1/emails/em_1', 'not_found'],
+    [
+      'GET',
+      '/v1/suppressions?limit=0',
+      'validation_error',
+      { limit: ['must be a number from 1 to 200'] },
+    ],
+    ['DELETE', '/v1/suppressions/sup_1', 'not_found'],
+  ]
+  for (const [method, path, code, fields] of last) {
+    const scope = method === 'GET' ? 'emails:send' : 'read'
+    for (const [first, bringAbout] of conditions.slice(0, position('invalid_json'))) {
+      const attempt = await anAttempt('a single send')
+      if (first === 'insufficient_scope') {
+        const [row] = await sql`
+          select ops.create_api_key(${attempt.organisation.id}, 'live', ${[scope]}) as key`
+        attempt.key = row?.key
+      } else await bringAbout(attempt)
+      const answer = await request(method, base + path, attempt.key)
+      isRefused(t, answer, first, undefined, { name: `${method} ${path}: ${first} first` })
+    }
+    const { key } = await anAttempt('a single send')
+    isRefused(t, await request(method, base + path, key), code, fields)
+  }
+})
+
+t.test('invalid JSON comes before an Idempotency-Key that is too long', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const headers = { 'Idempotency-Key': 'k'.repeat(256) }
+  isRefused(t, await post(`${base}/v1/emails`, liveKey, '{', headers), 'invalid_json')
+})
+
+t.test('what a template lacks comes before domain, suppressions and allowance', async (t) => {
+  const organisation = await createOrganisation(sql, { emailsIncluded: 0 })
+  await sql`select ops.suppress_globally('gone@c.example')`
+  const email = anEmail('elsewhere.example', {
+    to: 'gone@c.example',
+    text: undefined,
+    templateId: 'tpl_unknown',
+  })
+  const answer = await post(`${base}/v1/emails`, organisation.liveKey, email)
+  const fields = { templateId: ['is not a template of this organisation'] }
+  isRefused(t, answer, 'validation_error', fields)
+})
+
+t.test('a replay is answered whatever has changed since but key, state and rate', async (t) => {
+  for (const [code, bringAbout] of conditions) {
+    if (['invalid_json', 'validation_error', 'idempotency_conflict'].includes(code)) continue
+    const attempt = await anAttempt('a single send')
+    attempt.headers = { 'Idempotency-Key': 'once' }
+    const first = await send(attempt)
+    t.equal(first.status, 200)
+    if (code === 'domain_not_verified') {
+      await sql`delete from app.domains where name = ${attempt.organisation.domain}`
+    } else {
+      await bringAbout(attempt)
+    }
+    const again = await send(attempt)
+    if (position(code) < position('idempotency_conflict')) isRefused(t, again, code)
+    else {
+      t.strictSame([again.status, again.text], [200, first.text], code)
+      t.equal(again.headers.get('idempotent-replayed'), 'true')
+    }
+  }
+})

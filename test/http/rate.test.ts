@@ -1,0 +1,104 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { type Answer, anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { holdSecond } from '../fixtures/rate.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { spawnService } from '../fixtures/service.ts'
+import { traces } from '../fixtures/traces.ts'
+
+const { url, sql } = await createDatabase()
+const processes = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])
+const [one, two] = processes.map(({ base }) => base) as [string, string]
+
+t.test('what is left of a second counts down, over keys, endpoints and processes', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, testKey, domain } = organisation
+  await holdSecond(sql, organisation, 0)
+  const requests = [
+    () => post(`${one}/v1/emails`, liveKey, anEmail(domain)),
+    () => post(`${two}/v1/emails`, testKey, anEmail(domain)),
+    () => get(`${one}/v1/emails/em_1`, testKey),
+    () => post(`${two}/v1/emails/batch`, liveKey, { emails: [anEmail(domain), anEmail(domain)] }),
+    () => get(`${one}/v1/unknown`, liveKey),
+    () => post(`${two}/v1/emails`, liveKey, '{'),
+  ]
+  for (const [n, send] of requests.entries()) {
+    const { headers } = await send()
+    t.strictSame(
+      [headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')],
+      ['100', String(99 - n)],
+    )
+  }
+})
+
+t.test('the 101st request of a second is refused, whatever key or endpoint it has', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { id, liveKey, testKey, domain } = organisation
+  const [row] = await sql`select ops.create_api_key(${id}, 'live', '{read}') as key`
+  await holdSecond(sql, organisation, 98)
+  for (const remaining of ['1', '0']) {
+    const { status, headers } = await post(`${one}/v1/emails`, liveKey, anEmail(domain))
+    t.strictSame([status, headers.get('x-ratelimit-remaining')], [200, remaining])
+  }
+  const before = await traces(sql)
+  const refused = [
+    await post(`${two}/v1/emails`, liveKey, anEmail(domain)),
+    await post(`${two}/v1/emails`, testKey, anEmail(domain)),
+    await post(`${one}/v1/emails/batch`, liveKey, { emails: [anEmail(domain)] }),
+    await get(`${one}/v1/emails/em_1`, row?.key),
+    await get(`${two}/v1/unknown`, liveKey),
+  ]
+  for (const answer of refused) {
+    isRefused(t, answer, 'rate_limited')
+    t.equal(answer.headers.get('x-ratelimit-remaining'), '0')
+  }
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  const other = await createOrganisation(sql)
+  const { status } = await post(`${one}/v1/emails`, other.liveKey, anEmail(other.domain))
+  t.equal(status, 200, 'another organisation is not concerned')
+})
+
+t.test('of 150 requests at a time to two processes exactly 100 get through', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, testKey } = organisation
+  await holdSecond(sql, organisation, 0)
+  const answers = await Promise.all(
+    Array.from({ length: 150 }, (_, n) =>
+      get(`${n % 2 ? one : two}/v1/emails/em_1`, n % 3 ? liveKey : testKey),
+    ),
+  )
+  const through = answers.filter(({ status }) => status === 404)
+  t.equal(through.length, 100)
+  t.strictSame(
+    through
+      .map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
+      .sort((a, b) => a - b),
+    Array.from({ length: 100 }, (_, n) => n),
+    'each saw another number',
+  )
+  const refused = answers.filter(({ status }) => status === 429)
+  t.equal(refused.length, 50)
+  isRefused(t, refused[0] as Answer, 'rate_limited')
+})
+
+t.test('a second that is over is forgotten', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  await holdSecond(sql, organisation, 1000)
+  isRefused(t, await post(`${one}/v1/emails`, liveKey, anEmail(domain)), 'rate_limited')
+  await sql`
+    update app.request_counts set second = floor(extract(epoch from clock_timestamp())) - 1
+    where organisation_id = core.decode_id('org', ${organisation.id})`
+  const { status, headers } = await post(`${one}/v1/emails`, liveKey, anEmail(domain))
+  t.strictSame([status, headers.get('x-ratelimit-remaining')], [200, '99'])
+})
+
+t.test('a key that is unknown or revoked is not counted', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, testKey } = organisation
+  await sql`select ops.revoke_api_key(${testKey})`
+  await holdSecond(sql, organisation, 99)
+  isRefused(t, await get(`${one}/v1/emails/em_1`, testKey), 'unauthorized')
+  isRefused(t, await get(`${one}/v1/emails/em_1`, liveKey), 'not_found')
+})

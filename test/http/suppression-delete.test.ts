@@ -1,0 +1,189 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post, request } from '../fixtures/http.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { listOf, type Reason, suppress } from '../fixtures/suppressions.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+
+const remove = (key: string, id: string) => request('DELETE', `${base}/v1/suppressions/${id}`, key)
+
+const jobs = async () => {
+  const rows = await sql<{ payload: { email: string; domains: string[] } }[]>`
+    select j.payload from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    where t.identifier = 'forget_suppression' order by j.id`
+  return rows.map(({ payload }) => payload)
+}
+
+t.beforeEach(() => sql`delete from graphile_worker._private_jobs`)
+
+t.test('an own entry of any origin is removed, and its address is sent to again', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  for (const reason of ['manual', 'unsubscribe', 'complaint'] as const) {
+    const id = await suppress(sql, organisation, 'ann@c.example', reason)
+    const answer = await remove(liveKey, id)
+    t.strictSame([answer.status, answer.text], [200, `{"id":"${id}","deleted":true}`])
+    t.strictSame(await listOf(sql, organisation), [])
+    const email = anEmail(domain, { to: 'ann@c.example', class: 'marketing' })
+    t.equal((await post(`${base}/v1/emails`, liveKey, email)).status, 200, reason)
+  }
+})
+
+t.test('removed twice, an entry is not found the second time', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await suppress(sql, organisation, 'ann@c.example')
+  const answers = await Promise.all([1, 2, 3].map(() => remove(organisation.liveKey, id)))
+  t.strictSame(answers.map(({ status }) => status).sort(), [200, 404, 404])
+  isRefused(t, await remove(organisation.liveKey, id), 'not_found')
+  t.equal((await jobs()).length, 1)
+})
+
+t.test('an address that is added again after that is a new entry', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const add = () => post(`${base}/v1/suppressions`, liveKey, { email: 'ann@c.example' })
+  const first = await add()
+  await remove(liveKey, first.json.id)
+  const second = await add()
+  t.equal(second.status, 201)
+  t.not(second.json.id, first.json.id)
+})
+
+t.test('what a hard bounce made stays, and so does its global entry', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  await sql`select ops.suppress_globally('gone@c.example')`
+  const id = await suppress(sql, organisation, 'gone@c.example', 'hard_bounce')
+  isRefused(t, await remove(liveKey, id), 'not_found')
+  t.equal((await listOf(sql, organisation)).length, 1)
+  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'gone@c.example' }))
+  isRefused(t, answer, 'recipient_suppressed', { to: ['gone@c.example: hard_bounce'] })
+  t.strictSame(await jobs(), [])
+})
+
+t.test('an own entry is removed without the global one that is there as well', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  await sql`select ops.suppress_globally('also@c.example')`
+  const id = await suppress(sql, organisation, 'also@c.example', 'manual')
+  t.equal((await remove(liveKey, id)).status, 200)
+  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'also@c.example' }))
+  isRefused(t, answer, 'recipient_suppressed', { to: ['also@c.example: hard_bounce'] })
+})
+
+t.test('ids of others, unknown and malformed ones are not found, and nothing goes', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const other = await createOrganisation(sql)
+  await liftRate(sql, organisation)
+  const own = await suppress(sql, organisation, 'ann@c.example')
+  const theirs = await suppress(sql, other, 'ann@c.example')
+  const ids = [
+    theirs,
+    'sup_01h455vb4pex5vsknk084sn02q',
+    'sup_7zzzzzzzzzzzzzzzzzzzzzzzzz',
+    'sup_8zzzzzzzzzzzzzzzzzzzzzzzzz',
+    own.toUpperCase(),
+    own.slice(4),
+    own.replace('sup_', 'em_'),
+    own.slice(0, -1),
+    `${own}0`,
+    `${own}%20`,
+    `${own}%00`,
+    `%20${own}`,
+    'sup_',
+    '%',
+    '*',
+    'null',
+    '%27%3B--',
+    `sup_${'0'.repeat(5000)}`,
+  ]
+  for (const id of ids) {
+    const name = `${id.slice(0, 40)}`
+    isRefused(t, await remove(organisation.liveKey, id), 'not_found', undefined, { name })
+  }
+  t.equal((await listOf(sql, organisation)).length, 1)
+  t.equal((await listOf(sql, other)).length, 1)
+  t.strictSame(await jobs(), [])
+})
+
+t.test('the body of a removal does not matter', async (t) => {
+  const organisation = await createOrganisation(sql)
+  for (const body of ['', '{', '{"id":"sup_1"}', 'x'.repeat(100_000)]) {
+    const id = await suppress(sql, organisation, 'ann@c.example')
+    const path = `${base}/v1/suppressions/${id}`
+    t.equal((await request('DELETE', path, organisation.liveKey, body)).status, 200)
+  }
+})
+
+const addDomains = (organisation: TestOrganisation, count: number) => sql`
+  insert into app.domains (id, organisation_id, name)
+  select core.new_id(now()), core.decode_id('org', ${organisation.id}), 'n' || n || '.' || ${organisation.domain}
+  from generate_series(1, ${count}::integer) n`
+
+t.test('the provider is to forget the address on all domains of the organisation', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const other = await createOrganisation(sql)
+  await suppress(sql, other, 'ann@c.example')
+  await addDomains(organisation, 44)
+  const id = await suppress(sql, organisation, 'ann@c.example', 'complaint')
+  await remove(organisation.liveKey, id)
+  const payloads = await jobs()
+  t.strictSame(
+    payloads.map(({ email, domains }) => [email, domains.length]),
+    [
+      ['ann@c.example', 20],
+      ['ann@c.example', 20],
+      ['ann@c.example', 5],
+    ],
+    'a bounded number in each job',
+  )
+  const domains = payloads.flatMap((payload) => payload.domains)
+  t.equal(new Set(domains).size, 45)
+  t.ok(domains.every((name) => name.endsWith(organisation.domain)))
+})
+
+t.test('without a domain there is nothing to forget', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await sql`delete from app.domains where name = ${organisation.domain}`
+  const id = await suppress(sql, organisation, 'ann@c.example')
+  t.equal((await remove(organisation.liveKey, id)).status, 200)
+  t.strictSame(await jobs(), [])
+})
+
+t.test('a removal that cannot be passed on to the provider does not happen', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await suppress(sql, organisation, 'ann@c.example')
+  await sql`alter function graphile_worker.add_jobs rename to add_jobs_away`
+  isRefused(t, await remove(organisation.liveKey, id), 'internal_error')
+  await sql`alter function graphile_worker.add_jobs_away rename to add_jobs`
+  t.equal((await listOf(sql, organisation)).length, 1)
+  t.equal((await remove(organisation.liveKey, id)).status, 200)
+})
+
+t.test('a hard bounce that is lifted is forgotten for all who had a copy of it', async (t) => {
+  const [one, two, three] = [
+    await createOrganisation(sql),
+    await createOrganisation(sql),
+    await createOrganisation(sql),
+  ]
+  await sql`select ops.suppress_globally('lifted@c.example')`
+  for (const [organisation, reason] of [
+    [one, 'hard_bounce'],
+    [two, 'hard_bounce'],
+    [three, 'complaint'],
+  ] as [TestOrganisation, Reason][]) {
+    await suppress(sql, organisation, 'lifted@c.example', reason)
+  }
+  await sql`select ops.unsuppress_globally('Lifted@C.example')`
+  t.strictSame(await jobs(), [
+    { email: 'lifted@c.example', domains: [one.domain, two.domain].sort() },
+  ])
+  t.strictSame(await listOf(sql, three), [
+    { email: 'lifted@c.example', reason: 'complaint', note: '' },
+  ])
+})

@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { type Answer, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { STATUS } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { listOf } from '../fixtures/suppressions.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+const { liveKey } = organisation
+await liftRate(sql, organisation)
+const suppressions = `${base}/v1/suppressions`
+
+const RUNS = 1000
+const AT_A_TIME = 50
+
+const address = fc.oneof(
+  fc.emailAddress(),
+  fc.constantFrom('ann@c.example', 'ANN@c.example', 'a@b', '%@c.example', 'Ann <a@c.example>'),
+  fc.string({ unit: 'binary', maxLength: 300 }),
+)
+const value = fc.oneof(address, fc.jsonValue({ stringUnit: 'binary' }))
+const body = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc
+      .record(
+        { email: fc.oneof({ weight: 4, arbitrary: address }, value), reason: value, note: value },
+        { requiredKeys: ['email'] },
+      )
+      .map((fields) => JSON.stringify(fields)),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .record({
+        email: address,
+        reason: fc.constantFrom('manual', 'unsubscribe'),
+        note: fc.string({ unit: 'grapheme' }),
+      })
+      .map((fields) => JSON.stringify(fields)),
+  },
+  { weight: 1, arbitrary: fc.json({ stringUnit: 'binary' }) },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+)
+
+/** What is wrong with an answer to anything at all; null when nothing is. */
+function faultOf({ status, json, headers }: Answer): string | null {
+  if (!headers.get('x-request-id')) return 'no x-request-id'
+  if (status < 300) return null
+  const { code, docs } = json?.error ?? {}
+  if (STATUS[code as keyof typeof STATUS] !== status || status >= 500) return `${status} ${code}`
+  return docs === `https://postgram.test/docs/errors#${code}` ? null : 'no proper envelope'
+}
+
+t.test(`${RUNS} bodies of any kind are listed or refused, never at fault`, async (t) => {
+  const seed = Math.trunc(Math.random() * 2 ** 31)
+  const bodies = fc.sample(body, { numRuns: RUNS, seed })
+  const faults: string[] = []
+  const made: Answer[] = []
+  for (let first = 0; first < RUNS; first += AT_A_TIME) {
+    const some = bodies.slice(first, first + AT_A_TIME)
+    const answers = await Promise.all(some.map((one) => post(suppressions, liveKey, one)))
+    for (const [n, answer] of answers.entries()) {
+      const fault = faultOf(answer)
+      if (fault) faults.push(`${fault}: ${some[n]?.slice(0, 500)} -> ${answer.text.slice(0, 500)}`)
+      if (answer.status === 201) made.push(answer)
+    }
+  }
+  t.strictSame(faults, [], `with seed ${seed}`)
+  t.ok(made.length > 10 && made.length < RUNS, 'some were made and some were not')
+  t.strictSame(
+    (await listOf(sql, organisation)).map(({ email }) => email).sort(),
+    made.map(({ json }) => json.email).sort(),
+    `what was refused left nothing behind, with seed ${seed}`,
+  )
+  for (const { json } of made.slice(0, 50)) {
+    const found = await get(`${suppressions}?email=${encodeURIComponent(json.email)}`, liveKey)
+    t.strictSame(
+      found.json.data.find(({ id }: { id: string }) => id === json.id),
+      json,
+      `${json.email} is found by its address`,
+    )
+  }
+})
+
+t.test('queries of any kind are answered or refused, never at fault', async (t) => {
+  const seed = Math.trunc(Math.random() * 2 ** 31)
+  const name = fc.oneof(fc.constantFrom('email', 'limit', 'cursor'), fc.string({ unit: 'binary' }))
+  const text = fc.oneof(
+    fc.constantFrom(
+      '50',
+      '200',
+      '0',
+      'cur_01h455vb4pex5vsknk084sn02q',
+      '\\',
+      '%',
+      "'",
+      '\\%',
+      '$1',
+    ),
+    fc.string({ unit: 'binary' }),
+  )
+  const encoded = fc
+    .tuple(name, text)
+    .map(([key, one]) => new URLSearchParams([[key, one]]).toString())
+  const raw = fc.string({ unit: fc.constantFrom(...'%&=+?abc01_\\;/', '%00', '%ff', '%e2%82') })
+  const query = fc.array(fc.oneof({ weight: 3, arbitrary: encoded }, raw), { maxLength: 3 })
+  const queries = fc.sample(query, { numRuns: 500, seed }).map((parts) => parts.join('&'))
+  const faults: string[] = []
+  let answered = 0
+  for (const one of queries) {
+    const answer = await get(`${suppressions}?${one}`, liveKey)
+    const fault = faultOf(answer)
+    if (fault) faults.push(`${fault}: ${one}`)
+    if (answer.status === 200) answered += 1
+  }
+  t.strictSame(faults, [], `with seed ${seed}`)
+  t.ok(answered > 20 && answered < 500, `${answered} were answered`)
+})

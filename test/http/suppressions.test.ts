@@ -1,0 +1,104 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { type Reason, suppress } from '../fixtures/suppressions.ts'
+import { traces } from '../fixtures/traces.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+
+t.test('each reason blocks what the interface says that it blocks', async (t) => {
+  const blocks: Record<Reason, string[]> = {
+    manual: ['transactional', 'marketing'],
+    complaint: ['transactional', 'marketing'],
+    hard_bounce: ['transactional', 'marketing'],
+    unsubscribe: ['marketing'],
+  }
+  for (const [reason, blocked] of Object.entries(blocks)) {
+    const organisation = await createOrganisation(sql)
+    const { liveKey, domain } = organisation
+    await suppress(sql, organisation, 'ann@c.example', reason as Reason)
+    for (const emailClass of ['transactional', 'marketing', undefined]) {
+      const body = anEmail(domain, { to: 'ann@c.example', class: emailClass })
+      const answer = await post(`${base}/v1/emails`, liveKey, body)
+      const name = `${reason} and ${emailClass ?? 'no class'}`
+      if (blocked.includes(emailClass ?? 'transactional')) {
+        const fields = { to: [`ann@c.example: ${reason}`] }
+        isRefused(t, answer, 'recipient_suppressed', fields, { name })
+      } else t.equal(answer.status, 200, name)
+    }
+  }
+})
+
+t.test('a hard bounce blocks every organisation, an own entry only its own', async (t) => {
+  const one = await createOrganisation(sql)
+  const two = await createOrganisation(sql)
+  await sql`select ops.suppress_globally('gone@c.example', 'no such mailbox')`
+  await suppress(sql, one, 'bob@c.example', 'manual')
+  const send = ({ liveKey, domain }: TestOrganisation, to: string) =>
+    post(`${base}/v1/emails`, liveKey, anEmail(domain, { to }))
+  for (const organisation of [one, two]) {
+    isRefused(t, await send(organisation, 'gone@c.example'), 'recipient_suppressed', {
+      to: ['gone@c.example: hard_bounce'],
+    })
+  }
+  isRefused(t, await send(one, 'bob@c.example'), 'recipient_suppressed', {
+    to: ['bob@c.example: manual'],
+  })
+  t.equal((await send(two, 'bob@c.example')).status, 200)
+
+  await sql`select ops.unsuppress_globally('gone@c.example')`
+  t.equal((await send(two, 'gone@c.example')).status, 200, 'lifted at once')
+})
+
+t.test('the global list and an own unsubscribe together block transactional email', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  await suppress(sql, organisation, 'both@c.example', 'unsubscribe')
+  await sql`select ops.suppress_globally('both@c.example')`
+  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'both@c.example' }))
+  isRefused(t, answer, 'recipient_suppressed', { to: ['both@c.example: hard_bounce'] })
+})
+
+t.test('every suppressed address over to, cc and bcc is named once, in order', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  await suppress(sql, organisation, 'ann@c.example', 'manual')
+  await suppress(sql, organisation, 'bob@c.example', 'complaint')
+  await suppress(sql, organisation, 'cat@xn--bcher-kva.example', 'manual')
+  await sql`select ops.suppress_globally('dan@c.example')`
+  await suppress(sql, organisation, 'news@c.example', 'unsubscribe')
+  const before = await traces(sql)
+  const recipients = {
+    to: ['fine@c.example', 'Dan <DAN@C.example>', 'news@c.example'],
+    cc: ['"Cat" <cat@BÜCHER.example>', 'ANN@c.example'],
+    bcc: ['bob@c.example', 'ann@c.example', 'also.fine@c.example'],
+  }
+  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, recipients))
+  isRefused(t, answer, 'recipient_suppressed', {
+    to: [
+      'ann@c.example: manual',
+      'bob@c.example: complaint',
+      'cat@xn--bcher-kva.example: manual',
+      'dan@c.example: hard_bounce',
+    ],
+  })
+  t.strictSame(await traces(sql), before, 'nothing was left behind, also not for the others')
+})
+
+t.test('what only looks like a suppressed address is sent', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  await suppress(sql, organisation, 'ann@c.example', 'manual')
+  for (const to of [
+    'ann+news@c.example',
+    'an_@c.example',
+    'ann@sub.c.example',
+    'ann@c.example.org',
+  ]) {
+    t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to }))).status, 200, to)
+  }
+})

@@ -1,0 +1,389 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import t from 'tap'
+import { createDatabase } from './fixtures/database.ts'
+import { rolledBack } from './fixtures/sql.ts'
+
+const root = resolve(import.meta.dirname, '..')
+
+/**
+ * Design section 4, who may import whom: a module imports from itself and from lower lines. A module
+ * is a folder of src, a file of src, or tasks. Where a new one belongs is decided here.
+ */
+const layers = [
+  ['main'],
+  ['service', 'seed', 'doctor', 'config'],
+  ['config-values', 'http', 'dashboard', 'worker', 'clock', 'presence'],
+  ['tasks'],
+  ['domains', 'marketing', 'notices'],
+  ['providers', 'webhooks', 'schemas'],
+  ['db'],
+  ['errors', 'html', 'log', 'secrets', 'storable', 'table', 'turns'],
+]
+
+/** Only these ask the database other than through call(): as its owner, before or beside the service. */
+const ownersFiles = /^src\/(db\/.*|main|seed|doctor)\.ts$/
+
+type Import = { from: string; to: string; isTypeOnly: boolean }
+
+async function filesBelow(folder: string, ending: string): Promise<string[]> {
+  const names = await readdir(join(root, folder), { recursive: true })
+  return names
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name))
+    .sort()
+}
+
+function importsOf(file: string, text: string): Import[] {
+  const statements = text.matchAll(
+    /^(?:import|export)\s+(type\s)?([^'"]*?)(?:from\s+)?'([^']+)'|\bimport\(\s*'([^']+)'/gm,
+  )
+  return [...statements].flatMap(([, type, names = '', path, dynamic]) => {
+    const target = path ?? dynamic ?? ''
+    const listed = /^\{([^}]*)\}\s*$/
+      .exec(names)?.[1]
+      ?.split(',')
+      .map((name) => name.trim())
+    const isTypeOnly =
+      type !== undefined ||
+      (listed?.every((name) => name === '' || name.startsWith('type ')) ?? false)
+    if (!target.startsWith('.')) return []
+    return [{ from: file, to: relative(root, resolve(root, dirname(file), target)), isTypeOnly }]
+  })
+}
+
+function moduleOf(file: string): string {
+  const [top = '', second = ''] = file.split('/')
+  return top === 'src' ? second.replace(/\.ts$/, '') : top
+}
+
+/** SQL without its comments and quoted strings, in which hints name views that are not read. */
+function codeOf(text: string): string {
+  return text.replaceAll(/'(?:[^']|'')*'|--.*$/gm, (part) => (part.startsWith("'") ? "''" : ''))
+}
+
+const sources = await Promise.all(
+  [...(await filesBelow('src', '.ts')), ...(await filesBelow('tasks', '.ts'))].map(
+    async (file) => ({
+      file,
+      text: await readFile(join(root, file), 'utf8'),
+    }),
+  ),
+)
+const imports = sources.flatMap(({ file, text }) => importsOf(file, text))
+
+const sqlFiles = await Promise.all(
+  (await filesBelow('sql', '.sql')).map(async (file) => {
+    const [, schema = '', name = ''] = /^sql\/(\w+)\/(\w+)\.sql$/.exec(file) ?? []
+    return { file, schema, name, text: await readFile(join(root, file), 'utf8') }
+  }),
+)
+const objects = sqlFiles.filter(
+  ({ schema, name }) => /^(core|api|ops)$/.test(schema) && !/^(types|grants)$/.test(name),
+)
+const codeByFile = new Map(sqlFiles.map(({ file, text }) => [file, codeOf(text)]))
+
+const mentioning = (pattern: RegExp, files = objects) =>
+  files.filter(({ file }) => pattern.test(codeByFile.get(file) ?? '')).map(({ file }) => file)
+
+t.test('imports are found in all their forms', async (t) => {
+  const text = [
+    "import a from './a.ts'",
+    "import { b } from '../b.ts'",
+    "import type { c } from './c.ts'",
+    "import { type d, type e } from './d.ts'",
+    "import {\n  type f,\n  g,\n} from './f.ts'",
+    "import './h.ts'",
+    "export * from './i.ts'",
+    "const j = await import('./j.ts')",
+    "import k from 'koa'",
+  ].join('\n')
+  t.same(
+    importsOf('src/http/x.ts', text).map(({ to, isTypeOnly }) => [to, isTypeOnly]),
+    [
+      ['src/http/a.ts', false],
+      ['src/b.ts', false],
+      ['src/http/c.ts', true],
+      ['src/http/d.ts', true],
+      ['src/http/f.ts', false],
+      ['src/http/h.ts', false],
+      ['src/http/i.ts', false],
+      ['src/http/j.ts', false],
+    ],
+  )
+  t.ok(imports.length > 50)
+})
+
+t.test('every module has its place in the layers, and imports from lower ones only', async (t) => {
+  const placeOf = (file: string) => layers.findIndex((layer) => layer.includes(moduleOf(file)))
+  t.same(
+    sources.filter(({ file }) => placeOf(file) === -1).map(({ file }) => file),
+    [],
+  )
+  const upward = imports.filter(
+    ({ from, to, isTypeOnly }) =>
+      moduleOf(from) !== moduleOf(to) &&
+      placeOf(to) <= placeOf(from) &&
+      // Names the setting that it is handed, see the next test.
+      !(moduleOf(to) === 'config' && isTypeOnly) &&
+      !(from === 'src/config.ts' && isTypeOnly),
+  )
+  t.same(upward, [])
+})
+
+t.test('config is read by main alone; others know its types at most', async (t) => {
+  const readers = imports.filter(({ to, isTypeOnly }) => to === 'src/config.ts' && !isTypeOnly)
+  t.same(
+    readers.map(({ from }) => from),
+    ['src/main.ts'],
+  )
+})
+
+t.test('the environment is read by main alone', async (t) => {
+  const readers = sources.filter(({ text }) => /process\.env\b/.test(text)).map(({ file }) => file)
+  // The embedded server's PATH is not configuration.
+  t.same(readers, ['src/db/run.ts', 'src/main.ts'])
+})
+
+t.test('http never imports tasks', async (t) => {
+  const reached = new Set<string>()
+  const follow = (file: string) => {
+    if (reached.has(file)) return
+    reached.add(file)
+    for (const { to } of imports.filter(({ from }) => from === file)) follow(to)
+  }
+  follow('src/http/app.ts')
+  t.ok(reached.size > 10)
+  t.same(
+    [...reached].filter((file) => file.startsWith('tasks/')),
+    [],
+  )
+})
+
+t.test('no file imports itself by a detour', async (t) => {
+  const cycles: string[][] = []
+  const finished = new Set<string>()
+  const follow = (file: string, path: string[]) => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file])
+    if (finished.has(file) || path.includes(file)) return
+    for (const { from, to } of imports) if (from === file) follow(to, [...path, file])
+    finished.add(file)
+  }
+  for (const { file } of sources) follow(file, [])
+  t.same(cycles, [])
+})
+
+t.test('queries are built in src/db only, by the service through call() only', async (t) => {
+  const builders = sources.filter(
+    ({ file, text }) => !ownersFiles.test(file) && /\b(sql|tx)(<[^`]*>)?`|\.unsafe\(/.test(text),
+  )
+  t.same(
+    builders.map(({ file }) => file),
+    [],
+  )
+})
+
+t.test(
+  'every file of core, api and ops holds one object of its own name, with a comment',
+  async (t) => {
+    t.ok(objects.length > 60)
+    for (const { file, schema, name, text } of objects) {
+      const code = codeByFile.get(file) ?? ''
+      const made = [...code.matchAll(/^create\s+(?:or\s+replace\s+)?(\w+)\s+([\w.]+)/gim)]
+      t.same(
+        made.map(([, , object]) => object),
+        [`${schema}.${name}`],
+        `${file} makes its object only`,
+      )
+      t.match(made[0]?.[1], schema === 'ops' ? /^(function|view)$/ : /^(function|aggregate)$/, file)
+      const comments = [...text.matchAll(/^comment on (\w+) ([\w.]+)/gm)]
+      t.same(
+        comments.map(([, kind, object]) => [kind, object]),
+        [[made[0]?.[1], `${schema}.${name}`]],
+        `${file} says what it is`,
+      )
+    }
+  },
+)
+
+t.test('functions state their volatility', async (t) => {
+  t.same(
+    objects
+      .filter(({ text }) => /^create function/m.test(text))
+      .filter(({ text }) => !/^language (sql|plpgsql) (immutable|stable|volatile)\b/m.test(text))
+      .map(({ file }) => file),
+    [],
+  )
+})
+
+t.test('nothing but types.sql makes types, and nothing but grants.sql grants', async (t) => {
+  const files = sqlFiles.filter(({ schema }) => schema !== 'migrations')
+  t.same(
+    mentioning(/^create type\b/m, files).filter((file) => !file.endsWith('/types.sql')),
+    [],
+  )
+  t.same(
+    mentioning(/^(grant|revoke)\b/m, files).filter((file) => !file.endsWith('/grants.sql')),
+    [],
+  )
+})
+
+t.test('api and ops call core, core calls neither, and they do not call each other', async (t) => {
+  const inSchema = (schema: string) => objects.filter((object) => object.schema === schema)
+  const callingOthers = (schema: string, call: RegExp) =>
+    inSchema(schema)
+      .filter(({ file, name }) =>
+        [...(codeByFile.get(file) ?? '').matchAll(call)].some(([, called]) => called !== name),
+      )
+      .map(({ file }) => file)
+  t.same(mentioning(/\b(api|ops)\.\w/, inSchema('core')), [])
+  t.same(mentioning(/\bops\.\w/, inSchema('api')), [])
+  t.same(mentioning(/\bapi\.\w/, inSchema('ops')), [])
+  // An api function may name the types of its schema.
+  t.same(callingOthers('api', /\bapi\.(\w+)\s*\(/g), [])
+  t.same(callingOthers('ops', /\bops\.(\w+)/g), [])
+})
+
+t.test('migrations name no code', async (t) => {
+  const migrations = sqlFiles.filter(({ schema }) => schema === 'migrations')
+  t.ok(migrations.length >= 4)
+  t.same(mentioning(/\b(core|api|ops)\.\w/, migrations), [])
+})
+
+const { sql } = await createDatabase()
+
+/** Objects outside of core, api and ops that the drop of these three would take along. */
+const dependents = `
+  with code as (
+    select 'pg_proc'::regclass as classid, oid from pg_proc
+    where pronamespace in ('core'::regnamespace, 'api'::regnamespace, 'ops'::regnamespace)
+    union all
+    select 'pg_class'::regclass, oid from pg_class
+    where relnamespace in ('core'::regnamespace, 'api'::regnamespace, 'ops'::regnamespace)
+    union all
+    select 'pg_type'::regclass, oid from pg_type
+    where typnamespace in ('core'::regnamespace, 'api'::regnamespace, 'ops'::regnamespace)
+  )
+  select pg_describe_object(d.classid, d.objid, d.objsubid) as dependent
+  from pg_depend d
+  join code c on c.classid = d.refclassid and c.oid = d.refobjid
+  cross join pg_identify_object_as_address(d.classid, d.objid, 0) a
+  where split_part(a.object_names[1], '.', 1) not in ('core', 'api', 'ops')
+  order by 1`
+
+t.test('nothing that holds data depends on code', async (t) => {
+  t.same(await sql.unsafe(dependents), [])
+})
+
+t.test('a default, a check, an index or a policy that called code would be found', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      create table app.careless (
+        made_at timestamptz default core.now(),
+        name text check (core.pool_lock(name) <> 0)
+      )`
+    await tx`create index careless_names on app.careless (core.pool_lock(name))`
+    await tx`create policy careless_policy on app.careless using (core.has_process(name))`
+    const found = await tx.unsafe(dependents)
+    t.equal(found.length, 4)
+    for (const { dependent } of found) t.match(dependent, /careless/)
+  })
+})
+
+t.test('there are no triggers and no rules besides those of the views', async (t) => {
+  const triggers = await sql`
+    select t.tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where not t.tgisinternal
+      and c.relnamespace in ('app'::regnamespace, 'core'::regnamespace, 'api'::regnamespace, 'ops'::regnamespace)`
+  t.same(triggers, [])
+  const rules = await sql`
+    select r.rulename from pg_rewrite r join pg_class c on c.oid = r.ev_class
+    where r.rulename <> '_RETURN'
+      and c.relnamespace in ('app'::regnamespace, 'ops'::regnamespace)`
+  t.same(rules, [])
+  t.same(await sql`select evtname from pg_event_trigger`, [])
+})
+
+t.test('schema app holds data: no functions and no views', async (t) => {
+  t.same(await sql`select proname from pg_proc where pronamespace = 'app'::regnamespace`, [])
+  t.same(
+    await sql`
+      select relname from pg_class
+      where relnamespace = 'app'::regnamespace and relkind in ('v', 'm', 'f')`,
+    [],
+  )
+})
+
+t.test('views live in ops only and read no other view', async (t) => {
+  const views = await sql`
+    select c.relnamespace::regnamespace::text as schema from pg_class c
+    where c.relkind in ('v', 'm') and c.relnamespace::regnamespace::text in ('app', 'core', 'api', 'ops')
+    group by 1`
+  t.same(views, [{ schema: 'ops' }])
+  const readers = await sql`
+    select distinct r.ev_class::regclass::text as reader, d.refobjid::regclass::text as read
+    from pg_rewrite r
+    join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+      and d.refclassid = 'pg_class'::regclass and d.refobjid <> r.ev_class
+    join pg_class c on c.oid = d.refobjid
+    where r.ev_class::regclass::text like 'ops.%'
+      and c.relkind in ('v', 'm') and c.relnamespace::regnamespace::text in ('app', 'core', 'api', 'ops')`
+  t.same(readers, [])
+})
+
+t.test('no function reads a view', async (t) => {
+  const views = await sql<{ name: string }[]>`
+    select relname::text as name from pg_class where relnamespace = 'ops'::regnamespace and relkind = 'v'`
+  t.ok(views.length >= 10)
+  const functions = objects.filter(({ text }) => /^create (function|aggregate)/m.test(text))
+  for (const { name } of views) t.same(mentioning(new RegExp(`\\bops\\.${name}\\b`), functions), [])
+})
+
+t.test('every table of app and every object of core, api and ops has a comment', async (t) => {
+  const silent = await sql`
+    select c.oid::regclass::text as name
+    from pg_class c
+    where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and obj_description(c.oid, 'pg_class') is null
+    union all
+    select c.oid::regclass::text
+    from pg_class c
+    where c.relnamespace in ('api'::regnamespace, 'ops'::regnamespace) and c.relkind in ('v', 'c')
+      and obj_description(c.oid, 'pg_class') is null
+      and obj_description(c.reltype, 'pg_type') is null
+    union all
+    select p.oid::regprocedure::text
+    from pg_proc p
+    where p.pronamespace in ('core'::regnamespace, 'api'::regnamespace, 'ops'::regnamespace)
+      and obj_description(p.oid, 'pg_proc') is null
+    union all
+    select n.nspname from pg_namespace n
+    where n.nspname in ('app', 'core', 'api', 'ops') and obj_description(n.oid, 'pg_namespace') is null`
+  t.same(silent, [])
+})
+
+t.test('the database has the objects of the files and no others', async (t) => {
+  const found = await sql<{ name: string }[]>`
+    select n.nspname || '.' || p.proname as name
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname in ('core', 'api', 'ops')
+    union all
+    select n.nspname || '.' || c.relname
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('core', 'api', 'ops') and c.relkind <> 'c'
+    order by 1`
+  t.same(
+    found.map(({ name }) => name).sort(),
+    objects.map(({ schema, name }) => `${schema}.${name}`).sort(),
+  )
+})
+
+t.test('constraints of app have names of ours, save keys, references and not-nulls', async (t) => {
+  const unnamed = await sql`
+    select conrelid::regclass::text as table, conname as name
+    from pg_constraint c
+    where c.connamespace = 'app'::regnamespace and c.contype = 'c' and c.conname ~ '_check\\d*$'
+      and not exists (select from pg_class p where p.oid = c.conrelid and p.relispartition)
+      and c.conrelid::regclass::text <> 'app.code'`
+  t.same(unnamed, [])
+})

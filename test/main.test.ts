@@ -1,0 +1,419 @@
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { connect } from '../src/db/client.ts'
+import { createDatabase } from './fixtures/database.ts'
+import { get, post } from './fixtures/http.ts'
+import { until } from './fixtures/until.ts'
+
+// Some thirty processes, which on a busy machine take more than the usual two minutes together.
+t.setTimeout(300_000)
+
+const checkout = new URL('../', import.meta.url)
+const SECRET = Buffer.alloc(32, 7).toString('base64')
+
+const folder = await mkdtemp(join(tmpdir(), 'postgram-main-'))
+// So that the user postgres may pass when root runs this.
+await chmod(folder, 0o711)
+const data = join(folder, 'data')
+t.teardown(async () => {
+  // Where root's Postgres keeps its data elsewhere.
+  const server = await realpath(join(data, 'postgres')).catch(() => data)
+  if (!server.startsWith(folder)) await rm(dirname(server), { recursive: true })
+  await rm(folder, { recursive: true })
+})
+
+type Env = Record<string, string>
+type Outcome = { code: number | null; stdout: string; stderr: string }
+
+const environment = (env: Env) => ({ PATH: String(process.env.PATH), ...env })
+const embedded: Env = { POSTGRAM_DATA: data, PORT: '0', LOG_LEVEL: 'trace' }
+
+/** A command as a person gives it, to its end. */
+function run(args: string[], env: Env = embedded): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const options = { cwd: checkout, env: environment(env), timeout: 60_000 }
+    execFile(process.execPath, ['src/main.ts', ...args], options, (error, stdout, stderr) =>
+      resolve({
+        code: error ? (typeof error.code === 'number' ? error.code : null) : 0,
+        stdout,
+        stderr,
+      }),
+    )
+  })
+}
+
+/** `start` in a process of its own, once it says that it runs. */
+async function start(t: Test, args: string[] = [], env: Env = embedded) {
+  const child = spawn(process.execPath, ['src/main.ts', 'start', ...args], {
+    cwd: checkout,
+    env: environment(env),
+  })
+  const exit = once(child, 'exit') as Promise<[number | null]>
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (chunk: string) => {
+      output[name] += chunk
+    })
+  }
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+    const [code] = await exit
+    return code
+  }
+  t.teardown(() => end('SIGTERM'))
+  const started = until('the start', async () => output.stdout.includes('"msg":"started"'), 60_000)
+  await Promise.race([
+    started,
+    exit.then(([code]) => Promise.reject(new Error(`ended with ${code}: ${output.stderr}`))),
+  ])
+  return { output, end }
+}
+
+/** What `start` prints for people, apart from its log. */
+const announced = (stdout: string) =>
+  stdout
+    .split('\n')
+    .filter((line) => !line.startsWith('{'))
+    .join('\n')
+const logLines = (stdout: string) => stdout.split('\n').filter((line) => line.startsWith('{'))
+
+const field = (text: string, name: string) =>
+  new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
+
+/** The commands in a text that begin with curl, each to the line that does not go on. */
+const curlsIn = (text: string) => text.match(/^curl (?:.*\\\n)*.*$/gm) ?? []
+
+const hasCurl = spawnSync('curl', ['--version']).status === 0
+
+const sh = (command: string) =>
+  new Promise<string>((resolve, reject) => {
+    execFile('sh', ['-c', command], (error, stdout) => (error ? reject(error) : resolve(stdout)))
+  })
+
+/** What the tests below have in common: printed by the first start. */
+const demo = { base: '', live: '', test: '', psql: '', message: '' }
+
+t.test('the first start on an empty folder', async (t) => {
+  const { output, end } = await start(t)
+  const text = announced(output.stdout)
+  demo.base = field(text, 'API').replace(/\/v1$/, '')
+  demo.live = field(text, 'live key')
+  demo.test = field(text, 'test key')
+  demo.psql = field(text, 'psql')
+
+  t.test('prints the address, both keys and the address for psql', async (t) => {
+    t.match(text, /^Postgram runs \(api, worker, clock\)\.$/m)
+    t.match(demo.base, /^http:\/\/127\.0\.0\.1:\d+$/)
+    t.match(demo.live, /^sk_live_[0-9a-f]{64}$/)
+    t.match(demo.test, /^sk_test_[0-9a-f]{64}$/)
+    t.match(demo.psql, /^postgres:\/\/.+@127\.0\.0\.1:\d+\/postgram$/)
+    t.equal(output.stderr, '')
+  })
+
+  t.test('listens where it says, and says that it is ready', async (t) => {
+    t.equal((await get(`${demo.base}/healthz`, null)).status, 200)
+    t.equal((await get(`${demo.base}/readyz`, null)).status, 200)
+  })
+
+  t.test(
+    'prints a curl that sends a message, and one that shows it delivered',
+    { skip: !hasCurl && 'there is no curl on this machine' },
+    async (t) => {
+      const [first = '', second = ''] = curlsIn(text)
+      const answer = JSON.parse(await sh(first))
+      t.match(answer, { id: /^em_/, status: 'queued', mode: 'live' })
+      const message = await until('delivery', async () => {
+        const shown = JSON.parse(await sh(second.replace('<id>', answer.id)))
+        return shown.status === 'delivered' && shown
+      })
+      t.match(message, { id: answer.id, subject: 'Hello', to: 'delivered@sandbox.postgram.test' })
+    },
+  )
+
+  t.test('gives keys that send', async (t) => {
+    const email = {
+      from: 'hello@sandbox.postgram.test',
+      to: 'delivered@sandbox.postgram.test',
+      subject: 'Kept',
+      text: 'Hello',
+    }
+    const live = await post(`${demo.base}/v1/emails`, demo.live, email)
+    t.match(live, { status: 200, json: { mode: 'live' } })
+    t.match(await post(`${demo.base}/v1/emails`, demo.test, email), {
+      status: 200,
+      json: { mode: 'test' },
+    })
+    demo.message = live.json.id
+  })
+
+  t.test('gives psql an address that works', async (t) => {
+    const sql = connect(demo.psql, { max: 1 })
+    t.match([...(await sql`select name from ops.organisations`)], [{ name: 'Demo' }])
+    await sql.end()
+  })
+
+  t.test('leaves the psql that is not there to "sql", which prints a table', async (t) => {
+    const query = "select name, null as nothing, state from ops.organisations where name = 'Demo'"
+    t.same(await run(['sql', query]), {
+      code: 0,
+      stdout: 'name | nothing | state\n-----+---------+-------\nDemo |         | active\n(1 row)\n',
+      stderr: '',
+    })
+  })
+
+  t.test('is well by the doctor', async (t) => {
+    const { code, stdout, stderr } = await run(['doctor'])
+    t.match(stdout, /^(ok {4}[\w -]+\n)+$/)
+    for (const what of ['database', 'schema', 'roles', 'worker', 'clock', 'partitions', 'disk']) {
+      t.match(stdout, new RegExp(`^ok {4}${what}$`, 'm'))
+    }
+    t.same({ code, stderr }, { code: 0, stderr: '' })
+  })
+
+  t.test('shares its keys with "seed"', async (t) => {
+    const { code, stdout } = await run(['seed'])
+    t.equal(code, 0)
+    t.equal(field(stdout, 'live key'), demo.live)
+    t.equal(field(stdout, 'test key'), demo.test)
+  })
+
+  t.test('goes on while "migrate" runs beside it', async (t) => {
+    t.same(await run(['migrate']), { code: 0, stdout: '', stderr: '' })
+    t.equal((await get(`${demo.base}/v1/emails/${demo.message}`, demo.live)).status, 200)
+  })
+
+  t.test('refuses a second API on its port with one line', async (t) => {
+    const port = new URL(demo.base).port
+    const { code, stderr } = await run(['start', '--only', 'api'], { ...embedded, PORT: port })
+    t.equal(code, 1)
+    t.match(stderr, /^listen EADDRINUSE.*\n$/)
+    t.equal((await get(`${demo.base}/readyz`, null)).status, 200)
+  })
+
+  t.test('ends with 0 within 15 seconds of SIGTERM, and its database with it', async (t) => {
+    const limit = AbortSignal.timeout(15_000)
+    t.equal(await Promise.race([end('SIGTERM'), once(limit, 'abort')]), 0)
+    await t.rejects(get(`${demo.base}/healthz`, null))
+    const sql = connect(demo.psql, { max: 1 })
+    await t.rejects(sql`select 1`, { code: 'ECONNREFUSED' })
+    await sql.end()
+    t.equal(output.stderr, '')
+  })
+
+  t.test('logs JSON, in which no secret is to be found', async (t) => {
+    const lines = logLines(output.stdout)
+    const messages = lines.map((line) => JSON.parse(line).msg)
+    t.ok(messages.includes('started') && messages.includes('stopping'))
+    const password = new URL(demo.psql).password
+    for (const secret of [demo.live, demo.test, password]) {
+      t.ok(secret.length > 10)
+      // Nor a good part of one.
+      t.notOk(lines.some((line) => line.includes(secret.slice(10, 42))))
+    }
+  })
+})
+
+t.test('while nothing runs, the doctor names what is missing, and its cure', async (t) => {
+  const { code, stdout } = await run(['doctor'])
+  t.equal(code, 1)
+  t.match(stdout, /^WRONG worker: no worker is running: npm start, or npm start -- --only worker$/m)
+  t.match(stdout, /^WRONG clock: .*npm start/m)
+  t.match(stdout, /^ok {4}schema$/m)
+})
+
+t.test('a second start has the same keys, address for psql, and data', async (t) => {
+  const { output, end } = await start(t)
+  const text = announced(output.stdout)
+  t.equal(field(text, 'live key'), demo.live)
+  t.equal(field(text, 'test key'), demo.test)
+  t.equal(field(text, 'psql'), demo.psql)
+  const base = field(text, 'API').replace(/\/v1$/, '')
+  const { status, json } = await get(`${base}/v1/emails/${demo.message}`, demo.live)
+  t.equal(status, 200)
+  t.equal(json.subject, 'Kept')
+  t.equal(await end('SIGINT'), 0, 'and Ctrl-C ends it as well')
+})
+
+t.test("with a database of one's own", async (t) => {
+  const { url, sql } = await createDatabase()
+  const own: Env = { DATABASE_URL: url, SECRET_KEY: SECRET, PORT: '0' }
+
+  t.test('a start makes no demo and prints no secret', async (t) => {
+    const { output, end } = await start(t, [], own)
+    const text = announced(output.stdout)
+    t.match(
+      text,
+      /^Postgram runs \(api, worker, clock\)\.\n {2}API {7}http:\/\/127\.0\.0\.1:\d+\/v1\n$/,
+    )
+    t.notMatch(output.stdout, SECRET)
+    t.same(await sql`select from ops.organisations`, [])
+    t.match((await run(['doctor'], own)).stdout, /^(ok {4}[\w -]+\n)+$/)
+    t.equal(await end('SIGTERM'), 0)
+  })
+
+  t.test('"seed" makes a demo whose keys and curl it prints, anew each time', async (t) => {
+    const env: Env = { DATABASE_URL: url, PUBLIC_URL: 'https://mail.example/' }
+    const first = await run(['seed'], env)
+    const second = await run(['seed'], env)
+    t.match(first, {
+      code: 0,
+      stderr: '',
+      stdout: /^curl -s https:\/\/mail\.example\/v1\/emails \\$/m,
+    })
+    t.match(field(first.stdout, 'live key'), /^sk_live_/)
+    t.not(field(first.stdout, 'live key'), field(second.stdout, 'live key'))
+    t.match([...(await sql`select name from ops.organisations`)], [{ name: 'Demo' }])
+    t.equal((await sql`select from ops.api_keys`).length, 4)
+  })
+
+  t.test(
+    '"start --only" has one role, and three such processes do all that one does',
+    async (t) => {
+      const roles = ['api', 'worker', 'clock']
+      const processes = await Promise.all(roles.map((role) => start(t, ['--only', role], own)))
+      const texts = processes.map(({ output }) => announced(output.stdout))
+      for (const [place, role] of roles.entries()) {
+        t.match(texts[place], new RegExp(`^Postgram runs \\(${role}\\)\\.$`, 'm'))
+        t.equal(/ API /.test(String(texts[place])), role === 'api')
+      }
+      const listed = await sql`select roles from ops.processes where is_alive order by roles desc`
+      t.same(
+        listed.map(({ roles }) => roles),
+        [['worker'], ['clock'], ['api']],
+      )
+      const [holder] = await sql`select organisation as id from ops.domains`
+      const [made] = await sql`select ops.create_api_key(${holder?.id}) as key`
+      const email = {
+        from: 'hello@sandbox.postgram.test',
+        to: 'delivered@sandbox.postgram.test',
+        subject: 'Three',
+        text: 'Hello',
+      }
+      const base = field(String(texts[0]), 'API')
+      const sent = await post(`${base}/emails`, made?.key, email)
+      await until('delivery', async () => {
+        const { json } = await get(`${base}/emails/${sent.json.id}`, made?.key)
+        return json.status === 'delivered'
+      })
+      t.same(await Promise.all(processes.map(({ end }) => end('SIGTERM'))), [0, 0, 0])
+      t.same(await sql`select from ops.processes`, [], 'all took themselves off the list')
+    },
+  )
+
+  const isCurrent = async () => {
+    const rows = await sql`select from app.code where sha256 <> 'older'`
+    return rows.length === 1
+  }
+
+  t.test(
+    'the doctor sees that it is of an older version, and "migrate" brings it to this',
+    async (t) => {
+      await sql`drop schema ops cascade`
+      await sql`update app.code set sha256 = 'older'`
+      const { code, stdout } = await run(['doctor'], own)
+      t.equal(code, 1)
+      t.match(stdout, /^WRONG schema: run "npm run migrate"$/m)
+      t.same(await run(['migrate'], { DATABASE_URL: url }), { code: 0, stdout: '', stderr: '' })
+      t.ok(await isCurrent())
+      t.ok((await sql`select from ops.help`).length > 20)
+    },
+  )
+
+  t.test('a start brings an older database to its version', async (t) => {
+    await sql`update app.code set sha256 = 'older'`
+    const { end } = await start(t, ['--only', 'api'], own)
+    t.ok(await isCurrent())
+    t.equal(await end('SIGTERM'), 0)
+  })
+
+  t.test('what "sql" is told wrong is answered with a sentence, and where to look', async (t) => {
+    const outcome = await run(['sql', "select ops.pause('x', 'a look')"], own)
+    t.same(outcome, {
+      code: 1,
+      stdout: '',
+      stderr: "there is no organisation 'x'\nhint: select id, name from ops.organisations\n",
+    })
+    t.same(await run(['sql', 'selec 1'], own), {
+      code: 1,
+      stdout: '',
+      stderr: 'syntax error at or near "selec"\n',
+    })
+  })
+
+  t.test('"sql" says what it did when there are no rows to show', async (t) => {
+    t.match(await run(['sql', 'create table scratch ()'], own), {
+      code: 0,
+      stdout: 'CREATE TABLE\n',
+    })
+  })
+})
+
+const unused: Env = { PORT: '0', POSTGRAM_DATA: join(folder, 'unused') }
+
+const usage = /^usage: npm start .*\n(.+\n)*.*npm run doctor/
+
+t.test('"help", and no command, print the commands', async (t) => {
+  t.match(await run(['help'], {}), { code: 0, stdout: usage, stderr: '' })
+  t.match(await run([], {}), { code: 0, stdout: usage, stderr: '' })
+})
+
+t.test('what is no command, or not one in full, prints the commands and ends with 1', async (t) => {
+  const wrong = [['strat'], ['toString'], ['start', '--only', 'postman'], ['start', 'api']]
+  const outcomes = await Promise.all(wrong.map((args) => run(args, unused)))
+  for (const [place, outcome] of outcomes.entries()) {
+    t.match(outcome, { code: 1, stdout: '', stderr: usage }, String(wrong[place]))
+  }
+})
+
+t.test('"sql" without a query, or with several, says how to ask', async (t) => {
+  const wrong = [['sql'], ['sql', 'select', '1']]
+  const outcomes = await Promise.all(wrong.map((args) => run(args, unused)))
+  for (const outcome of outcomes) {
+    t.same(outcome, { code: 1, stdout: '', stderr: 'usage: npm run sql -- "select …"\n' })
+  }
+})
+
+t.test('a bad setting stops a start with one line, several with a line each', async (t) => {
+  t.same(await run(['start'], { ...unused, PORT: 'http' }), {
+    code: 1,
+    stdout: '',
+    stderr: 'PORT: must be a whole number\n',
+  })
+  const { code, stdout, stderr } = await run(['start'], {
+    ...unused,
+    PORT: '70000',
+    DATABASE_URL: 'postgres://owner:hunter2@db:99999/postgram',
+  })
+  t.same({ code, stdout }, { code: 1, stdout: '' })
+  t.match(stderr, /^DATABASE_URL: .*\nPORT: must be at most 65535\nSECRET_KEY: is required .*\n$/)
+  t.notMatch(stderr, 'hunter2')
+})
+
+t.test('a database that does not answer is told in one line, without its password', async (t) => {
+  // A port that was free a moment ago.
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  const env: Env = {
+    DATABASE_URL: `postgres://owner:hunter2@127.0.0.1:${port}/postgram`,
+    SECRET_KEY: SECRET,
+    PORT: '0',
+  }
+  t.same(await run(['start'], env), {
+    code: 1,
+    stdout: '',
+    stderr: `connect ECONNREFUSED 127.0.0.1:${port}\n`,
+  })
+  t.same(await run(['doctor'], env), {
+    code: 1,
+    stdout: `WRONG database: connect ECONNREFUSED 127.0.0.1:${port}; check DATABASE_URL\n`,
+    stderr: '',
+  })
+})

@@ -1,0 +1,132 @@
+import t from 'tap'
+import { handOverCopies } from '../../src/marketing/hand-over-copies.ts'
+import type { OutgoingEmail } from '../../src/providers/email.ts'
+import type { Attempt } from '../../src/providers/hand-over.ts'
+import { emailTo } from '../fixtures/provider-suite.ts'
+import { links } from '../fixtures/service.ts'
+
+const addresses = (count: number) => Array.from({ length: count }, (_, n) => `r${n}@c.example`)
+
+const toMany = (count: number, handedOver: string[] | null = null) =>
+  emailTo('', { to: addresses(count), class: 'marketing', handedOver })
+
+/** Hands over copies of which those to `r<n>` come to the n-th of these attempts. */
+const handOver = (attempts: Attempt[], handedOver: string[] | null = null) =>
+  handOverCopies(toMany(attempts.length, handedOver), links, async ({ recipients: [to = ''] }) => {
+    await null
+    return attempts[Number(/\d+/.exec(to)?.[0])] ?? { outcome: 'sent' }
+  })
+
+const SENT: Attempt = { outcome: 'sent' }
+const FAILED: Attempt = { outcome: 'failed', code: '550', text: 'No.' }
+const DEFERRED: Attempt = { outcome: 'deferred', code: '421', text: 'Later.' }
+const LOST: Attempt = { outcome: 'ambiguous', text: 'Reset.' }
+const LOOKED: Attempt = { outcome: 'ambiguous', text: 'Unknown.', ambiguous_since: new Date(0) }
+const [A, B, C, D] = addresses(4)
+
+t.test('the outcome of several copies is one', async (t) => {
+  const refused = (recipient: string | undefined) => ({ recipient, code: '550', text: 'No.' })
+  const cases: [string, Attempt[], object][] = [
+    ['all taken', [SENT, SENT], { ...SENT, handed_over: [A, B], refused: [] }],
+    ['some refused', [SENT, FAILED], { ...SENT, handed_over: [A, B], refused: [refused(B)] }],
+    ['all refused', [FAILED, { ...FAILED, text: 'Nor you.' }], FAILED],
+    ['one put off', [SENT, DEFERRED], { ...DEFERRED, handed_over: [A], refused: [] }],
+    [
+      'one refused, one put off',
+      [FAILED, DEFERRED],
+      { ...DEFERRED, handed_over: [A], refused: [refused(A)] },
+    ],
+    [
+      'one lost, one put off',
+      [SENT, DEFERRED, LOST, FAILED],
+      { ...LOST, handed_over: [A, D], refused: [refused(D)] },
+    ],
+    ['one looked for', [DEFERRED, LOOKED], { ...LOOKED, handed_over: [], refused: [] }],
+    ['one looked for, one lost', [LOOKED, LOST], { ...LOST, handed_over: [], refused: [] }],
+  ]
+  for (const [name, attempts, outcome] of cases) {
+    t.strictSame(await handOver(attempts), outcome, name)
+  }
+})
+
+t.test('what earlier attempts settled counts', async (t) => {
+  t.strictSame(await handOver([SENT, FAILED, SENT], [A ?? '', C ?? '']), {
+    outcome: 'sent',
+    handed_over: [B],
+    refused: [{ recipient: B, code: '550', text: 'No.' }],
+  })
+  t.strictSame(await handOver([SENT, SENT], [A ?? '', B ?? '']), {
+    outcome: 'sent',
+    handed_over: [],
+    refused: [],
+  })
+})
+
+t.test('an email that goes out whole has the outcome of its hand-over', async (t) => {
+  const refused = [{ recipient: 'b@c.example' }]
+  for (const email of [
+    emailTo('', { to: addresses(3) }),
+    emailTo('a@c.example', { class: 'marketing' }),
+  ]) {
+    for (const attempt of [FAILED, LOOKED, { ...SENT, refused }]) {
+      t.equal(await handOverCopies(email, links, async () => attempt), attempt)
+    }
+  }
+})
+
+t.test('ten are under way at a time, each once', async (t) => {
+  const begun: OutgoingEmail[] = []
+  let underWay = 0
+  let most = 0
+  const outcome = await handOverCopies(toMany(50), links, async (copy) => {
+    begun.push(copy)
+    most = Math.max(most, ++underWay)
+    await new Promise(setImmediate)
+    underWay -= 1
+    return SENT
+  })
+  t.equal(most, 10)
+  t.same(
+    begun.map(({ copy }) => copy),
+    Array.from({ length: 50 }, (_, place) => place + 1),
+  )
+  t.same(outcome.handed_over?.toSorted(), addresses(50).toSorted())
+})
+
+t.test('after one that is not settled no further copy is begun', async (t) => {
+  for (const attempt of [DEFERRED, LOST, LOOKED]) {
+    const begun: (number | null)[] = []
+    const { promise: answer, resolve: settle } = Promise.withResolvers<void>()
+    const underWay = handOverCopies(toMany(50), links, async ({ copy }) => {
+      begun.push(copy)
+      if (copy === 4) return attempt
+      await answer
+      return SENT
+    })
+    await new Promise(setImmediate)
+    settle()
+    t.match(await underWay, { ...attempt, handed_over: Array(9).fill(/@/) })
+    t.same(
+      begun,
+      Array.from({ length: 10 }, (_, place) => place + 1),
+    )
+  }
+})
+
+t.test(
+  'a cut-off hand-over is asked after again for the copies that were not reached',
+  async (t) => {
+    const ambiguousSince = new Date(0)
+    const again = (count: number) =>
+      handOverCopies({ ...toMany(count), ambiguousSince }, links, async ({ copy }) => {
+        await null
+        return copy === 1 ? DEFERRED : SENT
+      })
+    t.match(await again(50), {
+      outcome: 'ambiguous',
+      ambiguous_since: ambiguousSince,
+      text: 'Later.',
+    })
+    t.match(await again(10), DEFERRED, 'but not when all were reached')
+  },
+)

@@ -1,0 +1,417 @@
+import t from 'tap'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { send } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+// Accepts, and hands nothing over.
+const { base } = await startTestService(url, { roles: ['api'] })
+
+/** A process that says that it is a worker, and does nothing. */
+async function pretendWorker() {
+  const session = connect(url, { max: 1 })
+  await session`select api.beat('pretended-worker', '{worker}', 'here', 1)`
+  return async () => {
+    await session`select api.leave('pretended-worker')`
+    await session.end()
+  }
+}
+
+/** A message that waits in the queue, in an organisation of its own. */
+async function queued() {
+  const organisation = await createOrganisation(sql)
+  return { organisation: organisation.id, id: await send(base, organisation) }
+}
+
+const why = async (tx: Tx, id: string) => {
+  const [row] = await tx<{ why: string }[]>`select ops.why(${id})`
+  return row?.why
+}
+const messageOf = async (tx: Tx, id: string) => {
+  const [row] = await tx`select * from ops.messages where id = ${id}`
+  return { ...row }
+}
+const update = (tx: Tx, id: string, changes: string) =>
+  tx.unsafe(`update app.messages set ${changes} where id = core.decode_id('em', $1)`, [id])
+const updateJob = (tx: Tx, id: string, changes: string) =>
+  tx.unsafe(
+    `update graphile_worker._private_jobs set ${changes}
+     where payload ->> 'id' = core.decode_id('em', $1)::text`,
+    [id],
+  )
+const jobsOf = (tx: Tx, id: string) => tx`
+  select attempts, priority, run_at <= now() as is_due, is_available
+  from graphile_worker._private_jobs where payload ->> 'id' = core.decode_id('em', ${id})::text`
+const dropJob = (tx: Tx, id: string) =>
+  tx`delete from graphile_worker._private_jobs where payload ->> 'id' = core.decode_id('em', ${id})::text`
+
+t.test('without a worker, a message waits for one', async (t) => {
+  const { id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    const cure = 'start one with "npm start" or "npm start -- --only worker".'
+    t.equal(await why(tx, id), `It waits because no worker is running; ${cure}`)
+    await tx`
+      insert into app.processes (pool_id, roles, host, pid, beat_at)
+      values ('gone-worker', '{worker}', 'here', 1, '2031-05-01T10:00:00Z')`
+    t.equal(
+      await why(tx, id),
+      `It waits because no worker is running (the last was seen at 2031-05-01T10:00:00.000Z); ${cure}`,
+    )
+  })
+})
+
+t.test('with a worker', async (t) => {
+  const leave = await pretendWorker()
+
+  t.test('a message in the queue says behind how many it waits', async (t) => {
+    const first = await queued()
+    await queued()
+    const last = await queued()
+    await rolledBack(sql, async (tx) => {
+      t.match(await why(tx, last.id), /^It waits its turn behind \d+ messages\.$/)
+      const ahead = async (id: string) => Number(/\d+/.exec(String(await why(tx, id)))?.[0])
+      t.equal((await ahead(last.id)) - (await ahead(first.id)), 2)
+    })
+  })
+
+  t.test('one of a paused organisation names the reason and the cure', async (t) => {
+    const { organisation, id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      await tx`select set_config('postgram.now', '2031-05-01T10:00:00Z', true)`
+      await tx`select ops.pause(${organisation}, 'a look')`
+      t.equal(
+        await why(tx, id),
+        `It waits because its organisation ${organisation} is paused since 2031-05-01T10:00:00.000Z: a look; select ops.resume(…) sends it.`,
+      )
+      await tx`select ops.suspend(${organisation}, 'spam')`
+      t.match(await why(tx, id), /is suspended since .*: spam; a worker is about to reject it\.$/)
+    })
+  })
+
+  t.test(
+    'one that was held while its organisation was paused is about to be released',
+    async (t) => {
+      const { organisation, id } = await queued()
+      await rolledBack(sql, async (tx) => {
+        await tx`select ops.pause(${organisation}, 'a look')`
+        t.same(await tx`select * from api.start_emails(array[core.decode_id('em', ${id})])`, [])
+        await tx`update app.organisations set state = 'active' where id = core.decode_id('org', ${organisation})`
+        t.match(await why(tx, id), /^It was held while its organisation was paused; /)
+      })
+    },
+  )
+
+  t.test('one that was put off says until when, and by whose words', async (t) => {
+    const { id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
+      await dropJob(tx, id)
+      const results = JSON.stringify([
+        { outcome: 'deferred', code: '421', text: 'Come back later.' },
+      ])
+      await tx`
+        select api.finish_messages(jsonb_set(${results}::text::jsonb, '{0,id}', to_jsonb(core.decode_id('em', ${id}))))`
+      t.match(
+        await why(tx, id),
+        /^It waits for attempt 2 at \d{4}-[\d:.T-]+Z because it was put off: Come back later\.$/,
+      )
+    })
+  })
+
+  t.test(
+    'one whose provider takes nothing says since when, and what the provider says',
+    async (t) => {
+      const { id } = await queued()
+      await rolledBack(sql, async (tx) => {
+        await update(tx, id, "provider = 'another', attempts = 3")
+        await tx`insert into app.provider_health values ('another', '2031-05-01T10:00:00Z', 'is down')`
+        const trouble = 'the provider another takes nothing since 2031-05-01T10:00:00.000Z: is down'
+        t.match(
+          await why(tx, id),
+          new RegExp(`^It waits its turn behind \\d+ messages; ${trouble}\\.$`),
+        )
+        await updateJob(tx, id, "run_at = '2032-01-01T00:00:00Z'")
+        t.match(
+          await why(tx, id),
+          new RegExp(`^It waits for attempt 4 at 20[\\d:.T-]+Z because ${trouble}\\.$`),
+        )
+        await dropJob(tx, id)
+        await tx`
+        insert into app.due_messages
+        values (core.decode_id('em', ${id}), gen_random_uuid(), '2032-01-01T00:00:00Z', 0)`
+        t.equal(
+          await why(tx, id),
+          `It waits for attempt 4 at 2032-01-01T00:00:00.000Z because ${trouble}.`,
+        )
+      })
+    },
+  )
+
+  t.test('one that is being handed over says since when', async (t) => {
+    const { id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
+      await updateJob(
+        tx,
+        id,
+        "locked_at = '2031-05-01T10:00:00Z', locked_by = 'worker', attempts = 25",
+      )
+      t.equal(
+        await why(tx, id),
+        'It is being handed over since 2031-05-01T10:00:00.000Z, attempt 1.',
+      )
+    })
+  })
+
+  t.test(
+    'one whose job gave up says why, also while the job is put off for the last time',
+    async (t) => {
+      const { id } = await queued()
+      await rolledBack(sql, async (tx) => {
+        for (const runAt of ['2020-01-01', '2040-01-01']) {
+          await updateJob(
+            tx,
+            id,
+            `attempts = max_attempts, last_error = 'a bug', run_at = '${runAt}'`,
+          )
+          t.equal(
+            await why(tx, id),
+            'Its job gave up after 25 attempts (a bug); select ops.retry_message(…) sends it.',
+          )
+        }
+      })
+    },
+  )
+
+  t.test('one without a job says that this should not be', async (t) => {
+    const { id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      await dropJob(tx, id)
+      t.match(await why(tx, id), /^It is queued but has no job, which should not be; /)
+    })
+  })
+
+  t.test('one that does not wait says what it is', async (t) => {
+    const { id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      await update(tx, id, "status = 'delivered'")
+      t.equal(await why(tx, id), 'It does not wait: it is delivered.')
+      await update(tx, id, "status = 'bounced', error_message = 'No such mailbox.'")
+      t.equal(await why(tx, id), 'It does not wait: it is bounced (No such mailbox).')
+      await update(tx, id, "mode = 'test'")
+      t.match(await why(tx, id), /^It does not wait: it was sent with a test key, /)
+    })
+  })
+
+  t.test('every answer is one sentence', async (t) => {
+    const { id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      t.match(await why(tx, id), /^It [^\n]+\.$/)
+    })
+  })
+
+  t.teardown(leave)
+})
+
+t.test('a message that waits for its next attempt is retried at once', async (t) => {
+  const { id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    await updateJob(tx, id, "run_at = now() + interval '1 hour', attempts = 7")
+    await tx`select ops.retry_message(${id})`
+    t.match([...(await jobsOf(tx, id))], [{ attempts: 0, isDue: true, isAvailable: true }])
+  })
+})
+
+t.test('one that waits outside of the job table gets a job', async (t) => {
+  const { id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    await dropJob(tx, id)
+    await tx`insert into app.due_messages values (core.decode_id('em', ${id}), gen_random_uuid(), '2032-01-01', 0)`
+    await tx`select ops.retry_message(${id})`
+    t.match([...(await jobsOf(tx, id))], [{ attempts: 0, priority: 0, isDue: true }])
+    const due =
+      await tx`select from app.due_messages where message_id = core.decode_id('em', ${id})`
+    t.same(due, [])
+  })
+})
+
+t.test('one whose job gave up gets all its attempts again', async (t) => {
+  const { id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    await updateJob(tx, id, 'attempts = max_attempts')
+    await tx`select ops.retry_message(${id})`
+    t.match([...(await jobsOf(tx, id))], [{ attempts: 0, isDue: true, isAvailable: true }])
+  })
+})
+
+t.test('retried twice, it still has one job', async (t) => {
+  const { id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    await tx`select ops.retry_message(${id})`
+    await tx`select ops.retry_message(${id})`
+    t.equal((await jobsOf(tx, id)).length, 1)
+  })
+})
+
+t.test('the job of one that is being handed over is left alone', async (t) => {
+  const { id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    await updateJob(tx, id, "locked_at = now(), locked_by = 'worker', attempts = 2")
+    await tx`select ops.retry_message(${id})`
+    t.match([...(await jobsOf(tx, id))], [{ attempts: 2, isAvailable: false }])
+  })
+})
+
+t.test(
+  'one that failed before it was sent is queued again, and its timeline goes on',
+  async (t) => {
+    const { organisation, id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
+      await dropJob(tx, id)
+      await tx`
+      select api.finish_messages(jsonb_build_array(jsonb_build_object(
+        'id', core.decode_id('em', ${id}), 'outcome', 'failed', 'provider', 'sandbox', 'text', 'No.')))`
+      const waiting = async () => {
+        const [row] =
+          await tx`select emails_waiting, emails_used from ops.organisations where id = ${organisation}`
+        return { ...row }
+      }
+      t.match(await messageOf(tx, id), { status: 'failed', errorCode: 'provider_rejected' })
+      t.same(await waiting(), { emailsWaiting: '0', emailsUsed: 1 })
+      await tx`select ops.retry_message(${id})`
+      t.match(await messageOf(tx, id), { status: 'queued', errorCode: null, errorMessage: null })
+      t.same(await waiting(), { emailsWaiting: '1', emailsUsed: 1 }, 'it was paid for once')
+      t.equal((await jobsOf(tx, id)).length, 1)
+      const events = await tx`
+      select type, detail from app.events where message_id = core.decode_id('em', ${id}) order by id`
+      t.match(
+        [...events],
+        [{ type: 'failed' }, { type: 'queued', detail: { text: 'retried by the operator' } }],
+      )
+    })
+  },
+)
+
+for (const [status, sentAt] of [
+  ['sent', 'now()'],
+  ['delivered', 'now()'],
+  ['rejected', 'null'],
+  ['failed', 'now()'],
+]) {
+  t.test(
+    `one that is ${status}${status === 'failed' ? ' after it was sent' : ''} cannot be retried`,
+    async (t) => {
+      const { id } = await queued()
+      await rolledBack(sql, async (tx) => {
+        await update(tx, id, `status = '${status}', sent_at = ${sentAt}`)
+        const { code, message } = await raisedBy(
+          tx,
+          (inner) => inner`select ops.retry_message(${id})`,
+        )
+        t.equal(code, 'P0001')
+        t.equal(
+          message,
+          `the message is ${status}; only one that is queued, or failed before it was sent, can be retried`,
+        )
+      })
+    },
+  )
+}
+
+t.test('what a pause held back is released by the resumption, which says how many', async (t) => {
+  const { organisation, id } = await queued()
+  const other = await queued()
+  await rolledBack(sql, async (tx) => {
+    await tx`select ops.pause(${organisation}, 'a look')`
+    await tx`select ops.pause(${other.organisation}, 'a look')`
+    await tx`select api.start_emails(array[core.decode_id('em', ${id}), core.decode_id('em', ${other.id})])`
+    await dropJob(tx, id)
+    const [row] = await tx`select ops.resume(${organisation}) as released`
+    t.same(row, { released: 1 })
+    t.match([...(await jobsOf(tx, id))], [{ isDue: true, isAvailable: true }])
+    const held = await tx`select core.encode_id('em', message_id) as id from app.due_messages`
+    t.same([...held], [{ id: other.id }], "and no other organisation's")
+    const [suspension] = await tx`select ops.suspend(${other.organisation}, 'spam') as released`
+    t.same(suspension, { released: 1 })
+  })
+})
+
+t.test('a message that waits for more than a minute is stuck', async (t) => {
+  const { organisation, id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    const stuck = () => tx`select * from ops.stuck_messages where organisation = ${organisation}`
+    t.same(await stuck(), [])
+    await update(tx, id, "created_at = now() - interval '61 seconds'")
+    t.match(
+      [...(await stuck())],
+      [{ id, organisation, to: 'delivered@sandbox.postgram.test', attempts: 0 }],
+    )
+    const [check] = await tx`select is_well from ops.checks where what = 'stuck messages'`
+    t.same(check, { isWell: false })
+    await update(tx, id, "mode = 'test'")
+    t.same(await stuck(), [], 'unless it is of a test key')
+    await update(tx, id, "mode = 'live', status = 'sent'")
+    t.same(await stuck(), [], 'or on its way')
+  })
+})
+
+t.test('messages are listed as callers know them, newest first', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const older = await send(base, organisation, { subject: 'Older', tags: ['a', 'b'] })
+  const newer = await send(base, organisation, { subject: 'Newer', class: 'marketing' })
+  const rows = await sql`select * from ops.messages where organisation = ${organisation.id}`
+  t.match(
+    [...rows],
+    [
+      { id: newer, subject: 'Newer', class: 'marketing', tags: [] },
+      {
+        id: older,
+        status: 'queued',
+        mode: 'live',
+        class: 'transactional',
+        from: `hello@${organisation.domain}`,
+        to: 'delivered@sandbox.postgram.test',
+        subject: 'Older',
+        tags: ['a', 'b'],
+        attempts: 0,
+        provider: null,
+        errorCode: null,
+        createdAt: Date,
+        sentAt: null,
+        deliveredAt: null,
+      },
+    ],
+  )
+})
+
+t.test('the queue counts jobs by what they wait for', async (t) => {
+  const ids = []
+  for (let n = 0; n < 5; n += 1) ids.push((await queued()).id)
+  const [running = '', later = '', givenUp = '', outside = ''] = ids
+  await rolledBack(sql, async (tx) => {
+    const queue = async () => {
+      const rows = await tx`
+        select task, waiting::integer, running::integer, later::integer, given_up::integer from ops.queue`
+      return Object.fromEntries(rows.map(({ task, ...counts }) => [task, counts]))
+    }
+    const { send_email: before } = await queue()
+    await updateJob(tx, running, "locked_at = now(), locked_by = 'worker'")
+    await updateJob(tx, later, "run_at = now() + interval '1 hour'")
+    await updateJob(tx, givenUp, "attempts = max_attempts, last_error = 'a bug'")
+    await dropJob(tx, outside)
+    await tx`insert into app.due_messages values (core.decode_id('em', ${outside}), gen_random_uuid(), '2020-01-01', 0)`
+    t.match(await queue(), {
+      send_email: { waiting: before.waiting - 4, running: 1, later: 1, givenUp: 1 },
+      due_messages: { waiting: 0, running: 0, later: 1, givenUp: 0 },
+    })
+    const [row] =
+      await tx`select waiting_since is not null as is_waiting, an_error from ops.queue where task = 'send_email'`
+    t.same(row, { isWaiting: true, anError: 'a bug' })
+    const [check] = await tx`select is_well, cure from ops.checks where what = 'given-up jobs'`
+    t.match(check, { isWell: false, cure: /ops\.queue/ })
+  })
+})

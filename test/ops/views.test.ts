@@ -1,0 +1,136 @@
+import { readdir } from 'node:fs/promises'
+import t from 'tap'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+
+const files = await readdir(new URL('../../sql/ops/', import.meta.url))
+const names = files
+  .map((file) => file.replace(/\.sql$/, ''))
+  .filter((name) => name !== 'grants')
+  .sort()
+
+t.test('help lists every function and view with what it does', async (t) => {
+  const help = await sql<{ kind: string; name: string; what: string }[]>`select * from ops.help`
+  t.same(help.map(({ name }) => /^ops\.(\w+)/.exec(name)?.[1]).sort(), names)
+  for (const { kind, name, what } of help) {
+    t.match(kind, /^(function|view)$/)
+    t.match(name, kind === 'view' ? /^ops\.\w+$/ : /^ops\.\w+\(.*\)$/)
+    t.match(what, /^[A-Z"“].{20,}\.$/, `${name}: ${what}`)
+  }
+})
+
+t.test('help names arguments as they are called, with their defaults', async (t) => {
+  const [row] = await sql`select name from ops.help where name like 'ops.create_organisation%'`
+  t.equal(
+    row?.name,
+    "ops.create_organisation(name text, owner_email text, plan text DEFAULT 'starter'::text)",
+  )
+})
+
+t.test('every view can be read of an empty database and of one with data', async (t) => {
+  const views = await sql<{ name: string }[]>`select name from ops.help where kind = 'view'`
+  t.ok(views.length >= 12)
+  for (const { name } of views) t.ok(await sql.unsafe(`select * from ${name}`), name)
+  const { id } = await createOrganisation(sql)
+  await sql`select ops.create_template(${id}, 'Hello', 'Hello {{a}}', '{{b}}', null)`
+  for (const { name } of views) t.ok(await sql.unsafe(`select * from ${name}`), name)
+})
+
+const checks = async (tx: Tx) => {
+  const rows = await tx<{ what: string; isWell: boolean; cure: string }[]>`select * from ops.checks`
+  return new Map(rows.map((row) => [row.what, row]))
+}
+const ill = async (tx: Tx) =>
+  [...(await checks(tx)).values()].filter(({ isWell }) => !isWell).map(({ what }) => what)
+
+t.test('checks miss a worker and a clock until they run, and each has a cure', async (t) => {
+  const session = connect(url, { max: 1 })
+  t.teardown(() => session.end())
+  await rolledBack(sql, async (tx) => {
+    t.same(await ill(tx), ['worker', 'clock'])
+    for (const { what, cure } of (await checks(tx)).values()) t.match(cure, /\w+ \w+/, what)
+  })
+  await session`select api.beat('checked-process', '{api,worker,clock}', 'here', 1)`
+  await rolledBack(sql, async (tx) => {
+    t.same(await ill(tx), [])
+    await tx`update app.processes set beat_at = now() - interval '31 seconds'`
+    t.same(await ill(tx), ['heartbeats'])
+  })
+  await session`select api.leave('checked-process')`
+})
+
+t.test('checks find missing partitions, and a provider that takes nothing', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const before = await ill(tx)
+    await tx`insert into app.provider_health values ('another', now(), 'is down')`
+    t.same(
+      (await ill(tx)).filter((what) => !before.includes(what)),
+      ['provider'],
+    )
+    await tx`select set_config('postgram.shift', '200 days', true)`
+    t.ok((await ill(tx)).includes('partitions'))
+    await tx`select api.make_partitions()`
+    t.notOk((await ill(tx)).includes('partitions'))
+    t.same(
+      [...(await tx`select provider, last_error from ops.failing_providers`)],
+      [{ provider: 'another', lastError: 'is down' }],
+    )
+  })
+})
+
+t.test('processes are alive while they hold their lock', async (t) => {
+  const session = connect(url, { max: 1 })
+  await session`select api.beat('living-process', '{api}', 'a-host', 4242)`
+  await sql`insert into app.processes (pool_id, roles, host, pid) values ('gone-process', '{worker}', 'here', 1)`
+  t.match(
+    [...(await sql`select * from ops.processes order by pool`)],
+    [
+      { pool: 'gone-process', roles: ['worker'], isAlive: false },
+      {
+        pool: 'living-process',
+        roles: ['api'],
+        host: 'a-host',
+        pid: 4242,
+        beatAt: Date,
+        isAlive: true,
+      },
+    ],
+  )
+  await session`select api.leave('living-process')`
+  await session.end()
+  t.match([...(await sql`select * from ops.processes`)], [{ pool: 'gone-process' }])
+  await sql`delete from app.processes`
+})
+
+t.test('a process of another database of the server is not taken for one of ours', async (t) => {
+  const other = await createDatabase()
+  const session = connect(other.url, { max: 1 })
+  await session`select api.beat('twin-process', '{worker}', 'here', 1)`
+  await sql`insert into app.processes (pool_id, roles, host, pid) values ('twin-process', '{worker}', 'here', 1)`
+  t.match([...(await other.sql`select * from ops.processes`)], [{ isAlive: true }])
+  t.match([...(await sql`select * from ops.processes`)], [{ isAlive: false }])
+  await session.end()
+  await sql`delete from app.processes`
+})
+
+t.test('organisations show what they used, what is included and what waits', async (t) => {
+  const { id } = await createOrganisation(sql, { emailsIncluded: 500 })
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      update app.allowances set emails_used = 20, emails_accepted = 15
+      where organisation_id = core.decode_id('org', ${id})`
+    await tx`update app.departures set emails = 12 where organisation_id = core.decode_id('org', ${id})`
+    const [row] = await tx`select * from ops.organisations where id = ${id}`
+    t.match(row, {
+      plan: 'plan-500',
+      emailsUsed: 20,
+      emailsIncluded: 500,
+      emailsWaiting: '3',
+      periodEnd: Date,
+    })
+  })
+})

@@ -1,0 +1,310 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const { id: org, domain, testKey } = await createOrganisation(sql)
+const { domain: othersDomain } = await createOrganisation(sql)
+const paused = (await createOrganisation(sql)).id
+const suspended = (await createOrganisation(sql)).id
+await sql`select ops.pause(${paused}, 'a test')`
+await sql`select ops.suspend(${suspended}, 'a test')`
+await sql`select ops.create_plan('known', 'Known', 0, 0, 0, 0)`
+await sql`
+  insert into app.dkim_keys (domain_id, selector, state, host, value, created_at)
+  select d.id, k.selector, k.state::app.dkim_state, core.dkim_host(k.selector, d.id, 'dkim.test'), 'k=rsa; p=x', now()
+  from app.domains d, (values ('pg1', 'active'), ('pg2', 'next')) k (selector, state)
+  where d.name = ${domain}`
+const { json: testMessage } = await post(`${base}/v1/emails`, testKey, anEmail(domain))
+
+const unknownOrg = 'org_01h455vb4pex5vsknk084sn02q'
+const unknownMessage = 'em_01h455vb4pex5vsknk084sn02q'
+const long = (length: number) => 'x'.repeat(length)
+
+type Value = string | number | null | string[]
+
+/** Arguments that are right, by function; each null in place of one of them is tried as well. */
+const right: Record<string, Value[]> = {
+  create_plan: ['new', 'New', 0, 1, 2, 3],
+  create_organisation: ['Acme', 'owner@acme.example', 'starter'],
+  create_api_key: [org, 'live', ['read']],
+  revoke_api_key: [testKey],
+  set_owner_email: [org, 'owner@acme.example'],
+  set_plan: [org, 'known'],
+  pause: [org, 'a test'],
+  resume: [paused],
+  suspend: [org, 'a test'],
+  reinstate: [suspended],
+  verify_domain: [org, 'acme.example'],
+  rotate_dkim: [domain],
+  create_template: [org, 'Hello', 'Hello', '<p>Hello</p>', 'Hello'],
+  suppress_globally: ['gone@acme.example', 'left'],
+  unsuppress_globally: ['bounced@acme.example'],
+  why: [testMessage.id],
+  retry_message: [testMessage.id],
+}
+
+/** Where null means something: a body that a template does not have, no note. */
+const nullable = ['create_template.3', 'create_template.4', 'suppress_globally.1']
+
+const noOrganisation = /^there is no organisation /
+const noMessage = /^there is no message /
+const aName = 'the name must be 1 to 200 characters'
+const aPlanId = /^the id must be 1 to 64 lower-case letters/
+const included = 'the price and what is included must be numbers from 0 on'
+const aReason = 'give a reason of 1 to 1000 characters'
+const aSubject = 'the subject must be 1 to 998 characters without line breaks'
+
+const wrong: [name: string, values: Value[], message: string | RegExp][] = [
+  ...['', 'New', 'a b', '-a', '_a', 'é', long(65), "a'b", 'a\n', 'a\nb'].map(
+    (id): [string, Value[], RegExp] => ['create_plan', [id, 'New', 0, 1, 2, 3], aPlanId],
+  ),
+  ['create_plan', ['new', '', 0, 1, 2, 3], aName],
+  ['create_plan', ['new', long(201), 0, 1, 2, 3], aName],
+  ['create_plan', ['new', 'New', -1, 1, 2, 3], included],
+  ['create_plan', ['new', 'New', 0, -1, 2, 3], included],
+  ['create_plan', ['new', 'New', 0, 1, -1, 3], included],
+  ['create_plan', ['new', 'New', 0, 1, 2, -2_147_483_648], included],
+  ['create_plan', ['known', 'New', 0, 1, 2, 3], "there is a plan 'known' already"],
+
+  ...['', 'acme.example', org, unknownMessage, `x.${domain}`, `${domain}.`].map(
+    (name): [string, Value[], RegExp] => ['rotate_dkim', [name], /^there is no domain /],
+  ),
+  ['rotate_dkim', [othersDomain], `the domain ${othersDomain} has no next key yet`],
+
+  ['create_organisation', ['', 'owner@acme.example', 'starter'], aName],
+  ['create_organisation', [long(201), 'owner@acme.example', 'starter'], aName],
+  ...[
+    '',
+    'owner',
+    'owner@',
+    '@acme.example',
+    'owner@acme',
+    'a b@acme.example',
+    'a@b@acme.example',
+    'a@acme.example\n',
+    `${long(250)}@acme.example`,
+  ].map((email): [string, Value[], RegExp] => [
+    'create_organisation',
+    ['Acme', email, 'starter'],
+    /is not an email address$/,
+  ]),
+  ['set_owner_email', [unknownOrg, 'owner@acme.example'], noOrganisation],
+  ['set_owner_email', [org, 'owner@'], "'owner@' is not an email address"],
+  ['create_organisation', ['Acme', "o'brien", 'starter'], "'o''brien' is not an email address"],
+  ['create_organisation', ['Acme', 'owner@acme.example', 'gold'], "there is no plan 'gold'"],
+  ['create_organisation', ['Acme', 'owner@acme.example', ''], "there is no plan ''"],
+
+  ...[unknownOrg, '', 'Acme', org.toUpperCase(), `${org} `, testMessage.id, org.slice(4)].map(
+    (id): [string, Value[], RegExp] => ['create_api_key', [id, 'live', ['read']], noOrganisation],
+  ),
+  ['create_api_key', [org, 'Live', ['read']], 'the mode must be live or test'],
+  ['create_api_key', [org, '', ['read']], 'the mode must be live or test'],
+  ...[[], ['everything'], ['read', 'write'], ['read', ''], ['Read']].map(
+    (scopes): [string, Value[], string] => [
+      'create_api_key',
+      [org, 'live', scopes],
+      'the scopes must be some of emails:send, sms:send, read, domains:write',
+    ],
+  ),
+
+  ...['', 'sk_live_', 'sk_live_00000000', testKey.slice(0, 15), `${testKey}0`, '%'].map(
+    (key): [string, Value[], string] => [
+      'revoke_api_key',
+      [key],
+      'there is no such key, or it is revoked already',
+    ],
+  ),
+
+  ['set_plan', [unknownOrg, 'known'], noOrganisation],
+  ['set_plan', [org, 'gold'], "there is no plan 'gold'"],
+
+  ['pause', [unknownOrg, 'a test'], noOrganisation],
+  ['pause', [org, ''], aReason],
+  ['pause', [org, long(1001)], aReason],
+  ['pause', [paused, 'again'], 'the organisation is paused'],
+  ['pause', [suspended, 'as well'], 'the organisation is suspended'],
+  ['resume', [unknownOrg], noOrganisation],
+  ['resume', [org], 'the organisation is active'],
+  ['resume', [suspended], 'the organisation is suspended'],
+  ['suspend', [unknownOrg, 'a test'], noOrganisation],
+  ['suspend', [org, ''], aReason],
+  ['suspend', [org, long(1001)], aReason],
+  ['suspend', [suspended, 'again'], 'the organisation is suspended'],
+  ['reinstate', [unknownOrg], noOrganisation],
+  ['reinstate', [org], 'the organisation is active'],
+  ['reinstate', [paused], 'the organisation is paused'],
+
+  ['verify_domain', [unknownOrg, 'acme.example'], noOrganisation],
+  ...[
+    '',
+    'localhost',
+    '.',
+    'a..b',
+    '.acme.example',
+    'acme.example.',
+    'a b.example',
+    '-a.example',
+    'a-.example',
+    'mail_a.example',
+    'münchen.example',
+    'owner@acme.example',
+    'https://acme.example',
+    `${long(64)}.example`,
+    `${'a.'.repeat(130)}example`,
+    'acme.example\n',
+    '*.acme.example',
+  ].map((name): [string, Value[], RegExp] => [
+    'verify_domain',
+    [org, name],
+    /is not a domain name$/,
+  ]),
+  ['verify_domain', [org, othersDomain], `another organisation holds ${othersDomain}`],
+  [
+    'verify_domain',
+    [org, othersDomain.toUpperCase()],
+    `another organisation holds ${othersDomain}`,
+  ],
+
+  ['create_template', [unknownOrg, 'Hello', 'Hello', null, 'Hello'], noOrganisation],
+  ['create_template', [org, '', 'Hello', null, 'Hello'], aName],
+  ['create_template', [org, long(201), 'Hello', null, 'Hello'], aName],
+  ['create_template', [org, 'Hello', '', null, 'Hello'], aSubject],
+  ['create_template', [org, 'Hello', long(999), null, 'Hello'], aSubject],
+  ['create_template', [org, 'Hello', 'Hello\nBcc: all@acme.example', null, 'Hello'], aSubject],
+  ['create_template', [org, 'Hello', 'Hello', null, null], 'give html, text or both'],
+  ['create_template', [org, 'Hello', 'Hello', '', ''], 'give html, text or both'],
+  [
+    'create_template',
+    [org, 'Hello', 'Hello', long(2_097_153), null],
+    'html may have 2 MB, text 1 MB',
+  ],
+  [
+    'create_template',
+    [org, 'Hello', 'Hello', null, 'é'.repeat(524_289)],
+    'html may have 2 MB, text 1 MB',
+  ],
+  [
+    'create_template',
+    [org, 'Hello', 'Hello', '{{a}}'.repeat(101), '{{a}}'.repeat(100)],
+    'a template may have 200 placeholders',
+  ],
+  [
+    'create_template',
+    [org, 'Hello', `{{${'a'.repeat(65)}}}`, null, 'Hello'],
+    'the name of a placeholder may have 64 characters',
+  ],
+
+  ['suppress_globally', ['gone', ''], "'gone' is not an email address"],
+  ['suppress_globally', ['gone@acme.example', long(2001)], 'the note may have 2000 characters'],
+  [
+    'unsuppress_globally',
+    ['never@acme.example'],
+    "'never@acme.example' is not suppressed globally",
+  ],
+  ['unsuppress_globally', [''], "'' is not suppressed globally"],
+
+  ...['why', 'retry_message'].flatMap((name) =>
+    ['', unknownMessage, 'em_', org, testMessage.id.replace('em_', 'sm_x'), '%'].map(
+      (id): [string, Value[], RegExp] => [name, [id], noMessage],
+    ),
+  ),
+  ['retry_message', [testMessage.id], 'a test message is never sent'],
+]
+
+const call = (tx: Tx, name: string, values: Value[]) =>
+  tx.unsafe(
+    `select ops.${name}(${values.map((value, place) => (Array.isArray(value) ? `$${place + 1}::text[]` : `$${place + 1}`))})`,
+    // As psql hands them over.
+    values.map((value) =>
+      Array.isArray(value) ? `{${value.map((one) => `"${one}"`)}}` : value,
+    ) as never,
+  )
+
+/** A sentence of ours, whatever it quotes, and not one that Postgres makes of a constraint or a type. */
+const sentence = /^([^\n']|'(?:[^']|'')*'){10,200}$/
+const ofPostgres =
+  /violates|constraint|null value|relation|column|invalid input|syntax|duplicate key/
+
+async function fingerprint(tx: Tx) {
+  const tables = await tx<{ name: string }[]>`
+    select c.oid::regclass::text as name from pg_class c
+    where c.relnamespace in ('app'::regnamespace, 'graphile_worker'::regnamespace) and c.relkind in ('r', 'p')
+      and not c.relispartition and c.relname not in ('processes', 'request_counts')
+    order by 1`
+  const parts = tables.map(
+    ({ name }) =>
+      `select '${name}' as name, count(*), md5(string_agg(t::text, ' ' order by t::text)) from ${name} t`,
+  )
+  // In order, as parallel workers may each bring a part.
+  return tx.unsafe(`${parts.join(' union all ')} order by 1`)
+}
+
+t.test('every function of ops is tried here', async (t) => {
+  const functions = await sql<{ name: string; count: number }[]>`
+    select proname as name, pronargs::integer as count from pg_proc
+    where pronamespace = 'ops'::regnamespace order by 1`
+  t.same(
+    functions.map(({ name }) => name),
+    Object.keys(right).sort(),
+  )
+  for (const { name, count } of functions) t.equal(right[name]?.length, count, name)
+  t.same([...new Set(wrong.map(([name]) => name))].sort(), Object.keys(right).sort())
+})
+
+t.test('a wrong argument raises one clear sentence and changes nothing', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const before = await fingerprint(tx)
+    for (const [name, values, message] of wrong) {
+      const label = `${name}(${values.map((value) => JSON.stringify(value)?.slice(0, 40)).join(', ')})`
+      const error = await raisedBy(tx, (inner) => call(inner, name, values))
+      t.equal(error.code, 'P0001', label)
+      t.match(error.message, message, label)
+      t.match(error.message, sentence, label)
+      t.notMatch(error.message, ofPostgres, label)
+    }
+    t.same(await fingerprint(tx), before)
+  })
+})
+
+t.test(
+  'null in place of any argument raises such a sentence too, where it means nothing',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      for (const [name, values] of Object.entries(right)) {
+        for (const place of values.keys()) {
+          const given = values.map((value, at) => (at === place ? null : value))
+          const label = `${name}.${place}`
+          if (nullable.includes(label)) {
+            await tx.savepoint((inner) => call(inner, name, given))
+            continue
+          }
+          const error = await raisedBy(tx, (inner) => call(inner, name, given))
+          t.equal(error.code, 'P0001', `${label}: ${error.message}`)
+          t.match(error.message, sentence, label)
+          t.notMatch(error.message, ofPostgres, label)
+        }
+      }
+    })
+  },
+)
+
+t.test('a sentence about something that is not there says where to look', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const [name, values] of [
+      ['pause', [unknownOrg, 'a test']],
+      ['set_plan', [org, 'gold']],
+      ['revoke_api_key', ['sk_live_0']],
+      ['why', [unknownMessage]],
+    ] as [string, Value[]][]) {
+      const { hint } = await raisedBy(tx, (inner) => call(inner, name, values))
+      const query = /^select .* from ops\.\w+/.exec(String(hint))?.[0]
+      t.ok(query, `${name}: ${hint}`)
+      await tx.unsafe(`${query}`)
+    }
+  })
+})

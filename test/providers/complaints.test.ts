@@ -1,0 +1,290 @@
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { aComplaint, noticesOf, stateOf } from '../fixtures/complaints.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { haveSent, type Sent } from '../fixtures/sent.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const service = connect(url, { role: 'postgram_service', max: 20 })
+t.teardown(() => service.end())
+const call = caller(service)
+
+const record = (receipts: object[]) =>
+  call('record_receipts', { receipts: JSON.stringify(receipts) })
+
+/** An organisation that sent so many, as many complaints one by one, and what became of it. */
+async function afterComplaints(complaints: number, sent: number, how?: Sent) {
+  const organisation = await createOrganisation(sql)
+  const ids = await haveSent(sql, organisation, sent, how)
+  for (const id of ids.slice(0, complaints)) await record([aComplaint(id)])
+  return { organisation, ids, ...(await stateOf(sql, organisation)) }
+}
+
+const countedOf = async ({ id }: TestOrganisation) => {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::integer as n from app.complaints
+    where organisation_id = core.decode_id('org', ${id})`
+  return row?.n
+}
+
+/** Moves an organisation's complaints so far into the past, by our own clock. */
+const ageComplaints = ({ id }: TestOrganisation, hours: number) => sql`
+  update app.complaints set received_at = received_at - ${hours}::float8 * interval '1 hour'
+  where organisation_id = core.decode_id('org', ${id})`
+
+t.test('the third complaint pauses, the second does not', async (t) => {
+  t.match(await afterComplaints(2, 2), { state: 'active', reason: null })
+  const { organisation, state, reason } = await afterComplaints(3, 10)
+  t.equal(state, 'paused')
+  t.equal(reason, '3 complaints about 10 emails sent within 24 hours')
+  const [since] = await sql`
+    select state_since > now() - interval '1 minute' as is_now from ops.organisations
+    where id = ${organisation.id}`
+  t.match(since, { isNow: true })
+})
+
+t.test('at 0.1 % sending is paused, below it goes on', async (t) => {
+  t.match(await afterComplaints(3, 3000), { state: 'paused' })
+  const busy = await afterComplaints(3, 3001)
+  t.match(busy, { state: 'active' })
+  await record([aComplaint(String(busy.ids[4]))])
+  t.match(await stateOf(sql, busy.organisation), {
+    state: 'paused',
+    reason: '4 complaints about 3001 emails sent within 24 hours',
+  })
+})
+
+t.test('complaints that come in one call count as those that come one by one', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await haveSent(sql, organisation, 3)
+  await record(ids.map((id) => aComplaint(id)))
+  t.match(await stateOf(sql, organisation), { state: 'paused' })
+})
+
+t.test('a complaint counts once for each message and recipient', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const [one = '', two = ''] = await haveSent(sql, organisation, 2)
+  const again = aComplaint(one)
+  await record([again, again, aComplaint(one), aComplaint(one, 'B@C.example')])
+  await record([again])
+  await record([aComplaint(one)])
+  t.equal(await countedOf(organisation), 1)
+  await record([aComplaint(one, 'another@c.example')])
+  t.equal(await countedOf(organisation), 2)
+  t.match(await stateOf(sql, organisation), { state: 'active' })
+  await record([aComplaint(two)])
+  t.equal(await countedOf(organisation), 3)
+  t.match(await stateOf(sql, organisation), { state: 'paused' })
+})
+
+t.test('complaints count for 24 hours from when we received them', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await haveSent(sql, organisation, 10)
+  const longAgo = new Date(Date.now() - 100 * 3_600_000).toISOString()
+  for (const id of ids.slice(0, 2)) await record([{ ...aComplaint(id), occurred_at: longAgo }])
+  await ageComplaints(organisation, 24.1)
+  await record([aComplaint(String(ids[2]))])
+  t.match(await stateOf(sql, organisation), { state: 'active' }, 'two are too old')
+  await ageComplaints(organisation, -1)
+  await record([{ ...aComplaint(String(ids[3])), occurred_at: longAgo }])
+  t.match(await stateOf(sql, organisation), {
+    state: 'paused',
+    reason: '4 complaints about 10 emails sent within 24 hours',
+  })
+})
+
+t.test('only live emails sent within 24 hours are compared with complaints', async (t) => {
+  for (const [how, state] of [
+    [{}, 'active'],
+    [{ acceptedAgo: 23.9, sentAgo: 23.9 }, 'active'],
+    [{ acceptedAgo: 24.1, sentAgo: 24.1 }, 'paused'],
+    // Put off, or held by a pause.
+    [{ acceptedAgo: 30, sentAgo: 20 }, 'active'],
+    [{ acceptedAgo: 150, sentAgo: 1 }, 'active'],
+    [{ sentAgo: null }, 'paused'],
+    [{ mode: 'test' }, 'paused'],
+    [{ isRehearsal: true }, 'paused'],
+  ] as [Sent, string][]) {
+    const organisation = await createOrganisation(sql)
+    const ids = await haveSent(sql, organisation, 3)
+    await haveSent(sql, organisation, 3000, how)
+    await record(ids.map((id) => aComplaint(id)))
+    t.match(await stateOf(sql, organisation), { state }, JSON.stringify(how))
+  }
+})
+
+t.test('what was sent since the first complaint can be enough to know', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await haveSent(sql, organisation, 4)
+  await record(ids.slice(0, 2).map((id) => aComplaint(id)))
+  const sendMore = (count: number) => sql`
+    update app.departures set emails_sent = emails_sent + ${count}
+    where organisation_id = core.decode_id('org', ${organisation.id})`
+  await sendMore(3001)
+  await record([aComplaint(String(ids[2]))])
+  t.match(await stateOf(sql, organisation), { state: 'active' })
+  const [rate] = await sql`
+    select complaints, sent::integer, rate::float8 from ops.complaint_rates
+    where organisation = ${organisation.id}`
+  t.same(rate, { complaints: 3, sent: 3001, rate: 0.001 })
+  await record([aComplaint(String(ids[3]))])
+  t.match(await stateOf(sql, organisation), { state: 'paused' }, 'and with the next it is not')
+})
+
+t.test('complaints about rehearsals and test messages do not count', async (t) => {
+  for (const how of [{ isRehearsal: true }, { mode: 'test' }] as const) {
+    const { organisation, state } = await afterComplaints(5, 5, how)
+    t.equal(state, 'active', JSON.stringify(how))
+    t.equal(await countedOf(organisation), 0)
+  }
+})
+
+t.test('the owner is told once, however many complaints follow', async (t) => {
+  const { organisation, ids } = await afterComplaints(3, 20)
+  await record(ids.slice(3, 9).map((id) => aComplaint(id)))
+  t.equal(await countedOf(organisation), 9, 'they are counted all the same')
+  t.match(await stateOf(sql, organisation), {
+    reason: '3 complaints about 20 emails sent within 24 hours',
+  })
+  const notices = await noticesOf(sql, organisation)
+  t.match([...notices], [{ kind: 'org_paused', detail: { complaints: 3, sent: 20 }, sentAt: null }])
+  const jobs = await sql`
+    select from graphile_worker._private_jobs where payload ->> 'id' = ${String(notices[0]?.id)}`
+  t.equal(jobs.length, 1)
+})
+
+t.test('an organisation that is suspended stays so', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await haveSent(sql, organisation, 5)
+  await sql`select ops.suspend(${organisation.id}, 'unpaid')`
+  await record(ids.map((id) => aComplaint(id)))
+  t.same(await stateOf(sql, organisation), { state: 'suspended', reason: 'unpaid' })
+  t.same([...(await noticesOf(sql, organisation))], [])
+})
+
+t.test('a complaint about one organisation is nothing to another', async (t) => {
+  const [one, other] = [await createOrganisation(sql), await createOrganisation(sql)]
+  const mine = await haveSent(sql, one, 2)
+  const theirs = await haveSent(sql, other, 3)
+  await record([...mine, ...theirs].map((id) => aComplaint(id)))
+  t.match(await stateOf(sql, one), { state: 'active' })
+  t.match(await stateOf(sql, other), { state: 'paused' })
+})
+
+t.test('after a resumption the same complaints pause no more, new ones do', async (t) => {
+  const { organisation, ids } = await afterComplaints(3, 20)
+  await sql`select ops.resume(${organisation.id})`
+  t.same(await stateOf(sql, organisation), { state: 'active', reason: null })
+  await record(ids.slice(0, 3).map((id) => aComplaint(id)))
+  t.equal(await countedOf(organisation), 3, 'repeated, they are the same')
+  await record(ids.slice(3, 5).map((id) => aComplaint(id)))
+  t.match(await stateOf(sql, organisation), { state: 'active' })
+  await record([aComplaint(String(ids[5]))])
+  t.match(await stateOf(sql, organisation), {
+    state: 'paused',
+    reason: '3 complaints about 20 emails sent within 24 hours',
+  })
+  t.equal((await noticesOf(sql, organisation)).length, 2, 'and the owner is told again')
+})
+
+t.test('complaints that came while the operator looked at them are old, too', async (t) => {
+  const { organisation, ids } = await afterComplaints(3, 20)
+  await sql.begin(async (tx) => {
+    await tx`select * from ops.complaint_rates`
+    await record(ids.slice(3, 6).map((id) => aComplaint(id)))
+    await tx`select ops.resume(${organisation.id})`
+  })
+  await record([aComplaint(String(ids[6]))])
+  t.match(await stateOf(sql, organisation), { state: 'active' })
+})
+
+/** Runs `begin` while the organisations' rows are held, and lets go once so many wait for them. */
+async function meet<Result>(
+  organisations: TestOrganisation[],
+  count: number,
+  begin: () => Promise<Result>,
+): Promise<Result> {
+  const ids = organisations.map(({ id }) => id)
+  const { work } = await sql.begin(async (tx) => {
+    await tx`
+      select from app.organisations
+      where id in (select core.decode_id('org', o) from unnest(${ids}::text[]) o) for no key update`
+    const work = begin()
+    await until(`${count} transactions to wait`, async () => {
+      const [row] = await sql`
+        select count(*)::integer as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return row?.count >= count
+    })
+    return { work }
+  })
+  return work
+}
+
+t.test('of complaints that come at the same time none is missed', async (t) => {
+  for (let round = 0; round < 5; round++) {
+    const organisation = await createOrganisation(sql)
+    const ids = await haveSent(sql, organisation, 8)
+    await meet([organisation], 8, () => Promise.all(ids.map((id) => record([aComplaint(id)]))))
+    t.equal(await countedOf(organisation), 8)
+    t.match(await stateOf(sql, organisation), {
+      state: 'paused',
+      reason: '3 complaints about 8 emails sent within 24 hours',
+    })
+    t.equal((await noticesOf(sql, organisation)).length, 1)
+  }
+})
+
+t.test('receipts of several organisations, in any order, do not lock each other out', async (t) => {
+  const organisations = [
+    await createOrganisation(sql),
+    await createOrganisation(sql),
+    await createOrganisation(sql),
+  ]
+  const ids = (await Promise.all(organisations.map((one) => haveSent(sql, one, 40)))).flat()
+  const calls = Array.from({ length: 12 }, (_, caller) => {
+    const receipts = ids.flatMap((id, place) => [
+      { ...aComplaint(id), type: 'delivered' },
+      ...((place + caller) % 7 === 0 ? [aComplaint(id, `${caller}@c.example`)] : []),
+    ])
+    return caller % 2 ? receipts : receipts.toReversed()
+  })
+  await meet(organisations.slice(0, 1), 12, () => Promise.all(calls.map(record)))
+  for (const organisation of organisations) {
+    t.match(await stateOf(sql, organisation), { state: 'paused' })
+    t.equal((await noticesOf(sql, organisation)).length, 1)
+  }
+})
+
+t.test('complaints and operators at the same time leave one of both states', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await haveSent(sql, organisation, 60)
+  const operate = (name: string) =>
+    sql.unsafe(`select ops.${name}($1)`, [organisation.id]).catch((error) => {
+      t.match(error.message, /^the organisation is (active|paused)$/)
+    })
+  await Promise.all(
+    ids.flatMap((id, place) => [
+      record([aComplaint(id)]),
+      ...(place % 10 === 0 ? [operate('resume')] : []),
+    ]),
+  )
+  const { state } = await stateOf(sql, organisation)
+  const [row] = await sql`
+    select complaints from ops.complaint_rates where organisation = ${organisation.id}`
+  t.equal(state, row?.complaints >= 3 ? 'paused' : 'active')
+})
+
+t.test('complaints are forgotten after a week', async (t) => {
+  await sql`delete from app.complaints`
+  const { organisation } = await afterComplaints(2, 2)
+  t.equal(await call('forget_complaints', {}), 0)
+  await ageComplaints(organisation, 24 * 7 - 1)
+  t.equal(await call('forget_complaints', {}), 0)
+  await ageComplaints(organisation, 2)
+  t.equal(await call('forget_complaints', {}), 2)
+  t.equal(await countedOf(organisation), 0)
+})

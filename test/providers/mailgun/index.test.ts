@@ -1,0 +1,25 @@
+import { createMailgun } from '../../../src/providers/mailgun/index.ts'
+import { messageIdOf } from '../../../src/providers/message-id.ts'
+import { startMailgun } from '../../fixtures/mailgun-server.ts'
+import { testProvider } from '../../fixtures/provider-suite.ts'
+
+const mailgun = await startMailgun()
+mailgun.domains.add('sender.example').state = 'active'
+mailgun.domains.takenElsewhere.add('elsewhere.example')
+
+testProvider('mailgun', async () => ({
+  provider: createMailgun(mailgun.account),
+  addresses: {
+    taken: 'ann@example.com',
+    refusedForGood: 'invalid@example.com',
+    refusedForNow: 'limited@example.com',
+  },
+  handoversOf: async (email) =>
+    mailgun.messages.taken.filter(({ id }) => id === messageIdOf(email)).length,
+  can: { lookUp: true, keepKeys: true, tellUnknownDomains: true },
+  async publish(name) {
+    Object.assign(mailgun.domains.all.get(name) ?? {}, { isPublished: true })
+  },
+  refusedDomain: 'elsewhere.example',
+  unreachable: createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
+}))

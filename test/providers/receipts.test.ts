@@ -1,0 +1,504 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { backlogOf, messageOf, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+
+// Only the API runs: the test is the worker and the provider.
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+// There are more complaints here than an organisation may have.
+await sql`update app.organisations set complaints_since = 'infinity'`
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+const call = caller(service)
+
+type Receipt = {
+  provider_event_id: string
+  type: string
+  occurred_at: string
+  recipient?: string
+  code?: string
+  text?: string
+  is_hard?: boolean
+}
+
+const RECIPIENTS = ['a@example.com', 'b@example.com', 'c@example.com'].map((address) =>
+  address.replace('@', `-${process.pid}@`),
+)
+
+const STARTED_AT = Date.now()
+
+// All made before the first bounce suppresses their recipients.
+const stock = new Map(
+  await Promise.all(
+    [1, 3].map(async (recipients) => {
+      const to = RECIPIENTS.slice(0, recipients)
+      const emails = Array.from({ length: 1000 }, () => ({ to }))
+      return [recipients, await sendBatch(base, organisation, emails)] as const
+    }),
+  ),
+)
+
+/** A message that is queued, to that many recipients. */
+function aMessage(recipients = 1): string {
+  const id = stock.get(recipients)?.pop()
+  if (!id) throw new Error('the stock of messages is used up')
+  return id
+}
+
+const uuidOf = async (id: string) => (await messageOf(sql, id)).id
+
+async function record(id: string, receipts: Receipt[]): Promise<number> {
+  const message_id = await uuidOf(id)
+  return call('record_receipts', {
+    receipts: JSON.stringify(receipts.map((receipt) => ({ message_id, ...receipt }))),
+  })
+}
+
+/** All messages here have the same recipients: what bounced in one case must not stop the next. */
+async function forgetSuppressions() {
+  await sql`delete from app.suppressions`
+  await sql`delete from app.hard_bounces`
+}
+
+async function start(id: string) {
+  await forgetSuppressions()
+  return call('start_emails', { ids: [await uuidOf(id)] })
+}
+
+const finish = async (id: string, outcome = 'sent') =>
+  call('finish_messages', {
+    results: JSON.stringify([{ id: await uuidOf(id), provider: 'stand-in', outcome }]),
+  })
+
+/** Each of the suppressed recipients with the strongest reason that there was. */
+async function suppressionsOf() {
+  const rows = await sql<{ email: string; reason: string }[]>`
+    select email, reason from app.suppressions order by email`
+  // Of two that block everything the first stays.
+  return rows.map(({ email, reason }) => [email, reason === 'unsubscribe'])
+}
+
+/** All that receipts decide; times of our own making left out. */
+async function stateOf(id: string) {
+  const { status, deliveredAt, errorCode, errorMessage, sentAt } = await messageOf(sql, id)
+  const timeline = (await timelineOf(sql, id)).map((event) =>
+    ['queued', 'sent'].includes(event.type) ? event.type : event,
+  )
+  return { status, deliveredAt, errorCode, errorMessage, isSent: sentAt !== null, timeline }
+}
+
+let eventsMade = 0
+const receipt = (type: string, seconds: number, more: Partial<Receipt> = {}): Receipt => {
+  eventsMade += 1
+  return {
+    provider_event_id: `event-${eventsMade}`,
+    type,
+    occurred_at: new Date(Date.now() + seconds * 1000).toISOString(),
+    recipient: RECIPIENTS[0] as string,
+    ...more,
+  }
+}
+
+const aReceipt = (recipients: number): fc.Arbitrary<Omit<Receipt, 'provider_event_id'>> =>
+  fc.record(
+    {
+      type: fc.constantFrom(
+        'sent',
+        'delivered',
+        'bounced',
+        'complained',
+        'deferred',
+        'failed',
+        'expired',
+        'opted_out',
+      ),
+      // Few, so that some are the same; and some before the message was made, as clocks differ.
+      occurred_at: fc
+        .constantFrom(-3600, 1, 2, 3, 4)
+        .map((seconds) => new Date(STARTED_AT + seconds * 1000).toISOString()),
+      recipient: fc.constantFrom(...RECIPIENTS.slice(0, recipients)),
+      code: fc.constantFrom('550', '452'),
+      text: fc.constantFrom('full', 'gone', 'busy'),
+      is_hard: fc.boolean(),
+    },
+    { requiredKeys: ['type', 'occurred_at', 'recipient'] },
+  )
+
+/** A set of receipts, and two orders in which they arrive: repeated, cut into calls at will. */
+const aHistory = fc.constantFrom(1, 3).chain((recipients) =>
+  fc
+    .array(aReceipt(recipients), { minLength: 1, maxLength: 7 })
+    .map((receipts) => receipts.map((one, place) => ({ ...one, provider_event_id: `e${place}` })))
+    .chain((receipts) =>
+      fc.record({
+        recipients: fc.constant(recipients),
+        receipts: fc.constant(receipts),
+        arrivals: fc
+          .shuffledSubarray([...receipts, ...receipts.slice(0, 3)], { minLength: 0 })
+          .map((some) => [...some, ...receipts.filter((one) => !some.includes(one))]),
+        cuts: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 12, maxLength: 12 }),
+        /** Before which of the calls the hand-over is noted; null: never, as after a crash. */
+        finishBefore: receipts.some(({ type }) => type === 'sent')
+          ? fc.option(fc.integer({ min: 0, max: 8 }))
+          : fc.integer({ min: 0, max: 8 }),
+      }),
+    ),
+)
+
+const RANK = ['queued', 'sent', 'delivered', 'expired', 'failed', 'bounced', 'complained']
+
+t.test('no order and no repetition of receipts makes a difference', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(aHistory, async ({ recipients, receipts, arrivals, cuts, finishBefore }) => {
+      const [inOrder, shuffled] = [aMessage(recipients), aMessage(recipients)]
+      await start(inOrder)
+      await finish(inOrder)
+      await record(inOrder, receipts)
+      const suppressions = await suppressionsOf()
+
+      await start(shuffled)
+      const statuses = []
+      let rest = arrivals
+      for (const [place, cut] of cuts.entries()) {
+        if (place === finishBefore) await finish(shuffled)
+        if (rest.length > 0) await record(shuffled, rest.slice(0, cut))
+        rest = rest.slice(cut)
+        statuses.push((await messageOf(sql, shuffled)).status)
+      }
+      const expected = { ...(await stateOf(inOrder)), suppressions }
+      const actual = { ...(await stateOf(shuffled)), suppressions: await suppressionsOf() }
+      const places = statuses.map((status) => RANK.indexOf(status))
+      if (places.some((place, step) => place < (places[step - 1] ?? 0))) {
+        throw new Error(`went back: ${statuses.join(', ')}`)
+      }
+      if (JSON.stringify(actual) !== JSON.stringify(expected)) {
+        throw new Error(`${JSON.stringify(actual)}\nis not\n${JSON.stringify(expected)}`)
+      }
+    }),
+    { numRuns: 200 },
+  )
+  const [queued] =
+    await sql`select count(*)::integer as n from app.messages where status = 'queued'`
+  t.equal(await backlogOf(sql, organisation), queued?.n, 'each departure was counted once')
+  const [sent] = await sql`
+    select d.emails_sent::integer as counted,
+      (select count(*)::integer from app.messages where sent_at is not null) as n
+    from app.departures d`
+  t.equal(sent?.counted, sent?.n, 'and so was each that was sent')
+})
+
+t.test('a message that was bounced is not delivered by a receipt that comes late', async (t) => {
+  const id = aMessage()
+  await start(id)
+  await finish(id)
+  await record(id, [receipt('bounced', 2, { text: 'gone', is_hard: true })])
+  await record(id, [receipt('delivered', 1)])
+  t.match(await messageOf(sql, id), { status: 'bounced', errorCode: 'hard_bounce' })
+  t.match(await timelineOf(sql, id), [
+    { type: 'queued' },
+    { type: 'sent' },
+    { type: 'delivered' },
+    { type: 'bounced' },
+  ])
+})
+
+t.test(
+  'a complaint counts after a delivery, and a delivery does not after a complaint',
+  async (t) => {
+    const id = aMessage()
+    await start(id)
+    await finish(id)
+    await record(id, [receipt('complained', 5)])
+    t.match(await messageOf(sql, id), { status: 'complained', deliveredAt: null })
+    const delivered = receipt('delivered', 1)
+    await record(id, [delivered])
+    t.match(await messageOf(sql, id), {
+      status: 'complained',
+      deliveredAt: new Date(delivered.occurred_at),
+      errorCode: null,
+    })
+  },
+)
+
+t.test('a message to several is delivered with the last, bounced with the first', async (t) => {
+  const [all, one] = [aMessage(3), aMessage(3)]
+  for (const id of [all, one]) {
+    await start(id)
+    await finish(id)
+  }
+  for (const [place, recipient] of RECIPIENTS.entries()) {
+    t.equal((await messageOf(sql, all)).status, 'sent')
+    await record(all, [receipt('delivered', place, { recipient })])
+    await record(all, [receipt('delivered', place + 10, { recipient })])
+  }
+  t.match(await messageOf(sql, all), { status: 'delivered' })
+
+  await record(one, [receipt('delivered', 1, { recipient: RECIPIENTS[0] as string })])
+  await record(one, [receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'full' })])
+  t.match(await messageOf(sql, one), {
+    status: 'bounced',
+    errorCode: 'soft_bounce',
+    errorMessage: 'full',
+    deliveredAt: null,
+  })
+  await record(one, [
+    receipt('bounced', 3, { recipient: RECIPIENTS[2] as string, text: 'none', is_hard: true }),
+  ])
+  t.match(await messageOf(sql, one), { errorCode: 'soft_bounce', errorMessage: 'full' })
+})
+
+t.test('the error of a message is that of the receipt that gave it its status', async (t) => {
+  const id = aMessage(3)
+  await start(id)
+  await finish(id)
+  await record(id, [
+    receipt('failed', 1, { recipient: RECIPIENTS[0] as string, text: 'failed first' }),
+    receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'bounced', is_hard: true }),
+  ])
+  t.match(await messageOf(sql, id), {
+    status: 'bounced',
+    errorCode: 'hard_bounce',
+    errorMessage: 'bounced',
+  })
+})
+
+t.test('a receipt is stored once by its provider event id', async (t) => {
+  const id = aMessage()
+  await start(id)
+  await finish(id)
+  const one = receipt('deferred', 1)
+  t.equal(await record(id, [one, one, { ...one, text: 'another' }]), 1)
+  t.equal(await record(id, [one]), 0)
+  const other = aMessage()
+  t.equal(await record(other, [one]), 1, 'the id is one of its message')
+  const concurrent = receipt('deferred', 2)
+  const stored = await Promise.all(Array.from({ length: 8 }, () => record(id, [concurrent])))
+  t.equal(
+    stored.reduce((sum, count) => sum + count, 0),
+    1,
+  )
+  t.equal((await timelineOf(sql, id)).filter(({ type }) => type === 'deferred').length, 2)
+})
+
+t.test('receipts of messages that are unknown are passed over, the others count', async (t) => {
+  const id = aMessage()
+  await start(id)
+  await finish(id)
+  const { json } = await post(
+    `${base}/v1/emails`,
+    organisation.testKey,
+    anEmail(organisation.domain),
+  )
+  const receipts = [
+    { message_id: '01890000-0000-7000-8000-000000000000', ...receipt('delivered', 1) },
+    { message_id: '00000000-0000-4000-8000-000000000000', ...receipt('bounced', 1) },
+    { message_id: await uuidOf(json.id), ...receipt('bounced', 1) },
+    { message_id: await uuidOf(id), ...receipt('delivered', 1) },
+  ]
+  t.equal(await call('record_receipts', { receipts: JSON.stringify(receipts) }), 1)
+  t.match(await messageOf(sql, id), { status: 'delivered' })
+  t.match(await messageOf(sql, json.id), { status: 'sent' }, 'a test message has no receipts')
+  t.equal(await call('record_receipts', { receipts: '[]' }), 0)
+})
+
+t.test(
+  'a receipt that comes before the hand-over was noted counts its departure once',
+  async (t) => {
+    const before = await backlogOf(sql, organisation)
+    const id = aMessage()
+    await start(id)
+    const { handoverStartedAt } = await messageOf(sql, id)
+    await record(id, [receipt('delivered', 1)])
+    t.equal(await backlogOf(sql, organisation), before - 1)
+    t.match(await messageOf(sql, id), { status: 'delivered', sentAt: handoverStartedAt })
+    await finish(id)
+    await finish(id)
+    await record(id, [receipt('complained', 2)])
+    t.equal(await backlogOf(sql, organisation), before - 1)
+    t.match(await messageOf(sql, id), {
+      status: 'complained',
+      sentAt: handoverStartedAt,
+      handoverStartedAt: null,
+      provider: 'stand-in',
+    })
+    t.same(await start(id), [], 'it is not handed over again')
+  },
+)
+
+t.test('a receipt and the end of its hand-over at the same time count it once', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const ids = Array.from({ length: 20 }, () => aMessage())
+  await Promise.all(ids.map(start))
+  await Promise.all(
+    ids.flatMap((id) => [finish(id), record(id, [receipt('delivered', 1)]), finish(id)]),
+  )
+  for (const id of ids) t.match(await stateOf(id), { status: 'delivered', isSent: true })
+  t.equal(await backlogOf(sql, organisation), before - ids.length)
+})
+
+t.test('a provider that has a message settles a hand-over that nobody knew of', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = aMessage()
+  await start(id)
+  await finish(id, 'ambiguous')
+  const { handoverStartedAt } = await messageOf(sql, id)
+  t.equal(await record(id, [receipt('sent', 1), receipt('sent', 2)]), 0, 'it is no event')
+  t.match(await messageOf(sql, id), {
+    status: 'sent',
+    sentAt: handoverStartedAt,
+    provider: 'stand-in',
+  })
+  t.equal(await backlogOf(sql, organisation), before - 1)
+  t.match(
+    (await timelineOf(sql, id)).map(({ type }) => type),
+    ['queued', 'sent', 'deferred'],
+  )
+  t.same(await start(id), [], 'it is not handed over again')
+  await record(id, [receipt('sent', 3), receipt('delivered', 4)])
+  t.match(await messageOf(sql, id), { status: 'delivered', sentAt: handoverStartedAt })
+  await record(id, [receipt('sent', 5)])
+  t.match(await messageOf(sql, id), { status: 'delivered' })
+  t.equal(await backlogOf(sql, organisation), before - 1)
+})
+
+t.test('a provider that has a message before its answer is noted adds its name', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = aMessage()
+  await start(id)
+  await record(id, [receipt('sent', 1)])
+  t.match(await messageOf(sql, id), { status: 'sent', provider: null })
+  await finish(id)
+  t.match(await messageOf(sql, id), {
+    status: 'sent',
+    provider: 'stand-in',
+    handoverStartedAt: null,
+  })
+  t.equal(await backlogOf(sql, organisation), before - 1)
+})
+
+t.test('what has not begun, or was refused, is not sent because it is said to be', async (t) => {
+  const waiting = aMessage()
+  await record(waiting, [receipt('sent', 1)])
+  t.match(await messageOf(sql, waiting), { status: 'queued', sentAt: null })
+
+  for (const [outcome, status] of [
+    ['deferred', 'queued'],
+    ['failed', 'failed'],
+  ] as const) {
+    const id = aMessage()
+    await start(id)
+    await finish(id, outcome)
+    const before = await messageOf(sql, id)
+    await record(id, [receipt('sent', 1)])
+    t.same(await messageOf(sql, id), before)
+    t.equal(before.status, status)
+  }
+})
+
+t.test('a copy that was taken says nothing of the other copies', async (t) => {
+  const to = ['one@example.com', 'two@example.com']
+  const [id = ''] = await sendBatch(base, organisation, [{ to, class: 'marketing' }])
+  await start(id)
+  await record(id, [receipt('sent', 1)])
+  t.match(await messageOf(sql, id), { status: 'queued', sentAt: null })
+})
+
+const suppressionOf = async (email: string) => {
+  const [row] = await sql<{ reason: string; note: string; messageId: string }[]>`
+    select reason, note, message_id from app.suppressions where email = ${email}`
+  return row && { ...row }
+}
+
+t.test('an opt-out is in the timeline and blocks marketing, no more', async (t) => {
+  const id = aMessage()
+  const [recipient = ''] = RECIPIENTS
+  await start(id)
+  await finish(id)
+  await record(id, [receipt('opted_out', 1, { text: 'one click' })])
+  t.match(await messageOf(sql, id), { status: 'sent', errorCode: null })
+  t.match(await timelineOf(sql, id), [
+    { type: 'queued' },
+    { type: 'sent' },
+    { type: 'opted_out', detail: { recipient, text: 'one click' } },
+  ])
+  const { id: messageId } = await messageOf(sql, id)
+  const entry = { reason: 'unsubscribe', note: 'one click', messageId }
+  t.same(await suppressionOf(recipient), entry)
+  t.same(await sql`select from app.hard_bounces where email = ${recipient}`, [])
+  await record(id, [receipt('opted_out', 2, { text: 'once more' })])
+  t.same(await suppressionOf(recipient), entry, 'a second one changes nothing')
+})
+
+t.test('an opt-out weakens no entry, and what is stronger takes its place', async (t) => {
+  const [recipient = ''] = RECIPIENTS
+  const strong = [
+    receipt('complained', 1, { text: 'spam' }),
+    receipt('bounced', 1, { text: 'gone', is_hard: true }),
+  ]
+  for (const one of strong) {
+    const reason = one.type === 'complained' ? 'complaint' : 'hard_bounce'
+    for (const receipts of [
+      [[one], [receipt('opted_out', 2)]],
+      [[receipt('opted_out', 2)], [one]],
+      [[receipt('opted_out', 2), one]],
+    ]) {
+      const id = aMessage()
+      await start(id)
+      await finish(id)
+      for (const together of receipts) await record(id, together)
+      t.match(await suppressionOf(recipient), { reason, note: one.text })
+    }
+  }
+  await forgetSuppressions()
+  await sql`
+    insert into app.suppressions (id, organisation_id, email, reason, note)
+    values (gen_random_uuid(), core.decode_id('org', ${organisation.id}), ${recipient}, 'manual', 'ours')`
+  const id = aMessage()
+  await record(id, [receipt('opted_out', 2)])
+  t.match(await suppressionOf(recipient), { reason: 'manual', note: 'ours' })
+})
+
+t.test('what was ended before it left stays ended', async (t) => {
+  const id = aMessage()
+  await start(id)
+  await finish(id, 'failed')
+  const before = await messageOf(sql, id)
+  await record(id, [receipt('delivered', 1)])
+  t.same(await messageOf(sql, id), before)
+})
+
+t.test(
+  'receipts of many messages from many callers at once do not lock each other out',
+  async (t) => {
+    const ids = Array.from({ length: 60 }, () => aMessage(3))
+    const uuids = await Promise.all(ids.map(uuidOf))
+    await forgetSuppressions()
+    await call('start_emails', { ids: uuids })
+    const batches = Array.from({ length: 12 }, (_, caller) => {
+      const receipts = uuids.map((message_id, place) => ({
+        message_id,
+        ...receipt('bounced', caller, {
+          provider_event_id: `${caller % 6}`,
+          recipient: RECIPIENTS[(place + caller) % 3] as string,
+          is_hard: true,
+        }),
+      }))
+      return caller % 2 ? receipts : receipts.toReversed()
+    })
+    const stored = await Promise.all(
+      batches.map((receipts) => call('record_receipts', { receipts: JSON.stringify(receipts) })),
+    )
+    t.equal(
+      stored.reduce((sum, count) => sum + count, 0),
+      6 * ids.length,
+    )
+    for (const id of ids) t.match(await messageOf(sql, id), { status: 'bounced' })
+  },
+)

@@ -1,0 +1,189 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import t from 'tap'
+import { emailTo } from '../../fixtures/provider-suite.ts'
+import { smtpTo } from '../../fixtures/relay.ts'
+import { type Script, type Step, startScriptedRelay } from '../../fixtures/scripted-relay.ts'
+import { noSmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+import { until } from '../../fixtures/until.ts'
+
+const ann = 'ann@there.example'
+const bob = 'bob@there.example'
+
+const NO_CONNECTION = 'There is no connection to the relay.'
+const NO_WORD = 'The relay did not say whether it took the message.'
+const TOO_LONG = 'The relay took too long.'
+
+const refusals: [what: string, script: Script, outcome: string, code: string, text: string][] = [
+  ['the service', { connection: '554 5.3.2 Closed' }, 'deferred', '554 5.3.2', 'Closed'],
+  ['a client too many', { connection: '421 4.3.2 Busy' }, 'deferred', '421 4.3.2', 'Busy'],
+  ['a greeting', { EHLO: '421 Busy' }, 'deferred', '421', 'Busy'],
+  ['the sender', { MAIL: '550 5.7.1 No' }, 'failed', '550 5.7.1', 'No'],
+  ['the sender for now', { MAIL: '451 4.7.1 Wait' }, 'deferred', '451 4.7.1', 'Wait'],
+  ['a missing login', { MAIL: '530 5.7.0 Log in' }, 'deferred', '530 5.7.0', 'Log in'],
+  ['an open login', { MAIL: '538 5.7.11 TLS' }, 'deferred', '538 5.7.11', 'TLS'],
+  ['a bad sequence', { MAIL: '503 5.5.1 What' }, 'deferred', '503 5.5.1', 'What'],
+  ['every recipient', { RCPT: '550 No' }, 'failed', '550', 'No'],
+  ['every recipient for now', { RCPT: '450 4.2.1 Wait' }, 'deferred', '450 4.2.1', 'Wait'],
+  ['DATA', { DATA: '554 5.6.0 No' }, 'failed', '554 5.6.0', 'No'],
+  ['DATA for now', { DATA: '452 4.3.1 Full' }, 'deferred', '452 4.3.1', 'Full'],
+  ['the content', { '.': '554 5.7.1 Spam' }, 'failed', '554 5.7.1', 'Spam'],
+  ['the content for now', { '.': '451 4.3.0 Later' }, 'deferred', '451 4.3.0', 'Later'],
+  ['half of the content', { content: '552 5.3.4 Large' }, 'failed', '552 5.3.4', 'Large'],
+  ['more, and hangs up', { '.': '421 4.3.2 Bye' }, 'deferred', '421 4.3.2', 'Bye'],
+  ['in no SMTP', { connection: 'HTTP/1.1 400' }, 'deferred', 'EPROTOCOL', 'HTTP/1.1 400'],
+]
+
+for (const [what, script, outcome, code, text] of refusals) {
+  t.test(`an email is ${outcome} when the relay refuses ${what}`, async (t) => {
+    const relay = await startScriptedRelay(t, script)
+    const smtp = smtpTo(relay.address)
+    t.strictSame(await smtp.send(emailTo(ann, { to: [ann, bob] })), { outcome, code, text })
+    await smtp.close()
+  })
+}
+
+t.test('a real server refuses alike', { skip: noSmtpServer }, async (t) => {
+  for (const settings of [[], ['pipelining_advertise_hosts =']]) {
+    const server = await startSmtpServer(t, { settings })
+    const smtp = smtpTo(server.address)
+    const answering = (answer: string) =>
+      smtp.send(emailTo(ann, { headers: { 'X-Answer': answer } }))
+    t.strictSame(await smtp.send(emailTo(ann, { mailFromDomain: 'refused' })), {
+      outcome: 'failed',
+      code: '550 5.7.1',
+      text: 'Not from there',
+    })
+    t.strictSame(await answering('554 5.7.1 This is spam'), {
+      outcome: 'failed',
+      code: '554 5.7.1',
+      text: 'This is spam',
+    })
+    t.strictSame(await answering('451 4.3.0 Try later'), {
+      outcome: 'deferred',
+      code: '451 4.3.0',
+      text: 'Try later',
+    })
+    t.same(await server.mails(), [])
+    await smtp.close()
+  }
+})
+
+/** Up to DATA the relay has nothing of the message; from its content on it may have all. */
+const places: [step: Step, outcome: string][] = [
+  ['connection', 'deferred'],
+  ['EHLO', 'deferred'],
+  ['MAIL', 'deferred'],
+  ['RCPT', 'deferred'],
+  ['DATA', 'deferred'],
+  ['content', 'ambiguous'],
+  ['.', 'ambiguous'],
+]
+
+for (const [step, outcome] of places) {
+  t.test(`an email is ${outcome} when the connection is cut at ${step}`, async (t) => {
+    const relay = await startScriptedRelay(t, { [step]: 'cut' })
+    const smtp = smtpTo(relay.address)
+    const text = outcome === 'ambiguous' ? NO_WORD : NO_CONNECTION
+    const answer = await smtp.send(emailTo(ann))
+    t.match(answer, { outcome, text, code: /^E[A-Z]+$/ })
+    t.equal(relay.steps.filter((one) => one === 'content').length, outcome === 'ambiguous' ? 1 : 0)
+    await smtp.close()
+  })
+}
+
+t.test('a relay that falls silent is given up, wherever that is', async (t) => {
+  const falling = places.map(async ([step, outcome]) => {
+    const silent: Script = step === 'content' ? { '.': 'silence' } : { [step]: 'silence' }
+    const relay = await startScriptedRelay(t, silent)
+    const smtp = smtpTo(relay.address, { answersWithinMs: 2000 })
+    const text = outcome === 'ambiguous' ? NO_WORD : TOO_LONG
+    t.strictSame(await smtp.send(emailTo(ann)), { outcome, code: 'EABORT', text }, step)
+    await smtp.close()
+  })
+  await Promise.all(falling)
+})
+
+t.test('an answer that makes no sense may mean that the message was taken', async (t) => {
+  const relay = await startScriptedRelay(t, { '.': 'What?' })
+  const smtp = smtpTo(relay.address)
+  t.match(await smtp.send(emailTo(ann)), { outcome: 'ambiguous', text: NO_WORD })
+  await smtp.close()
+})
+
+t.test('what waits for a connection in vain does not leave later', async (t) => {
+  const relay = await startScriptedRelay(t, { '.': 'silence' })
+  const smtp = smtpTo(relay.address, { answersWithinMs: 2000, parameters: '&maxConnections=1' })
+  const answers = await Promise.all([smtp.send(emailTo(ann)), smtp.send(emailTo(bob))])
+  t.match(answers, [{ outcome: 'ambiguous' }, { outcome: 'deferred', text: TOO_LONG }])
+  await smtp.close()
+  t.equal(relay.steps.filter((step) => step === 'MAIL').length, 1)
+})
+
+t.test('a closing provider waits for nobody, and says what it knows', async (t) => {
+  for (const [step, outcome] of [
+    ['DATA', 'deferred'],
+    ['.', 'ambiguous'],
+  ] as const) {
+    const relay = await startScriptedRelay(t, { [step]: 'silence' })
+    const smtp = smtpTo(relay.address, { parameters: '&maxConnections=1' })
+    const sending = [smtp.send(emailTo(ann)), smtp.send(emailTo(bob))]
+    await until('the relay to fall silent', async () => relay.steps.includes(step))
+    await smtp.close()
+    // Not given up by time, which would be EABORT.
+    t.match(await Promise.all(sending), [
+      { outcome, code: 'ECONNECTION' },
+      { outcome: 'deferred', code: 'ECONNECTION' },
+    ])
+  }
+})
+
+t.test('a connection that the relay has closed meanwhile is made anew', async (t) => {
+  const relay = await startScriptedRelay(t, {})
+  const smtp = smtpTo(relay.address)
+  t.strictSame(await smtp.send(emailTo(ann)), { outcome: 'sent' })
+  relay.hangUp()
+  t.strictSame(await smtp.send(emailTo(ann)), { outcome: 'sent' })
+  t.equal(relay.steps.filter((step) => step === '.').length, 2)
+  await smtp.close()
+})
+
+t.test('a relay that is not there puts the email off', async (t) => {
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  await new Promise((resolve) => closed.close(resolve))
+  const smtp = smtpTo(`127.0.0.1:${port}`)
+  t.strictSame(await smtp.send(emailTo(ann)), {
+    outcome: 'deferred',
+    code: 'ECONNREFUSED',
+    text: NO_CONNECTION,
+  })
+  await smtp.close()
+
+  const nowhere = smtpTo('relay.invalid', { answersWithinMs: 10_000 })
+  t.match(await nowhere.send(emailTo(ann)), { outcome: 'deferred', code: String, text: String })
+  await nowhere.close()
+})
+
+t.test("the relay's words are kept as far as they can be", async (t) => {
+  const long = 'Grüße '.repeat(500)
+  for (const [reply, code, text] of [
+    [
+      '550-5.1.1 No such\r\n550-5.1.1 mailbox\r\n550 5.1.1  here',
+      '550 5.1.1',
+      'No such mailbox here',
+    ],
+    ['550 No such mailbox', '550', 'No such mailbox'],
+    ['550', '550', 'The relay gives no reason.'],
+    ['550 5.1.1', '550 5.1.1', 'The relay gives no reason.'],
+    ['550 5.1.1\tTabs\0and\x07bells', '550 5.1.1', 'Tabs and bells'],
+    ['550 5.1.10 See 5.1.1', '550 5.1.10', 'See 5.1.1'],
+    [`550 ${long}`, '550', long.slice(0, 1000)],
+  ] as const) {
+    const relay = await startScriptedRelay(t, { RCPT: reply })
+    const smtp = smtpTo(relay.address)
+    t.strictSame(await smtp.send(emailTo(ann)), { outcome: 'failed', code, text })
+    await smtp.close()
+  }
+})

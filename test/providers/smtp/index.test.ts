@@ -1,0 +1,202 @@
+import t from 'tap'
+import type { OutgoingEmail } from '../../../src/providers/email.ts'
+import { messageIdOf } from '../../../src/providers/message-id.ts'
+import { createSmtp } from '../../../src/providers/smtp/index.ts'
+import { createSecrets } from '../../../src/secrets.ts'
+import { headerOf, noMailReader, readMails } from '../../fixtures/mail-reader.ts'
+import { emailTo, testProvider } from '../../fixtures/provider-suite.ts'
+import { secrets, smtpTo } from '../../fixtures/relay.ts'
+import { startScriptedRelay } from '../../fixtures/scripted-relay.ts'
+import { noSmtpServer, type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+
+const [ann, bob, carol] = ['ann@there.example', 'bob@there.example', 'carol@there.example']
+const refused = 'refused@there.example'
+const later = 'later@there.example'
+
+/** Of each transaction with which an email arrived, whom it was for. */
+async function arrivals(server: SmtpServer, email: OutgoingEmail): Promise<string[][]> {
+  const mails = (await server.mails()).map((raw) => raw.toString())
+  return mails
+    .filter((mail) => mail.includes(`Message-ID: <${messageIdOf(email)}>`))
+    .map((mail) => /^Envelope-to: ((?:.|\n )*)$/m.exec(mail)?.[1]?.split(/,\s*/).sort() ?? [])
+    .sort()
+}
+
+if (noSmtpServer) {
+  t.test(
+    'the smtp provider does what every email provider must',
+    { skip: noSmtpServer },
+    () => undefined,
+  )
+} else {
+  const server = await startSmtpServer(t)
+  testProvider('smtp', async () => ({
+    provider: smtpTo(server.address),
+    addresses: { taken: ann, refusedForGood: refused, refusedForNow: later },
+    handoversOf: async (email) => (await arrivals(server, email)).length,
+    can: { lookUp: false, keepKeys: false, tellUnknownDomains: false },
+    publish: async () => undefined,
+  }))
+}
+
+for (const [kind, settings] of [
+  ['all commands at once', []],
+  ['one command at a time', ['pipelining_advertise_hosts =']],
+] as const) {
+  t.test(`recipients are refused one by one: ${kind}`, { skip: noSmtpServer }, async (t) => {
+    const server = await startSmtpServer(t, { settings: [...settings] })
+    const smtp = smtpTo(server.address)
+    const email = emailTo(ann, { to: [ann, refused], cc: [bob], bcc: [later] })
+    t.strictSame(await smtp.send(email), {
+      outcome: 'sent',
+      refused: [
+        { recipient: refused, code: '550 5.1.1', text: 'No such mailbox' },
+        { recipient: later, code: '451 4.2.0', text: 'Not now' },
+      ],
+    })
+    t.same(await arrivals(server, email), [[ann, bob]])
+
+    const toNobody = emailTo(refused, { to: [refused, `${refused}.za`] })
+    t.match(await smtp.send(toNobody), { outcome: 'failed', code: '550 5.1.1' })
+    const toNobodyNow = emailTo(later, { to: [later, refused] })
+    t.match(await smtp.send(toNobodyNow), { outcome: 'deferred', code: '451 4.2.0' })
+    const next = emailTo(ann)
+    t.strictSame(await smtp.send(next), { outcome: 'sent' }, 'the connection is good for more')
+    t.same(await arrivals(server, toNobody), [])
+    t.same(await arrivals(server, next), [[ann]])
+    await smtp.close()
+  })
+}
+
+t.test(
+  'a relay that takes two recipients at a time gets the others after them',
+  { skip: noSmtpServer },
+  async (t) => {
+    const server = await startSmtpServer(t, { settings: ['recipients_max = 2'] })
+    const smtp = smtpTo(server.address)
+    const email = emailTo(ann, {
+      to: [ann, bob],
+      cc: [refused, carol],
+      bcc: ['dave@there.example'],
+    })
+    t.match(await smtp.send(email), { outcome: 'sent', refused: [{ recipient: refused }] })
+    t.same((await arrivals(server, email)).flat().sort(), [ann, bob, carol, 'dave@there.example'])
+    await smtp.close()
+  },
+)
+
+t.test('recipients whose turn comes to nothing are named, and the email is sent', async (t) => {
+  const noWord = 'The relay did not say whether it took the message.'
+  for (const [second, refusal] of [
+    ['451 4.3.0 Full', { recipient: bob, code: '451 4.3.0', text: 'Full' }],
+    ['554 5.3.0 Done', { recipient: bob, code: '554 5.3.0', text: 'Done' }],
+    ['cut', { recipient: bob, code: 'ECONNRESET', text: noWord }],
+  ] as const) {
+    const relay = await startScriptedRelay(t, {
+      RCPT: ['250 OK', '452 4.5.3 Too many', '250 OK'],
+      '.': ['250 Taken', second],
+    })
+    const smtp = smtpTo(relay.address)
+    t.strictSame(await smtp.send(emailTo(ann, { to: [ann, bob] })), {
+      outcome: 'sent',
+      refused: [refusal],
+    })
+    t.same(
+      relay.commands.filter((command) => command.startsWith('RCPT')),
+      [ann, bob, bob].map((address) => `RCPT TO:<${address}>`),
+    )
+    await smtp.close()
+  }
+})
+
+t.test('copies of an email arrive under ids of their own', { skip: noSmtpServer }, async (t) => {
+  const server = await startSmtpServer(t)
+  const smtp = smtpTo(server.address)
+  const first = { ...emailTo(ann), copy: 1 }
+  const second = { ...first, to: [bob], recipients: [bob], copy: 2 }
+  t.match(await smtp.send(first), { outcome: 'sent' })
+  t.match(await smtp.send(second), { outcome: 'sent' })
+  t.same(await arrivals(server, first), [[ann]])
+  t.same(await arrivals(server, second), [[bob]])
+  await smtp.close()
+})
+
+t.test('a key that cannot be opened puts the email off, and is not told', async (t) => {
+  const others = createSecrets([Buffer.alloc(32, 8).toString('base64')])
+  const smtp = smtpTo('127.0.0.1:9')
+  for (const dkimPrivateKey of [others.seal('PRIVATE'), secrets.seal('PRIVATE'), 'PRIVATE', '']) {
+    const answer = await smtp.send(emailTo(ann, { dkimSelector: 's1', dkimPrivateKey }))
+    t.match(answer, {
+      outcome: 'deferred',
+      text: /^The DKIM key of sender\.example cannot be opened/,
+    })
+    t.notMatch(JSON.stringify(answer), 'PRIVATE')
+  }
+  await smtp.close()
+})
+
+t.test('a domain gets two keys of ours, and records in the name of the relay', async (t) => {
+  const smtp = createSmtp({ url: 'smtp://Relay.Example:2525', secrets })
+  const domain = {
+    name: 'sender.example',
+    mailFrom: 'mail.sender.example',
+    selectors: ['pg1', 'pg2', 'pg3'],
+  }
+  const identity = await smtp.createDomain(domain)
+  t.match(identity.keys, [
+    { selector: 'pg1', state: 'active', value: /^v=DKIM1; k=rsa; p=/ },
+    { selector: 'pg2', state: 'next', value: /^v=DKIM1; k=rsa; p=/ },
+  ])
+  t.same(identity.mail_from_mx, { priority: 10, host: 'relay.example' })
+  t.equal(identity.mail_from_spf, 'v=spf1 a:relay.example ~all')
+  const again = await smtp.createDomain(domain)
+  const renewed = await smtp.rotateDkim('sender.example', {
+    activate: 'pg2',
+    retire: 'pg1',
+    renew: 'pg3',
+  })
+  t.match(renewed, { selector: 'pg3', state: 'next' })
+  const keys = [...identity.keys, ...again.keys, renewed]
+  t.equal(new Set(keys.map(({ value }) => value)).size, 5, 'a key is made only once')
+
+  t.equal(await smtp.checkDomain('sender.example'), 'active')
+  t.equal(await smtp.checkDomain('unknown.example'), 'active', 'DNS alone decides')
+  await smtp.deleteDomain('sender.example')
+  await smtp.forgetSuppression('sender.example', ann)
+  t.same(
+    await smtp.receiptsOf({
+      id: emailTo(ann).id,
+      domain: 'sender.example',
+      mailFromDomain: 'mail.sender.example',
+      copies: 1,
+    }),
+    [],
+  )
+  t.equal(smtp.readCallback, null)
+  await smtp.close()
+})
+
+t.test(
+  'a message signed with a key that a rotation made is right by what it published',
+  { skip: noSmtpServer || noMailReader },
+  async (t) => {
+    const server = await startSmtpServer(t)
+    const smtp = smtpTo(server.address)
+    const rotation = { activate: 'pg2', retire: 'pg1', renew: 'pg3' }
+    const { selector, value, private_key } = await smtp.rotateDkim('sender.example', rotation)
+    const email = emailTo(ann, { dkimSelector: selector, dkimPrivateKey: private_key })
+    t.match(await smtp.send(email), { outcome: 'sent' })
+    await smtp.close()
+    const [mail] = await readMails(await server.mails(), {
+      'pg3._domainkey.sender.example': value,
+    })
+    t.match(mail?.dkim, { isValid: true, selector: 'pg3', domain: 'sender.example' })
+    t.equal(mail && headerOf(mail, 'return-path'), '<bounces@mail.sender.example>')
+  },
+)
+
+t.test('what is handed over after closing is put off', async (t) => {
+  const smtp = smtpTo('127.0.0.1:9')
+  await smtp.close()
+  t.match(await smtp.send(emailTo(ann)), { outcome: 'deferred' })
+})

@@ -1,0 +1,182 @@
+import { spawnSync } from 'node:child_process'
+import t, { type Test } from 'tap'
+import { createSmtp } from '../../../src/providers/smtp/index.ts'
+import { readRelay } from '../../../src/providers/smtp/relay.ts'
+import { emailTo } from '../../fixtures/provider-suite.ts'
+import { secrets } from '../../fixtures/relay.ts'
+import { startScriptedRelay } from '../../fixtures/scripted-relay.ts'
+import {
+  noSmtpServer,
+  type SmtpServer,
+  type SmtpServerOptions,
+  startSmtpServer,
+} from '../../fixtures/smtp-server.ts'
+
+const ann = 'ann@there.example'
+
+t.test('an URL says how to reach the relay', async (t) => {
+  t.strictSame(readRelay('smtp://Relay.Example'), {
+    connection: {
+      host: 'relay.example',
+      secure: false,
+      requireTLS: false,
+      tls: { rejectUnauthorized: true },
+      maxConnections: 10,
+    },
+    publicHost: 'relay.example',
+  })
+  t.strictSame(
+    readRelay(
+      'smtps://us%40er:p%3A%40ss%2Fw%23rd@smtp.example.co.za:4650/?requireTLS=true' +
+        '&tls.rejectUnauthorized=false&maxConnections=3&name=APP.example.org',
+    ),
+    {
+      connection: {
+        host: 'smtp.example.co.za',
+        secure: true,
+        requireTLS: true,
+        tls: { rejectUnauthorized: false },
+        maxConnections: 3,
+        port: 4650,
+        name: 'app.example.org',
+        auth: { user: 'us@er', pass: 'p:@ss/w#rd' },
+      },
+      publicHost: 'smtp.example.co.za',
+    },
+  )
+})
+
+t.test('a relay without a public name goes by the name that is given', async (t) => {
+  for (const host of [
+    '127.0.0.1:25',
+    '[::1]:25',
+    '203.0.113.5',
+    'localhost',
+    'postfix',
+    'mail.local',
+  ]) {
+    t.match(readRelay(`smtp://${host}`), { problem: /^needs \?name=/ }, host)
+    t.match(readRelay(`smtp://${host}?name=host.example`), { publicHost: 'host.example' }, host)
+  }
+  t.match(readRelay('smtp://[::1]:25?name=host.example'), { connection: { host: '::1', port: 25 } })
+})
+
+t.test('anything else is refused, and not quoted', async (t) => {
+  const problems = {
+    'must be an smtp:// or smtps:// URL; write special characters as %XX': [
+      '',
+      'relay.example',
+      'http://relay.example',
+      'smtp:relay.example',
+      'smtp://',
+      'smtp://hunter2@relay.example',
+      'smtp://:hunter2@relay.example',
+      'smtp://user:hunter2%@relay.example',
+      'smtp://user:hunter2%zz@relay.example',
+      'smtp://user:12/hunter2@relay.example',
+      'smtp://user:12#hunter2@relay.example',
+      'smtp://user:hunter2@relay.example/path',
+      'smtp://user:hunter2@relay example',
+      'smtp://user:hunter2@rel_ay.example',
+      'smtp://user:hunter2@relay.example:99999',
+      'smtp://user:hunter2@-relay.example',
+      'smtp://user:hunter2@relay..example',
+      `smtp://user:hunter2@${'a.'.repeat(130)}example`,
+    ],
+    'takes requireTLS, tls.rejectUnauthorized, maxConnections, name after its ?': [
+      'smtp://user:12?hunter2@relay.example',
+      'smtp://relay.example?debug=true',
+      'smtp://relay.example?tls.ca=hunter2',
+      'smtp://relay.example?requireTLS=yes',
+      'smtp://relay.example?requireTLS=',
+      'smtp://relay.example?tls.rejectUnauthorized=0',
+      'smtp://relay.example?maxConnections=0',
+      'smtp://relay.example?maxConnections=1000',
+      'smtp://relay.example?maxConnections=1e2',
+      'smtp://relay.example?name=localhost',
+      'smtp://relay.example?name=127.0.0.1',
+      'smtp://relay.example?name=a%0d%0aRSET.example',
+      'smtp://relay.example?__proto__=1',
+    ],
+  }
+  for (const [problem, urls] of Object.entries(problems)) {
+    for (const url of urls) {
+      t.strictSame(readRelay(url), { problem }, url)
+      t.throws(() => createSmtp({ url, secrets }), { message: `SMTP_URL ${problem}` })
+    }
+  }
+})
+
+const certificate = selfSigned()
+const skip = noSmtpServer || (certificate ? false : 'openssl is not installed')
+
+function selfSigned(): { cert: string; key: string } | undefined {
+  const flags = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+  const subject = ['-subj', '/CN=relay.example', '-addext', 'subjectAltName=IP:127.0.0.1']
+  const made = spawnSync('openssl', [
+    ...['req', '-x509', ...flags, ...subject],
+    ...['-keyout', '-', '-out', '-'],
+  ])
+  if (made.status !== 0) return
+  const [key = '', cert = ''] = made.stdout.toString().split(/(?=-----BEGIN CERTIFICATE)/)
+  return { key, cert }
+}
+
+/** Hands an email to a server over this URL; answers the outcome, and how the mail arrived. */
+async function sendOver(
+  t: Test,
+  options: SmtpServerOptions,
+  urlOf: (address: string) => string,
+): Promise<[outcome: unknown, protocol: string | undefined]> {
+  const server: SmtpServer = await startSmtpServer(t, options)
+  const smtp = createSmtp({ url: urlOf(server.address), secrets, answersWithinMs: 20_000 })
+  const answer = await smtp.send(emailTo(ann))
+  t.notMatch(JSON.stringify(answer), /hunter|w%23rd|w#rd/)
+  await smtp.close()
+  const [mail] = await server.mails()
+  return [answer, /^Received: by relay.example with (\S+);/m.exec(`${mail}`)?.[1]]
+}
+
+t.test('TLS is used when it is offered, and trusted by its certificate', { skip }, async (t) => {
+  const sent = { outcome: 'sent' }
+  const distrusted = { outcome: 'deferred', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }
+  const url = (address: string) => `smtp://${address}?name=relay.example`
+  const lax = (address: string) => `${url(address)}&tls.rejectUnauthorized=false`
+  const overTls = (address: string) => lax(address).replace('smtp:', 'smtps:')
+  t.match(await sendOver(t, {}, url), [sent, 'esmtp'])
+  t.match(await sendOver(t, { certificate }, lax), [sent, 'esmtps'])
+  t.match(await sendOver(t, { certificate }, url), [distrusted, undefined])
+  t.match(await sendOver(t, { certificate, isTlsFromTheStart: true }, overTls), [sent, 'esmtps'])
+  t.match(await sendOver(t, {}, overTls), [{ outcome: 'deferred' }, undefined])
+  const strict = (address: string) => `${lax(address)}&requireTLS=true`
+  t.match(await sendOver(t, { certificate }, strict), [sent, 'esmtps'])
+  t.match(await sendOver(t, {}, strict), [{ outcome: 'deferred' }, undefined])
+})
+
+t.test('who must log in does', { skip }, async (t) => {
+  const login = { user: 'us@er', password: 'p:@ss/w#rd' }
+  const sent = { outcome: 'sent' }
+  const parameters = '?name=relay.example&tls.rejectUnauthorized=false'
+  const url = (address: string) => `smtp://us%40er:p%3A%40ss%2Fw%23rd@${address}${parameters}`
+  const wrong = (address: string) => `smtp://us%40er:hunter2@${address}${parameters}`
+  const without = (address: string) => `smtp://${address}${parameters}`
+  t.match(await sendOver(t, { login }, url), [sent, 'esmtpa'])
+  t.match(await sendOver(t, { login, certificate }, url), [sent, 'esmtpsa'])
+  t.match(await sendOver(t, { login }, wrong), [
+    { outcome: 'deferred', code: '535', text: 'The relay refuses our login.' },
+    undefined,
+  ])
+  t.match(await sendOver(t, { login }, without), [
+    { outcome: 'deferred', code: '530 5.7.0', text: 'Authentication required' },
+    undefined,
+  ])
+})
+
+t.test('we greet by our name', async (t) => {
+  const relay = await startScriptedRelay(t, {})
+  const url = `smtp://${relay.address}?name=app.example.org`
+  const smtp = createSmtp({ url, secrets })
+  t.match(await smtp.send(emailTo(ann)), { outcome: 'sent' })
+  t.equal(relay.commands[0], 'EHLO app.example.org')
+  await smtp.close()
+})

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { parseBatch } from '../../src/schemas/email-batch.ts'
+
+const items = (length: number) => Array.from({ length }, (_, index) => ({ index }))
+
+t.test('a batch of 1 to 1 000 items is handed on in order, its items not judged', async (t) => {
+  for (const length of [1, 2, 1000]) {
+    t.strictSame(parseBatch({ emails: items(length) }), { items: items(length) })
+  }
+  const odd = [null, 'text', 5, [], {}]
+  t.strictSame(parseBatch({ emails: odd }), { items: odd })
+  t.strictSame(parseBatch({ messages: odd }, 'messages'), { items: odd })
+})
+
+t.test('a batch of another shape is refused as a whole', async (t) => {
+  const refused: [input: unknown, fields: Record<string, string[]>][] = [
+    [null, { _: ['must be a JSON object'] }],
+    [[], { _: ['must be a JSON object'] }],
+    [[{ emails: [1] }], { _: ['must be a JSON object'] }],
+    [{}, { emails: ['is required'] }],
+    [{ emails: null }, { emails: ['must be an array'] }],
+    [{ emails: {} }, { emails: ['must be an array'] }],
+    [{ emails: 'a' }, { emails: ['must be an array'] }],
+    [{ emails: [] }, { emails: ['must have at least 1 item'] }],
+    [{ emails: items(1001) }, { emails: ['must have at most 1000 items'] }],
+    [
+      { emails: [1], a: 1, b: 1 },
+      { a: ['unknown field'], b: ['unknown field'] },
+    ],
+    [{ messages: [1] }, { emails: ['is required'], messages: ['unknown field'] }],
+  ]
+  for (const [input, fields] of refused) t.strictSame(parseBatch(input), { fields })
+  t.strictSame(parseBatch({ emails: [1] }, 'messages'), {
+    fields: { messages: ['is required'], emails: ['unknown field'] },
+  })
+})
+
+t.test('any JSON is answered', async () => {
+  const json = fc.jsonValue({ stringUnit: 'binary' })
+  fc.assert(
+    fc.property(fc.oneof(json, fc.record({ emails: json })), (input) => {
+      const parsed = parseBatch(input)
+      assert.ok('items' in parsed || Object.keys(parsed.fields).length > 0)
+    }),
+  )
+})

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { clockTasks } from '../../src/clock.ts'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { send, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+
+const NOW = Date.parse('2026-06-01T12:00:00Z')
+const HOUR = 3600
+
+/** Calls at a time that stands still. */
+const service = connect(url, {
+  role: 'postgram_service',
+  clock: { 'postgram.now': new Date(NOW).toISOString() },
+})
+t.teardown(() => service.end())
+const call = caller(service)
+
+type Callback = { token: string; signed_at?: number; receipt?: object | null }
+
+const jsonOf = (callbacks: Callback[]) =>
+  JSON.stringify(
+    callbacks.map((callback, n) => ({ n, signed_at: NOW / 1000, receipt: null, ...callback })),
+  )
+const record = (callbacks: Callback[]) => call('record_callbacks', { callbacks: jsonOf(callbacks) })
+
+async function aMessage() {
+  const id = await send(base, organisation)
+  const [row] = await sql<{ uuid: string }[]>`select core.decode_id('em', ${id}) as uuid`
+  return { id, uuid: row?.uuid as string }
+}
+
+const aReceipt = (uuid: string, event: string) => ({
+  message_id: uuid,
+  provider_event_id: event,
+  type: 'deferred',
+  occurred_at: new Date(NOW).toISOString(),
+  recipient: 'someone@example.com',
+})
+
+const eventsOf = async (id: string) =>
+  (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred').length
+
+const tokensLike = async (pattern: string) =>
+  (
+    await sql<{ token: string }[]>`
+    select token from app.callback_tokens where token like ${pattern} order by token`
+  ).map(({ token }) => token)
+
+t.test('callbacks are answered in their order, each for itself', async (t) => {
+  const { id, uuid } = await aMessage()
+  const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()]
+  t.same(
+    await record([
+      { token: c, receipt: aReceipt(uuid, 'one') },
+      { token: a, receipt: aReceipt(uuid, 'two') },
+      { token: b, signed_at: NOW / 1000 - 9 * HOUR, receipt: aReceipt(uuid, 'three') },
+      { token: b },
+    ]),
+    ['recorded', 'recorded', 'stale', 'recorded'],
+  )
+  t.equal(await eventsOf(id), 2)
+  t.same(await record([]), [], 'none for none')
+})
+
+t.test('of several with one token in one call the first counts', async (t) => {
+  const { id, uuid } = await aMessage()
+  const token = randomUUID()
+  t.same(
+    await record([
+      { token, receipt: aReceipt(uuid, 'one') },
+      { token, receipt: aReceipt(uuid, 'one') },
+      { token, receipt: aReceipt(uuid, 'two') },
+      { token },
+    ]),
+    ['recorded', 'repeated', 'replayed', 'replayed'],
+  )
+  t.same(await record([{ token, receipt: aReceipt(uuid, 'two') }]), ['replayed'])
+  t.same(await record([{ token, receipt: aReceipt(uuid, 'one') }]), ['repeated'])
+  t.equal(await eventsOf(id), 1)
+})
+
+t.test('a token of an event without meaning stands for no other', async (t) => {
+  const { id, uuid } = await aMessage()
+  const token = randomUUID()
+  t.same(await record([{ token }, { token }]), ['recorded', 'repeated'])
+  t.same(await record([{ token, receipt: aReceipt(uuid, 'one') }]), ['replayed'])
+  t.equal(await eventsOf(id), 0)
+})
+
+t.test('a callback is taken for 8 hours to the second, and 5 minutes ahead', async (t) => {
+  const now = NOW / 1000
+  const times = [now - 8 * HOUR - 1, now - 8 * HOUR, now, now + 300, now + 301]
+  t.same(await record(times.map((signed_at) => ({ token: `time ${signed_at}`, signed_at }))), [
+    'stale',
+    'recorded',
+    'recorded',
+    'recorded',
+    'stale',
+  ])
+  t.equal((await tokensLike('time %')).length, 3, 'the token of one that is not taken is not kept')
+})
+
+/** Two transactions with one token: the second waits until the first has ended in that way. */
+async function race(t: Test, { token, end }: { token: string; end: 'commit' | 'rollback' }) {
+  const [first, second] = [await aMessage(), await aMessage()]
+  const of = (message: { uuid: string }, event: string) =>
+    jsonOf([{ token, receipt: aReceipt(message.uuid, event) }])
+  const holder = await service.reserve()
+  try {
+    await holder`begin`
+    await holder`select api.record_callbacks(${of(first, 'one')}::text::jsonb)`
+    const waiting = call('record_callbacks', { callbacks: of(second, 'two') })
+    await until('the second to wait', async () => {
+      const rows = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return rows.length === 1
+    })
+    await holder.unsafe(end)
+    const answer = await waiting
+    t.equal(await eventsOf(first.id), end === 'commit' ? 1 : 0)
+    t.equal(await eventsOf(second.id), end === 'commit' ? 0 : 1)
+    return answer
+  } finally {
+    holder.release()
+  }
+}
+
+t.test('of two transactions with one token the first counts', async (t) => {
+  t.same(await race(t, { token: randomUUID(), end: 'commit' }), ['replayed'])
+})
+
+t.test('a transaction that came to nothing leaves its token to the next', async (t) => {
+  t.same(await race(t, { token: randomUUID(), end: 'rollback' }), ['recorded'])
+})
+
+t.test('many callers with the same tokens in any order do not lock each other out', async (t) => {
+  const { id, uuid } = await aMessage()
+  const callbacks = Array.from({ length: 100 }, (_, place) => ({
+    token: `many ${place}`,
+    receipt: aReceipt(uuid, `event ${place}`),
+  }))
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, caller) =>
+      record(caller % 2 ? callbacks : callbacks.toReversed()),
+    ),
+  )
+  t.equal(answers.flat().filter((answer) => answer === 'recorded').length, 100)
+  t.equal(answers.flat().filter((answer) => answer === 'repeated').length, 700)
+  t.equal(await eventsOf(id), 100)
+})
+
+t.test('the clock forgets tokens once they are refused for their age', async (t) => {
+  await sql`truncate app.callback_tokens`
+  const ages = { old: '9 hours 1 second', kept: '8 hours 59 minutes', new: '0 seconds' }
+  for (const [token, age] of Object.entries(ages)) {
+    await sql`
+      insert into app.callback_tokens (token, signed_at)
+      values (${token}, ${new Date(NOW)}::timestamptz - ${age}::interval)`
+  }
+  await sql`
+    insert into app.callback_tokens (token, signed_at)
+    select 'many ' || n, ${new Date(NOW)}::timestamptz - interval '1 day' from generate_series(1, 45000) n`
+  const task = clockTasks.find(({ name }) => name === 'forget-callbacks')
+  t.equal(await task?.run(call, createStandIn()), 45_001)
+  t.same(await tokensLike('%'), ['kept', 'new'])
+  t.equal(await task?.run(call, createStandIn()), 0)
+})

@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect, type Sql } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+const { id } = await createOrganisation(sql)
+const [known] = await sql<{ id: string }[]>`select core.decode_id('org', ${id}) as id`
+const organisation = String(known?.id)
+
+// Of messages, bodies and events each this month and three more; of keys each day from two back to 31 ahead.
+const MONTHS = 3 * 4
+const DAYS = 2 + 1 + 31
+
+/** The names of a table's partitions, in order. */
+async function partitionsOf(db: Sql | Tx, table: string): Promise<string[]> {
+  const rows = await db<{ name: string }[]>`
+    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = ${`app.${table}`}::regclass order by 1`
+  return rows.map(({ name }) => name)
+}
+
+const suffixesOf = async (db: Sql | Tx, table: string) =>
+  (await partitionsOf(db, table)).map((name) => name.slice(table.length + 1))
+
+/** All of a message, with the id of its time. */
+const insertAt = (tx: Tx, at: string) => tx`
+  with message as (
+    insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+      subject, tags, recipients, created_at)
+    values ('sent', core.new_id(${at}::text::timestamptz), ${organisation}, 'email', 'test', 'transactional', 'a@b.c',
+      'd@e.f', 'Hello', '{}', 1, ${at}::text::timestamptz)
+    returning id, tableoid
+  ),
+  body as (
+    insert into app.bodies (message_id, sender, "to", cc, bcc, recipients) select id, 'a@b.c', '{d@e.f}', '{}', '{}', '{d@e.f}' from message
+    returning tableoid
+  ),
+  event as (
+    insert into app.events (message_id, type, occurred_at) select id, 'sent', ${at}::text::timestamptz from message
+    returning tableoid
+  )
+  select m.tableoid::regclass::text as message, b.tableoid::regclass::text as body,
+    e.tableoid::regclass::text as event
+  from message m cross join body b cross join event e`
+
+const insertKeyAt = (tx: Tx, at: string) => tx`
+  insert into app.idempotency_keys (organisation_id, mode, key, created_at, fingerprint, status, body)
+  values (${organisation}, 'live', ${randomUUID()}, ${at}::text::timestamptz, '', 200, '')
+  returning tableoid::regclass::text as key`
+
+const atTime = (tx: Tx, now: string) => tx`select set_config('postgram.now', ${now}, true)`
+
+t.test(
+  'there are partitions for this month and three more, and for keys from two days back to a month ahead',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      // None are there yet.
+      await tx`drop schema if exists nothing`
+      await atTime(tx, '2031-11-15T10:00:00Z')
+      const [made] = await tx`select api.make_partitions() as made`
+      t.same(made, { made: MONTHS + DAYS })
+      const isNew = (suffix: string) => suffix > '2031'
+      for (const table of ['messages', 'bodies', 'events']) {
+        t.same((await suffixesOf(tx, table)).filter(isNew), [
+          '2031_11',
+          '2031_12',
+          '2032_01',
+          '2032_02',
+        ])
+      }
+      const days = (await suffixesOf(tx, 'idempotency_keys')).filter(isNew)
+      t.equal(days.length, DAYS)
+      t.equal(days[0], '2031_11_13')
+      t.equal(days.at(-1), '2031_12_16')
+    })
+  },
+)
+
+t.test('made again, there is nothing to do', async (t) => {
+  const before = await partitionsOf(sql, 'messages')
+  t.equal(await caller(sql)('make_partitions', {}), 0)
+  t.same(await partitionsOf(sql, 'messages'), before)
+})
+
+t.test('a month later there is one month more, and as many days', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await atTime(tx, '2031-01-31T23:59:59.999Z')
+    await tx`select api.make_partitions()`
+    await atTime(tx, '2031-02-01T00:00:00Z')
+    const [made] = await tx`select api.make_partitions() as made`
+    t.same(made, { made: 3 + 1 })
+    t.same((await suffixesOf(tx, 'messages')).at(-1), '2031_05')
+  })
+})
+
+t.test('messages of every moment of these months find their place', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await atTime(tx, '2031-11-30T23:00:00Z')
+    await tx`select api.make_partitions()`
+    const moments: [string, string][] = [
+      ['2031-11-01T00:00:00Z', '2031_11'],
+      ['2031-11-30T23:59:59.999Z', '2031_11'],
+      ['2031-12-01T00:00:00Z', '2031_12'],
+      ['2031-12-31T23:59:59.999Z', '2031_12'],
+      ['2032-01-01T00:00:00Z', '2032_01'],
+      ['2032-02-29T23:59:59.999Z', '2032_02'],
+    ]
+    for (const [at, suffix] of moments) {
+      const [row] = await insertAt(tx, at)
+      t.same(row, {
+        message: `app.messages_${suffix}`,
+        body: `app.bodies_${suffix}`,
+        event: `app.events_${suffix}`,
+      })
+    }
+    for (const at of ['2031-10-31T23:59:59.999Z', '2032-03-01T00:00:00Z']) {
+      const { code } = await raisedBy(tx, (inner) => insertAt(inner, at))
+      t.equal(code, '23514', `${at} has none`)
+    }
+  })
+})
+
+t.test('keys of every moment of these days find their place', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await atTime(tx, '2032-02-28T12:00:00Z')
+    await tx`select api.make_partitions()`
+    const moments: [string, string][] = [
+      ['2032-02-26T00:00:00Z', '2032_02_26'],
+      ['2032-02-27T12:00:00Z', '2032_02_27'],
+      ['2032-02-28T23:59:59.999999Z', '2032_02_28'],
+      ['2032-02-29T00:00:00Z', '2032_02_29'],
+      ['2032-03-01T00:00:00Z', '2032_03_01'],
+      ['2032-03-30T23:59:59.999999Z', '2032_03_30'],
+    ]
+    for (const [at, suffix] of moments) {
+      const [row] = await insertKeyAt(tx, at)
+      t.same(row, { key: `app.idempotency_keys_${suffix}` })
+    }
+  })
+})
+
+for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'Australia/Lord_Howe']) {
+  t.test(`months and days are those of UTC in ${zone} too`, async (t) => {
+    await rolledBack(sql, async (tx) => {
+      await tx`select set_config('timezone', ${zone}, true)`
+      // Between two changes of the clock.
+      await atTime(tx, '2031-03-07T00:00:00Z')
+      await tx`select api.make_partitions()`
+      for (const [at, suffix] of [
+        ['2031-03-01T00:00:00Z', '2031_03'],
+        ['2031-03-31T23:59:59.999Z', '2031_03'],
+        ['2031-04-01T00:00:00Z', '2031_04'],
+        ['2031-06-30T23:59:59.999Z', '2031_06'],
+      ] as const) {
+        t.match((await insertAt(tx, at))[0], { message: `app.messages_${suffix}` }, at)
+      }
+      for (const day of ['05', '08', '09', '10', '14']) {
+        for (const time of ['00:00:00Z', '23:59:59.999999Z']) {
+          const [row] = await insertKeyAt(tx, `2031-03-${day}T${time}`)
+          t.same(row, { key: `app.idempotency_keys_2031_03_${day}` })
+        }
+      }
+      const [again] = await tx`select api.make_partitions() as made`
+      t.same(again, { made: 0 })
+    })
+  })
+}
+
+t.test('processes that make them at the same moment do not disturb each other', async (t) => {
+  // The settings that POSTGRAM_NOW makes.
+  const shifted = connect(url, {
+    role: 'postgram_service',
+    clock: { 'postgram.shift': '400 days' },
+    max: 4,
+  })
+  t.teardown(() => shifted.end())
+  const call = caller(shifted)
+  const made = await Promise.all([1, 2, 3, 4].map(() => call('make_partitions', {})))
+  t.same(
+    made.toSorted((a, b) => a - b),
+    [0, 0, 0, MONTHS + DAYS],
+  )
+})
+
+t.test(
+  'a service whose clock is shifted by 40 days finds a place for what it accepts',
+  async (t) => {
+    const shifted = connect(url, { clock: { 'postgram.shift': '40 days' }, max: 1 })
+    t.teardown(() => shifted.end())
+    await shifted`select api.make_partitions()`
+    await rolledBack(shifted, async (tx) => {
+      const [now] = await tx<{ at: string }[]>`select core.iso(core.now()) as at`
+      const [real] = await tx`
+      select core.now() - now() = interval '40 days' as is_shifted`
+      t.same(real, { isShifted: true })
+      const [row] = await insertAt(tx, String(now?.at))
+      t.equal(row?.message, `app.messages_${now?.at.slice(0, 7).replace('-', '_')}`)
+      t.ok(await insertKeyAt(tx, String(now?.at)))
+    })
+  },
+)
+
+t.test('they are made while messages are written, and neither waits for the other', async (t) => {
+  await sql.begin(async (tx) => {
+    const [now] = await tx<{ at: string }[]>`select core.iso(now()) as at`
+    await insertAt(tx, String(now?.at))
+    await insertKeyAt(tx, String(now?.at))
+    const far = connect(url, { clock: { 'postgram.shift': '800 days' }, max: 1 })
+    // In place of a wait without end.
+    await far`set lock_timeout = '10s'`
+    t.equal(await caller(far)('make_partitions', {}), MONTHS + DAYS)
+    await far.end()
+    await insertAt(tx, String(now?.at))
+  })
+})
+
+t.test(
+  'partitions of messages leave room for what changes, and all have the keys of their table',
+  async (t) => {
+    const options = await sql`
+    select distinct c.reloptions from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'app.messages'::regclass`
+    t.same([...options], [{ reloptions: ['fillfactor=60'] }])
+    const without = await sql`
+    select i.inhrelid::regclass::text as partition, p.indexrelid::regclass::text as index
+    from pg_inherits i
+    join pg_index p on p.indrelid = i.inhparent
+    where i.inhparent::regclass::text like 'app.%' and not exists (
+      select from pg_inherits x join pg_index c on c.indexrelid = x.inhrelid
+      where x.inhparent = p.indexrelid and c.indrelid = i.inhrelid)
+      and i.inhparent in (select oid from pg_class where relkind = 'p')`
+    t.same(without, [])
+  },
+)
+
+t.test('days of keys that no request can replay are dropped, the others stay', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const day of ['2031-11-10', '2031-11-15']) {
+      await atTime(tx, `${day}T00:30:00Z`)
+      await tx`select api.make_partitions()`
+    }
+    await atTime(tx, '2031-11-15T00:30:00Z')
+    const old = (await suffixesOf(tx, 'idempotency_keys')).filter((day) => day < '2031_11_12')
+    t.ok(old.includes('2031_11_11') && old.includes('2031_11_08'))
+    const [row] = await tx`select api.drop_expired_keys() as dropped`
+    t.same(row, { dropped: old.length })
+    const left = await suffixesOf(tx, 'idempotency_keys')
+    t.equal(left[0], '2031_11_12', 'a request of the 13th could still be replayed until the 14th')
+    const [again] = await tx`select api.drop_expired_keys() as dropped`
+    t.same(again, { dropped: 0 })
+  })
+})

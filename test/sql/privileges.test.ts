@@ -1,0 +1,314 @@
+import { PgBoss } from 'pg-boss'
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { addDkimKeys } from '../fixtures/dkim-keys.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { raisedBy, rolledBack } from '../fixtures/sql.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+// A row for every view, because what a view calls is called only for rows.
+await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set search_path = ''`)
+const { base } = await startTestService(url)
+const { id: organisation, liveKey, domain } = await createOrganisation(sql)
+await sql`select ops.create_template(${organisation}, 'Hello', 'Hello {{name}}', null, 'Hello')`
+await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values: ['k=rsa; p='] })
+await sql`insert into app.provider_health values ('another', now(), 'is down')`
+const first = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+
+const DENIED = '42501'
+
+/** The names of all ops views, and of all functions of a schema with nulls as arguments. */
+const views = (
+  await sql<{ name: string }[]>`
+    select oid::regclass::text as name from pg_class
+    where relnamespace = 'ops'::regnamespace and relkind = 'v' order by 1`
+).map(({ name }) => name)
+
+async function invocations(schema: string) {
+  const rows = await sql<{ invocation: string }[]>`
+    select format('%s(%s)', p.oid::regproc, (
+      select string_agg('null::' || a.oid::regtype::text, ', ' order by a.place)
+      from unnest(p.proargtypes) with ordinality a (oid, place))) as invocation
+    from pg_proc p
+    where p.pronamespace = ${schema}::regnamespace and p.prokind = 'f'
+    order by 1`
+  return rows.map(({ invocation }) => invocation)
+}
+
+/** Which of these statements the role may not execute; errors of other kinds do not count. */
+async function denied(role: string, statements: string[]) {
+  const found: string[] = []
+  await rolledBack(sql, async (tx) => {
+    await tx.unsafe(`set local role ${role}`)
+    for (const statement of statements) {
+      const isDenied = await tx
+        .savepoint((inner) => inner.unsafe(statement))
+        .then(
+          () => false,
+          ({ code }) => code === DENIED,
+        )
+      if (isDenied) found.push(statement)
+    }
+  })
+  return found
+}
+
+const tables = (
+  await sql<{ name: string }[]>`
+    select oid::regclass::text as name from pg_class
+    where relnamespace = 'app'::regnamespace and relkind in ('r', 'p') order by 1`
+).map(({ name }) => name)
+
+const touches = tables.flatMap((name) => [
+  `select from ${name}`,
+  `insert into ${name} default values`,
+  `delete from ${name}`,
+  `truncate ${name}`,
+  `lock table ${name}`,
+])
+
+t.test('the roles can neither log in nor rule', async (t) => {
+  const roles = await sql`
+    select rolname, rolcanlogin, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls
+    from pg_roles
+    where rolname in ('postgram_service', 'postgram_operator', 'postgram_report')
+    order by rolname`
+  const nothing = {
+    rolcanlogin: false,
+    rolsuper: false,
+    rolcreaterole: false,
+    rolcreatedb: false,
+    rolreplication: false,
+    rolbypassrls: false,
+  }
+  t.same(
+    roles.map((role) => ({ ...role })),
+    ['postgram_operator', 'postgram_report', 'postgram_service'].map((rolname) => ({
+      rolname,
+      ...nothing,
+    })),
+  )
+  const memberships = await sql`
+    select m.member::regrole::text from pg_auth_members m
+    where m.member::regrole::text in ('postgram_service', 'postgram_operator', 'postgram_report')`
+  t.same(memberships, [], 'they are members of nothing')
+})
+
+for (const role of ['postgram_service', 'postgram_operator', 'postgram_report']) {
+  t.test(`${role} has no right on any table, column or sequence of app`, async (t) => {
+    t.ok(tables.length > 20)
+    t.same(await denied(role, touches), touches)
+    const rights = await sql`
+      select c.oid::regclass::text as name, p.privilege
+      from pg_class c
+      cross join unnest(array['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger'])
+        as p (privilege)
+      where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p')
+        and (has_table_privilege(${role}, c.oid, p.privilege)
+          or p.privilege in ('select', 'insert', 'update', 'references')
+            and has_any_column_privilege(${role}, c.oid, p.privilege))
+      union all
+      select c.oid::regclass::text, p.privilege
+      from pg_class c
+      cross join unnest(array['select', 'usage', 'update']) as p (privilege)
+      where c.relnamespace = 'app'::regnamespace and c.relkind = 'S'
+        and has_sequence_privilege(${role}, c.oid, p.privilege)`
+    t.same(rights, [])
+  })
+
+  t.test(`${role} can create nothing in any schema`, async (t) => {
+    const schemas = await sql`
+      select nspname from pg_namespace n
+      where nspname !~ '^pg_(temp|toast_temp)_' and has_schema_privilege(${role}, n.oid, 'create')`
+    t.same(schemas, [])
+    t.same(await denied(role, ['create schema mine']), ['create schema mine'])
+  })
+
+  t.test(`${role} cannot call core`, async (t) => {
+    const calls = (await invocations('core')).map((invocation) => `select ${invocation}`)
+    t.ok(calls.length > 30)
+    t.same(await denied(role, calls), calls)
+  })
+}
+
+t.test('the service may execute every function of api', async (t) => {
+  const calls = (await invocations('api')).map((invocation) => `select ${invocation}`)
+  t.ok(calls.length > 10)
+  t.same(await denied('postgram_service', calls), [])
+})
+
+t.test('the service may neither execute nor read anything of ops', async (t) => {
+  const statements = [
+    ...(await invocations('ops')).map((invocation) => `select ${invocation}`),
+    ...views.map((view) => `select from ${view}`),
+  ]
+  t.same(await denied('postgram_service', statements), statements)
+})
+
+t.test('the service may change no code and become nobody else', async (t) => {
+  const statements = [
+    'drop function api.health()',
+    "create or replace function api.health() returns text language sql as $$ select '' $$",
+    'alter schema api rename to mine',
+    'drop schema ops cascade',
+    'grant usage on schema app to postgram_service',
+    'create role mine',
+  ]
+  t.same(await denied('postgram_service', statements), statements)
+})
+
+t.test('the operator may execute every function and read every view of ops', async (t) => {
+  const statements = [
+    ...(await invocations('ops')).map((invocation) => `select ${invocation}`),
+    ...views.map((view) => `select * from ${view}`),
+  ]
+  t.ok(statements.length > 25)
+  t.same(await denied('postgram_operator', statements), [])
+})
+
+t.test('reports may read every view of ops and execute nothing', async (t) => {
+  t.same(
+    await denied(
+      'postgram_report',
+      views.map((view) => `select * from ${view}`),
+    ),
+    [],
+  )
+  const calls = (await invocations('ops')).map((invocation) => `select ${invocation}`)
+  t.same(await denied('postgram_report', calls), calls)
+})
+
+t.test('neither the operator nor reports may write through a view', async (t) => {
+  const writes = views.flatMap((view) => [
+    `delete from ${view}`,
+    `insert into ${view} default values`,
+  ])
+  for (const role of ['postgram_operator', 'postgram_report']) {
+    await rolledBack(sql, async (tx) => {
+      await tx.unsafe(`set local role ${role}`)
+      for (const write of writes) {
+        const { code } = await raisedBy(tx, (inner) => inner.unsafe(write))
+        // 55000: the view cannot be written by anybody.
+        t.ok([DENIED, '55000'].includes(code), `${role}: ${write}`)
+      }
+    })
+  }
+})
+
+t.test('the operator and reports may not execute api', async (t) => {
+  const calls = (await invocations('api')).map((invocation) => `select ${invocation}`)
+  t.same(await denied('postgram_operator', calls), calls)
+  t.same(await denied('postgram_report', calls), calls)
+})
+
+t.test('an operator works from the first organisation to the last view', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`set local role postgram_operator`
+    await tx`select ops.create_plan('mine', 'Mine', 1, 2, 3, 4)`
+    const [made] = await tx<{ id: string }[]>`
+      select ops.create_organisation('Acme', 'owner@acme.example', 'mine') as id`
+    const id = String(made?.id)
+    const [key] = await tx<{ key: string }[]>`select ops.create_api_key(${id}) as key`
+    await tx`select ops.verify_domain(${id}, 'acme.example')`
+    await tx`select ops.create_template(${id}, 'Hello', 'Hello', null, 'Hello')`
+    await tx`select ops.pause(${id}, 'a test')`
+    await tx`select ops.resume(${id})`
+    await tx`select ops.revoke_api_key(${String(key?.key)})`
+    const [row] = await tx`select name, state, plan from ops.organisations where id = ${id}`
+    t.same(row, { name: 'Acme', state: 'active', plan: 'mine' })
+    t.ok((await tx`select from ops.processes`).length >= 0)
+  })
+})
+
+t.test('nobody else may execute anything of ours', async (t) => {
+  const granted = await sql`
+    select p.oid::regprocedure::text as function
+    from pg_proc p
+    cross join aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+    where p.pronamespace in ('api'::regnamespace, 'ops'::regnamespace) and a.grantee = 0`
+  t.same(granted, [])
+  const open = await sql`
+    select n.nspname from pg_namespace n
+    cross join aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) a
+    where n.nspname in ('app', 'core', 'api', 'ops', 'graphile_worker', 'pgboss') and a.grantee = 0`
+  t.same(open, [])
+})
+
+t.test('what api and ops do, they do as the owner and with an empty search_path', async (t) => {
+  const careless = await sql`
+    select p.oid::regprocedure::text as function
+    from pg_proc p
+    where p.pronamespace in ('api'::regnamespace, 'ops'::regnamespace)
+      and (not p.prosecdef or not coalesce(p.proconfig, '{}') @> array['search_path=""'])`
+  t.same(careless, [])
+})
+
+t.test('helpers have the rights of whoever calls them', async (t) => {
+  const definers = await sql<{ name: string; config: string[] | null }[]>`
+    select p.proname as name, p.proconfig as config
+    from pg_proc p where p.pronamespace = 'core'::regnamespace and p.prosecdef`
+  for (const { name, config } of definers) {
+    t.ok(config?.includes('search_path=""'), `core.${name}, which has the owner's, is safe`)
+  }
+  // What a view calls is executed as whoever reads the view.
+  t.same(definers.map(({ name }) => name).sort(), ['complaint_rate', 'has_process', 'lock_holder'])
+})
+
+t.test('the service can use the queues', async (t) => {
+  const pool = connect(url, { role: 'postgram_service', max: 1 })
+  t.teardown(() => pool.end())
+  const rights = await pool`
+    select c.oid::regclass::text as name, p.privilege
+    from pg_class c
+    cross join unnest(array['select', 'insert', 'update', 'delete']) as p (privilege)
+    where c.relnamespace in ('graphile_worker'::regnamespace, 'pgboss'::regnamespace)
+      and c.relkind in ('r', 'p') and not has_table_privilege(c.oid, p.privilege)`
+  t.same(rights, [])
+  await pool`
+    insert into graphile_worker._private_tasks (identifier) values ('a_test') on conflict do nothing`
+  const [seen] =
+    await pool`select identifier from graphile_worker._private_tasks where identifier = 'a_test'`
+  t.same(seen, { identifier: 'a_test' }, 'row security hides nothing from it')
+  await pool`delete from graphile_worker._private_tasks where identifier = 'a_test'`
+
+  const separator = url.includes('?') ? '&' : '?'
+  const boss = new PgBoss({
+    connectionString: `${url}${separator}options=${encodeURIComponent('-c role=postgram_service')}`,
+    migrate: false,
+    max: 1,
+  })
+  await boss.start()
+  await boss.createQueue('a-test')
+  await boss.send('a-test', { is: 'here' })
+  const [job] = await boss.fetch<{ is: string }>('a-test')
+  t.same(job?.data, { is: 'here' })
+  await boss.complete('a-test', String(job?.id))
+  await boss.schedule('a-test', '* * * * *')
+  await boss.unschedule('a-test')
+  await boss.deleteQueue('a-test')
+  await boss.stop({ graceful: false, close: true })
+})
+
+t.test('an unknown key is refused by the function, not by the database', async (t) => {
+  const pool = connect(url, { role: 'postgram_service', max: 1 })
+  t.teardown(() => pool.end())
+  t.same(await caller(pool)('admit', { keys: ['00'.repeat(32)] }), [])
+})
+
+t.test('a database without a search_path is served like any other', async (t) => {
+  t.equal(first.status, 200)
+  const pool = connect(url, { max: 1 })
+  t.teardown(() => pool.end())
+  const [setting] = await pool`show search_path`
+  t.same(setting, { searchPath: '""' })
+  await until('delivery', async () => {
+    const [row] = await sql`
+      select from ops.messages where id = ${first.json.id} and status = 'delivered'`
+    return row
+  })
+})

@@ -1,0 +1,188 @@
+import t from 'tap'
+import { clockTasks } from '../../src/clock.ts'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { sendBatch } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+
+// Only the API runs: what the clock enqueues stays to be seen.
+const { url, sql } = await createDatabase()
+/** A provider that makes callbacks. */
+const mailgun = createStandIn({ name: 'mailgun', readCallback: () => undefined })
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+
+type PollJob = { ids: string[]; queueName: string; priority: number }
+
+const task = clockTasks.find(({ name }) => name === 'poll-receipts')
+
+/** The connections of a service whose clock is ahead by that much. */
+function ahead(shift: string) {
+  const service = connect(url, { role: 'postgram_service', clock: { 'postgram.shift': shift } })
+  return { call: caller(service), close: () => service.end() }
+}
+
+async function takeJobs(): Promise<PollJob[]> {
+  return sql<PollJob[]>`
+    with taken as (
+      delete from graphile_worker._private_jobs j
+      using graphile_worker._private_tasks k, graphile_worker._private_job_queues q
+      where k.id = j.task_id and k.identifier = 'poll_receipts' and q.id = j.job_queue_id
+      returning j.id, j.payload, q.queue_name, j.priority
+    )
+    select array(select json_array_elements_text(payload -> 'ids')) as ids, queue_name, priority
+    from taken order by id`
+}
+
+/** What the clock enqueues at that time: the ids to be asked after. */
+async function pollAt(shift: string): Promise<string[]> {
+  const { call, close } = ahead(shift)
+  await task?.run(call, mailgun)
+  await close()
+  return (await takeJobs()).flatMap(({ ids }) => ids).sort()
+}
+
+/** Begins anew, with a first run of the clock and then so many messages that a provider has taken. */
+async function begin(count: number, overrides: Record<string, unknown> = {}): Promise<string[]> {
+  await sql`delete from app.receipt_polls`
+  await sql`update app.messages set status = 'delivered' where status <> 'delivered'`
+  await sql`truncate graphile_worker._private_jobs`
+  t.same(await pollAt('0 seconds'), [], 'nothing is old enough')
+  const emails = Array.from({ length: count }, () => overrides)
+  const rows = await sql<{ id: string }[]>`
+    update app.messages m
+    set status = 'sent', sent_at = now(), provider = 'mailgun'
+    from unnest(${await sendBatch(base, organisation, emails)}::text[]) i (id)
+    where m.id = core.decode_id('em', i.id)
+    returning m.id`
+  return rows.map(({ id }) => id).sort()
+}
+
+t.test('a message is asked after once at each age', async (t) => {
+  const ids = await begin(3)
+  const looks: [string, string[]][] = [
+    ['9 minutes', []],
+    ['11 minutes', ids],
+    ['11 minutes', []],
+    ['59 minutes', []],
+    ['61 minutes', ids],
+    ['3 hours', []],
+    ['6 hours 1 minute', ids],
+    ['23 hours', []],
+    ['24 hours 1 minute', ids],
+    ['71 hours', []],
+    ['72 hours 1 minute', ids],
+    ['80 hours', []],
+    ['200 hours', []],
+  ]
+  for (const [at, expected] of looks) t.same(await pollAt(at), expected, at)
+})
+
+t.test('one that has come to its end is asked after no more', async (t) => {
+  const ids = await begin(3)
+  t.same(await pollAt('11 minutes'), ids)
+  await sql`update app.messages set status = 'delivered' where id = ${ids[0] as string}`
+  t.same(await pollAt('61 minutes'), ids.slice(1))
+})
+
+t.test('a clock that was away makes up for it, with one question for each message', async (t) => {
+  const ids = await begin(3)
+  t.same(await pollAt('30 hours'), ids)
+  t.same(await pollAt('30 hours 1 minute'), [])
+  t.same(await pollAt('72 hours 1 minute'), ids)
+
+  const others = await begin(3)
+  t.same(await pollAt('90 hours'), others, 'at its last age')
+  const forgotten = await begin(3)
+  t.same(await pollAt('97 hours'), [])
+  t.equal(forgotten.length, 3, 'after four days nobody is asked')
+})
+
+t.test('only live email is asked after that this provider took', async (t) => {
+  const ids = await begin(8)
+  const [queued, failed, test, rehearsal, another, unknown, ...others] = ids as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    ...string[],
+  ]
+  await sql`update app.messages set status = 'queued', sent_at = null where id = ${queued}`
+  await sql`update app.messages set status = 'failed' where id = ${failed}`
+  await sql`update app.messages set mode = 'test', provider = null where id = ${test}`
+  await sql`update app.messages set is_rehearsal = true where id = ${rehearsal}`
+  await sql`update app.messages set provider = 'sandbox' where id = ${another}`
+  await sql`update app.messages set provider = null where id = ${unknown}`
+  t.same(await pollAt('11 minutes'), [unknown, ...others].sort())
+})
+
+t.test('where the provider cannot be asked nothing is enqueued', async (t) => {
+  await begin(3)
+  const { call, close } = ahead('11 minutes')
+  t.equal(await task?.run(call, createStandIn()), 0)
+  await close()
+  t.same(await takeJobs(), [])
+})
+
+t.test(
+  'the questions are jobs of up to a hundred, one after the other, behind most mail',
+  async (t) => {
+    const ids = await begin(250)
+    const { call, close } = ahead('11 minutes')
+    await task?.run(call, mailgun)
+    await close()
+    const jobs = await takeJobs()
+    t.same(
+      jobs.map((job) => job.ids.length),
+      [100, 100, 50],
+    )
+    t.ok(jobs.every(({ queueName, priority }) => queueName === 'poll_receipts' && priority === 100))
+    t.same(jobs.flatMap((job) => job.ids).sort(), ids)
+  },
+)
+
+t.test('several clocks at once ask after everything once', async (t) => {
+  const ids = await begin(50)
+  const { call, close } = ahead('40 hours')
+  await Promise.all(Array.from({ length: 6 }, () => task?.run(call, mailgun)))
+  await close()
+  t.same((await takeJobs()).flatMap((job) => job.ids).sort(), ids)
+})
+
+t.test('while many wait to be asked after, the others wait in their windows', async (t) => {
+  const ids = await begin(3)
+  await sql`
+    select graphile_worker.add_job('poll_receipts', '{"ids": []}', queue_name := 'poll_receipts', priority := 100)
+    from generate_series(1, 100)`
+  t.same(await pollAt('11 minutes'), [])
+  t.same(await pollAt('12 minutes'), ids)
+})
+
+t.test('a look reads no more than its windows', async (t) => {
+  // Ahead, where every month has its partition: 20 000 in a week are some 2 in a minute.
+  const at = '21 days'
+  await sql`delete from app.receipt_polls`
+  await sql`
+    insert into app.messages
+    select (jsonb_populate_record(m, jsonb_build_object('id', id.*))).*
+    from (select m from app.messages m limit 1) m, generate_series(1, 20000) n,
+      core.new_id(now() + ${at}::interval - n * interval '7 days' / 20000) id`
+  await pollAt(at)
+  const owner = connect(url, { clock: { 'postgram.shift': `${at} 3 minutes` }, max: 1 })
+  const [read] = await owner.begin(async (tx) => {
+    await tx`select api.enqueue_receipt_polls('mailgun')`
+    return tx<{ scans: number; rows: number }[]>`
+      select sum(seq_scan)::integer as scans, sum(idx_tup_fetch)::integer as rows
+      from pg_stat_xact_user_tables where schemaname = 'app' and relname like 'messages\\_%'`
+  })
+  await owner.end()
+  t.equal(read?.scans, 0)
+  t.comment(`${read?.rows} rows read`)
+  t.ok(Number(read?.rows) > 10)
+  t.ok(Number(read?.rows) < 100)
+})

@@ -1,0 +1,239 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { sql } = await createDatabase()
+const { id: organisation } = await createOrganisation(sql)
+
+type Parts = { subject?: string; html?: string | null; text?: string | null }
+type Rendered = Required<Parts> & { fields: Record<string, string[]> | null }
+type Variables = Record<string, string | number | boolean>
+
+async function createTemplate(tx: Tx, { subject = 'Hello', html = null, text = null }: Parts) {
+  const [row] = await tx<{ id: string }[]>`
+    select ops.create_template(${organisation}, 'A template', ${subject}, ${html}, ${text}) as id`
+  return String(row?.id)
+}
+
+async function render(
+  tx: Tx,
+  template: string,
+  variables: Variables | null = null,
+  { subject = null as string | null, owner = organisation } = {},
+): Promise<Rendered> {
+  const [row] = await tx<Rendered[]>`
+    select r.subject, r.html, r.text, r.fields
+    from core.render_email(core.decode_id('org', ${owner}), ${template}, ${subject},
+      ${variables && JSON.stringify(variables)}::text::jsonb) r`
+  if (!row) throw new Error('nothing was rendered')
+  return { ...row }
+}
+
+/** Makes a template for one transaction and renders it. */
+async function rendered(parts: Parts, variables: Variables | null = null, subject?: string) {
+  let result: Rendered | undefined
+  await rolledBack(sql, async (tx) => {
+    result = await render(
+      tx,
+      await createTemplate(tx, parts),
+      variables,
+      subject === undefined ? {} : { subject },
+    )
+  })
+  return result
+}
+
+t.test('names are filled in wherever they stand, with or without blanks', async (t) => {
+  t.strictSame(
+    await rendered(
+      { subject: '{{a}}', html: '{{ a }}-{{b.c}}{{a}}', text: '\n{{\ta\n}}{{d-e_1}}' },
+      { a: 'A', 'b.c': 2.5, 'd-e_1': true },
+    ),
+    { subject: 'A', html: 'A-2.5A', text: '\nAtrue', fields: null },
+  )
+})
+
+t.test('a template without names, or without one of its bodies, is left as it is', async (t) => {
+  t.strictSame(await rendered({ html: '<p>{}</p> { {a} } {{}} {{a b}} {{é}}' }), {
+    subject: 'Hello',
+    html: '<p>{}</p> { {a} } {{}} {{a b}} {{é}}',
+    text: null,
+    fields: null,
+  })
+})
+
+t.test(
+  'a value is never searched for names, nor for backslashes that mean something',
+  async (t) => {
+    const variables = { a: '{{b}}', b: '{{a}} \\1 \\& $1 {{unsubscribe_url}}' }
+    t.strictSame(await rendered({ subject: '{{a}} {{b}}', text: '{{b}}{{a}}' }, variables), {
+      subject: '{{b}} {{a}} \\1 \\& $1 {{unsubscribe_url}}',
+      html: null,
+      text: '{{a}} \\1 \\& $1 {{unsubscribe_url}}{{b}}',
+      fields: null,
+    })
+    const split = await rendered({ text: '{{a}}b}}' }, { a: '{{', b: 'never' })
+    t.equal(split?.text, '{{b}}')
+  },
+)
+
+t.test('values are escaped in html and plain elsewhere', async (t) => {
+  const a = `<a href="x" class='y'>&amp;</a>`
+  t.strictSame(await rendered({ subject: '{{a}}', html: '<b>{{a}}</b>', text: '{{a}}' }, { a }), {
+    subject: a,
+    html: '<b>&lt;a href=&quot;x&quot; class=&#39;y&#39;&gt;&amp;amp;&lt;/a&gt;</b>',
+    text: a,
+    fields: null,
+  })
+})
+
+t.test('unsubscribe_url is left for the hand-over and needs no variable', async (t) => {
+  t.strictSame(
+    await rendered({ html: '<a href="{{ unsubscribe_url }}">', text: '{{unsubscribe_url}}' }),
+    {
+      subject: 'Hello',
+      html: '<a href="{{unsubscribe_url}}">',
+      text: '{{unsubscribe_url}}',
+      fields: null,
+    },
+  )
+  const given = await rendered(
+    { text: '{{unsubscribe_url}}' },
+    { unsubscribe_url: 'https://evil.example' },
+  )
+  t.equal(given?.text, '{{unsubscribe_url}}')
+})
+
+t.test('every name without a variable is told, once, and nothing is rendered', async (t) => {
+  t.strictSame(
+    await rendered(
+      { subject: '{{a}} {{b}}', html: '{{b}}{{c}}', text: '{{d}}{{given}}' },
+      { given: '', A: '' },
+    ),
+    {
+      subject: null,
+      html: null,
+      text: null,
+      fields: {
+        'variables.a': ['is needed by the template'],
+        'variables.b': ['is needed by the template'],
+        'variables.c': ['is needed by the template'],
+        'variables.d': ['is needed by the template'],
+      },
+    },
+  )
+  const none = await rendered({ text: '{{a}}' })
+  t.strictSame(none?.fields, { 'variables.a': ['is needed by the template'] })
+})
+
+t.test('variables that no name asks for are passed over, and an empty one counts', async (t) => {
+  const result = await rendered({ text: '[{{a}}]' }, { a: '', more: 'x' })
+  t.strictSame(result, { subject: 'Hello', html: null, text: '[]', fields: null })
+})
+
+t.test("a subject of the request takes the place of the template's, and is rendered", async (t) => {
+  const result = await rendered(
+    { subject: '{{not_needed}}', text: 'Hi' },
+    { a: 'A' },
+    'Mine, {{a}}',
+  )
+  t.strictSame(result, { subject: 'Mine, A', html: null, text: 'Hi', fields: null })
+})
+
+t.test('a line break in a value makes no header', async (t) => {
+  const result = await rendered(
+    { subject: 'To {{a}}!', text: '{{a}}' },
+    { a: 'x\r\nBcc: y\t\u0001\u007fz' },
+  )
+  t.equal(result?.subject, 'To x Bcc: y z!')
+  t.equal(result?.text, 'x\r\nBcc: y\t\u0001\u007fz')
+})
+
+t.test('a subject that has become empty or too long is refused', async (t) => {
+  for (const a of ['', 'x'.repeat(999)]) {
+    const result = await rendered({ subject: '{{a}}', text: 'Hi' }, { a })
+    t.strictSame(result?.fields, { subject: ['must be 1 to 998 characters once rendered'] })
+  }
+  t.equal((await rendered({ subject: '{{a}}', text: 'Hi' }, { a: 'é'.repeat(998) }))?.fields, null)
+})
+
+t.test('a body may have 2 MB of html and 1 MB of text once rendered, to the byte', async (t) => {
+  const refused = { templateId: ['is larger than a body may be once rendered'] }
+  const half = 'é'.repeat(262_144)
+  const full = await rendered({ html: '{{a}}{{a}}{{a}}{{a}}', text: '{{a}}{{a}}' }, { a: half })
+  t.equal(full?.fields, null)
+  t.equal(Buffer.byteLength(String(full?.html)), 2_097_152)
+  const tooMuchText = await rendered({ html: 'x', text: '{{a}}{{a}}.' }, { a: half })
+  t.strictSame(tooMuchText?.fields, refused)
+  const tooMuchHtml = await rendered({ html: '{{a}}{{a}}{{a}}{{a}}.' }, { a: half })
+  t.strictSame(tooMuchHtml?.fields, refused)
+  // What the escapes add counts.
+  const escaped = await rendered({ html: '{{a}}' }, { a: '"'.repeat(400_000) })
+  t.strictSame(escaped?.fields, refused)
+})
+
+t.test('the largest template with the largest variables is answered, not a fault', async (t) => {
+  const html = `${'x'.repeat(2_000_000)}${'{{a}}'.repeat(200)}`
+  const result = await rendered({ html }, { a: '"'.repeat(10_000) })
+  t.strictSame(result?.fields, { templateId: ['is larger than a body may be once rendered'] })
+})
+
+t.test('a template belongs to its organisation', async (t) => {
+  const { id: other } = await createOrganisation(sql)
+  await rolledBack(sql, async (tx) => {
+    const template = await createTemplate(tx, { text: 'Hi' })
+    t.equal((await render(tx, template)).fields, null)
+    const refused = { templateId: ['is not a template of this organisation'] }
+    t.strictSame((await render(tx, template, null, { owner: other })).fields, refused)
+    for (const unknown of [
+      '',
+      'x',
+      template.toUpperCase(),
+      `${template}0`,
+      template.replace('tpl', 'em'),
+    ]) {
+      t.strictSame((await render(tx, unknown)).fields, refused, unknown)
+    }
+  })
+})
+
+t.test('any template with any variables is what replacing each name once gives', async () => {
+  const name = fc.constantFrom('a', 'b', 'a.b', 'x_1', 'Z-')
+  const literal = fc.string({
+    unit: fc.constantFrom('x', ' ', '{', '}', '\\', '$', '&', '<', "'", '\n', 'é', 'a'),
+  })
+  const piece = fc.oneof(
+    literal,
+    name.map((known) => `{{${known}}}`),
+    name.map((known) => `{{  ${known} }}`),
+    fc.constant('{{unsubscribe_url}}'),
+  )
+  const value = fc.oneof(literal, piece, fc.integer(), fc.boolean())
+  const toHtml = (text: string) =>
+    text.replace(
+      /[&<>"']/g,
+      (one) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' }[one]};`,
+    )
+  const expected = (template: string, variables: Variables, change: (text: string) => string) =>
+    template.replaceAll(/\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}/g, (_, known: string) =>
+      known === 'unsubscribe_url' ? '{{unsubscribe_url}}' : change(String(variables[known])),
+    )
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(piece, { minLength: 1, maxLength: 12 }).map((pieces) => pieces.join('')),
+      fc.record({ a: value, b: value, 'a.b': value, x_1: value, 'Z-': value }),
+      async (template, variables) => {
+        fc.pre(template !== '')
+        const result = await rendered({ html: template, text: template }, variables)
+        if (result?.fields) throw new Error(JSON.stringify(result.fields))
+        if (result?.text !== expected(template, variables, (text) => text))
+          throw new Error(`text: ${result?.text}`)
+        if (result?.html !== expected(template, variables, toHtml))
+          throw new Error(`html: ${result?.html}`)
+      },
+    ),
+    { numRuns: 200 },
+  )
+})

@@ -1,0 +1,113 @@
+import t from 'tap'
+import { clockTasks } from '../../src/clock.ts'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { jobsOf, messageOf, send } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+await liftRate(sql, organisation)
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+const call = caller(service)
+
+/** A message that waits outside the job table; answers its id and the time that was noted. */
+async function aDueMessage(delay: string, priority = 7) {
+  const id = await send(base, organisation)
+  const { id: uuid } = await messageOf(sql, id)
+  await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
+  const [row] = await sql<{ dueAt: Date }[]>`
+    insert into app.due_messages (message_id, organisation_id, due_at, priority)
+    select m.id, m.organisation_id, now() + ${delay}::interval, ${priority}
+    from app.messages m where m.id = ${uuid}
+    returning due_at`
+  return { id, uuid, dueAt: row?.dueAt as Date }
+}
+
+const isWaiting = async (id: string) => {
+  const rows = await sql`
+    select from app.due_messages where message_id = core.decode_id('em', ${id})`
+  return rows.length === 1
+}
+
+t.test('what falls due within 90 seconds gets a job for that very moment', async (t) => {
+  const soon = await aDueMessage('80 seconds')
+  const now = await aDueMessage('0 seconds', 3)
+  const overdue = await aDueMessage('-1 hour')
+  const later = await aDueMessage('100 seconds')
+  const tomorrow = await aDueMessage('24 hours')
+  t.equal(await call('enqueue_due_messages', {}), 3)
+  t.match(await jobsOf(sql, soon.id), [{ runAt: soon.dueAt, priority: 7, attempts: 0 }])
+  t.match(await jobsOf(sql, now.id), [{ runAt: now.dueAt, priority: 3 }])
+  t.match(await jobsOf(sql, overdue.id), [{ runAt: overdue.dueAt }])
+  for (const { id } of [soon, now, overdue]) t.notOk(await isWaiting(id))
+  for (const { id } of [later, tomorrow]) {
+    t.ok(await isWaiting(id))
+    t.same(await jobsOf(sql, id), [])
+  }
+  t.equal(await call('enqueue_due_messages', {}), 0, 'once')
+  t.equal((await jobsOf(sql, soon.id)).length, 1)
+  await sql`delete from app.due_messages`
+})
+
+t.test("the time is the service's, the job's the server's", async (t) => {
+  const shifted = connect(url, {
+    role: 'postgram_service',
+    clock: { 'postgram.shift': '1 hour' },
+    max: 1,
+  })
+  const { id, dueAt } = await aDueMessage('1 hour 30 seconds')
+  t.equal(await call('enqueue_due_messages', {}), 0)
+  t.equal(await caller(shifted)('enqueue_due_messages', {}), 1)
+  const [job] = await jobsOf(sql, id)
+  t.equal(Number(job?.runAt), Number(dueAt) - 3_600_000)
+  await shifted.end()
+})
+
+t.test('what belongs to a message that is gone goes away', async (t) => {
+  const { id, uuid } = await aDueMessage('0 seconds')
+  await sql`delete from app.messages where id = ${uuid}`
+  t.equal(await call('enqueue_due_messages', {}), 0)
+  t.notOk(await isWaiting(id))
+})
+
+t.test('several clocks at once enqueue everything once', async (t) => {
+  const messages = await Promise.all(Array.from({ length: 50 }, () => aDueMessage('30 seconds')))
+  const counts = await Promise.all(
+    Array.from({ length: 6 }, () => call('enqueue_due_messages', {})),
+  )
+  t.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    messages.length,
+  )
+  for (const { id } of messages) t.equal((await jobsOf(sql, id)).length, 1)
+})
+
+t.test('the clock asks until nothing is due', async (t) => {
+  await sql`delete from graphile_worker._private_jobs`
+  const { uuid } = await aDueMessage('1 day')
+  await sql`
+    with copies as (
+      insert into app.messages
+      select (jsonb_populate_record(m, jsonb_build_object('id', core.new_id(m.created_at)))).*
+      from app.messages m, generate_series(1, 45000)
+      where m.id = ${uuid}
+      returning id, organisation_id
+    )
+    insert into app.due_messages (message_id, organisation_id, due_at, priority)
+    select c.id, c.organisation_id, now(), 0 from copies c`
+  const task = clockTasks.find(({ name }) => name === 'enqueue-due-messages')
+  t.equal(await task?.run(call, createStandIn()), 45_000)
+  const [row] = await sql`
+    select count(*)::integer as jobs, count(distinct payload ->> 'id')::integer as messages
+    from graphile_worker._private_jobs`
+  t.same(row, { jobs: 45_000, messages: 45_000 })
+  const waiting = await sql`select from app.due_messages`
+  t.equal(waiting.length, 1)
+})

@@ -1,0 +1,230 @@
+import type { JobHelpers } from 'graphile-worker'
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import type { OutgoingEmail } from '../../src/providers/email.ts'
+import { createSandbox } from '../../src/providers/sandbox.ts'
+import notifyOwner from '../../tasks/notify_owner.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn, type StandIn } from '../fixtures/stand-in.ts'
+import { until } from '../fixtures/until.ts'
+
+// No worker runs, until one is started: a job is run by calling the task.
+const { url, sql } = await createDatabase()
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+const call = caller(service)
+
+const helpers = { abortSignal: new AbortController().signal } as JobHelpers
+
+const aTask = (provider: StandIn) =>
+  notifyOwner(call, {
+    provider,
+    sandbox: createSandbox(call),
+    systemFrom: 'Postgram <notices@system.example>',
+    mailFromLabel: 'mail',
+    publicUrl: 'https://postgram.test',
+  })
+
+/** A notice to a new organisation's owner. */
+async function aNotice(ownerEmail = 'Owner@example.com') {
+  const { id: organisation } = await createOrganisation(sql, { name: 'Acme' })
+  await sql`update app.organisations set owner_email = ${ownerEmail}
+    where id = core.decode_id('org', ${organisation})`
+  const [row] = await sql<{ id: string }[]>`
+    select core.notify_owner(core.decode_id('org', ${organisation}), 'org_paused',
+      '{"complaints": 3, "sent": 20}') as id`
+  return String(row?.id)
+}
+
+/** A notice, a provider that keeps what it is handed, and the task. */
+async function setUp() {
+  const provider = createStandIn()
+  const emails: OutgoingEmail[] = []
+  provider.onSend = (email) => {
+    emails.push(email)
+    return { outcome: 'sent' }
+  }
+  const task = aTask(provider)
+  const id = await aNotice()
+  return { provider, emails, id, run: async () => task({ id }, helpers) }
+}
+
+const noticeOf = async (id: string) => {
+  const [row] = await sql<{ attempts: number; sentAt: Date; givenUpAt: Date; error: string }[]>`
+    select attempts, sent_at, given_up_at, error from ops.notices where id = ${id}`
+  return { ...row }
+}
+
+const isMailWell = async () => {
+  const [row] = await sql`select is_well from ops.checks where what = 'owner mail'`
+  return row?.isWell
+}
+
+t.test('the owner gets it once, from the service itself', async (t) => {
+  const { provider, emails, id, run } = await setUp()
+  await run()
+  await run()
+  t.same(provider.handed, [id])
+  t.same(provider.asked, [])
+  t.match(emails[0], {
+    id,
+    attempt: 1,
+    isAmbiguous: false,
+    fromAddress: 'notices@system.example',
+    sender: 'Postgram <notices@system.example>',
+    domain: 'system.example',
+    mailFromDomain: 'mail.system.example',
+    dkimSelector: null,
+    dkimPrivateKey: null,
+    to: ['Owner@example.com'],
+    recipients: ['owner@example.com'],
+    cc: [],
+    bcc: [],
+    class: 'transactional',
+    subject: 'Sending is paused: too many recipients complained',
+    text: /Sending for Acme is paused.*Complaints within 24 hours: 3\n/s,
+    html: null,
+    copy: null,
+  })
+  t.match(await noticeOf(id), { attempts: 1, sentAt: Date, givenUpAt: null, error: null })
+})
+
+t.test('one that the provider refuses for now is tried again by the queue', async (t) => {
+  const { provider, emails, id, run } = await setUp()
+  const take = provider.onSend
+  const text = '421 not now, owner@example.com'
+  provider.onSend = () => ({ outcome: 'deferred', text })
+  await t.rejects(run, { message: 'it is deferred; ops.notices has the reason' })
+  t.match(await noticeOf(id), { attempts: 1, sentAt: null, givenUpAt: null, error: text })
+  provider.onSend = take
+  await run()
+  t.same(provider.asked, [], 'there was nothing to ask')
+  t.match(emails, [{ id, attempt: 2 }])
+  t.match(await noticeOf(id), { attempts: 2, sentAt: Date, error: null })
+})
+
+t.test('one that the provider refuses for good is given up, and the doctor says so', async (t) => {
+  const { provider, id, run } = await setUp()
+  t.equal(await isMailWell(), true)
+  provider.onSend = () => ({ outcome: 'failed', code: '550' })
+  await run()
+  await run()
+  t.same(provider.handed, [id])
+  t.match(await noticeOf(id), { attempts: 1, sentAt: null, givenUpAt: Date, error: '550' })
+  t.equal(await isMailWell(), false)
+  const next = await setUp()
+  t.equal(await isMailWell(), false, 'one that waits says nothing')
+  await next.run()
+  t.equal(await isMailWell(), true)
+})
+
+t.test('one that left in a hand-over that nobody knows of is not sent again', async (t) => {
+  const { provider, id, run } = await setUp()
+  provider.onSend = () => Promise.reject(new Error('the connection broke'))
+  await t.rejects(run, { message: 'it is ambiguous; ops.notices has the reason' })
+  t.match(await noticeOf(id), { error: 'the connection broke' })
+  provider.onLookup = () => true
+  await run()
+  t.same([provider.handed, provider.asked], [[id], [id]])
+  t.match(await noticeOf(id), { attempts: 2, sentAt: Date, error: null })
+})
+
+t.test('one whose process was killed during its hand-over is asked after first', async (t) => {
+  for (const isKnown of [true, false]) {
+    const { provider, emails, id, run } = await setUp()
+    await call('start_notice', { id, from_domain: 'system.example' })
+    provider.onLookup = () => isKnown
+    await run()
+    t.same(provider.asked, [id])
+    t.same(provider.handed, isKnown ? [] : [id])
+    t.match(await noticeOf(id), { attempts: 2, sentAt: Date })
+    if (!isKnown) t.match(emails, [{ isAmbiguous: true, ambiguousSince: Date }])
+  }
+})
+
+t.test('a provider that may not know it yet is asked until it must', async (t) => {
+  const { provider, id, run } = await setUp()
+  provider.settlesWithinMs = 60_000
+  await call('start_notice', { id, from_domain: 'system.example' })
+  for (let attempt = 0; attempt < 3; attempt++) await t.rejects(run)
+  t.same([provider.handed, provider.asked], [[], [id, id, id]])
+  await sql`
+    update app.notices set handover_started_at = handover_started_at - interval '1 minute'
+    where id = ${id}`
+  await run()
+  t.same(provider.handed, [id])
+})
+
+t.test('what ends late changes nothing that is settled', async (t) => {
+  const { id, run } = await setUp()
+  await run()
+  const before = await noticeOf(id)
+  for (const outcome of ['failed', 'deferred', 'ambiguous', 'sent']) {
+    const result = JSON.stringify({ id, outcome, text: 'late' })
+    t.equal(await call('finish_notice', { result }), true)
+  }
+  t.same(await noticeOf(id), before)
+})
+
+t.test('it is signed with our own key where we hold one for its domain', async (t) => {
+  const { emails, run } = await setUp()
+  const { id } = await createOrganisation(sql)
+  await sql`select ops.verify_domain(${id}, 'system.example')`
+  await sql`
+    insert into app.dkim_keys (domain_id, selector, state, host, value, private_key, created_at)
+    select d.id, k.selector, k.state::app.dkim_state, core.dkim_host(k.selector, d.id, 'dkim.test'), 'v',
+      'sealed ' || k.selector, now()
+    from app.domains d, (values ('pg1', 'active'), ('pg2', 'next')) k (selector, state)
+    where d.name = 'system.example'`
+  await run()
+  t.match(emails, [{ dkimSelector: 'pg1', dkimPrivateKey: 'sealed pg1' }])
+  await sql`update app.domains set status = 'failed' where name = 'system.example'`
+  const next = await setUp()
+  await next.run()
+  t.match(next.emails, [{ dkimSelector: null }], 'but not with one whose records are gone')
+})
+
+t.test('one to a sandbox address goes to the sandbox, whatever the provider', async (t) => {
+  const provider = createStandIn()
+  const id = await aNotice('Owner@sandbox.postgram.test')
+  await aTask(provider)({ id }, helpers)
+  t.same(provider.handed, [])
+  t.match(await noticeOf(id), { sentAt: Date })
+  const taken = await sql`select from app.sandbox_messages where message_id = ${id}`
+  t.equal(taken.length, 1)
+})
+
+t.test('a payload that makes no sense fails, an unknown notice is passed over', async (t) => {
+  const task = aTask(createStandIn())
+  for (const payload of [null, {}, { id: 'x' }]) {
+    await t.rejects(async () => task(payload, helpers), { name: 'ValiError' })
+  }
+  await task({ id: '01890000-0000-7000-8000-000000000000' }, helpers)
+})
+
+t.test('two workers send each notice once', async (t) => {
+  await sql`select graphile_worker.complete_jobs(array(select id from graphile_worker._private_jobs))`
+  const ids = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => aNotice(`owner+${n}@sandbox.postgram.test`)),
+  )
+  const systemFrom = 'Postgram <postgram@sandbox.postgram.test>'
+  const workers = await Promise.all(
+    [1, 2].map(() => startTestService(url, { roles: ['worker'], systemFrom })),
+  )
+  await until('all to be sent', async () => {
+    const rows = await sql`select from app.notices where id in ${sql(ids)} and sent_at is not null`
+    return rows.length === ids.length
+  })
+  const handovers = await sql<{ handovers: number }[]>`
+    select handovers from app.sandbox_messages where message_id in ${sql(ids)}`
+  t.same(
+    handovers.map((row) => row.handovers),
+    ids.map(() => 1),
+  )
+  for (const worker of workers) await worker.stop()
+  const jobs = await sql`select from graphile_worker._private_jobs`
+  t.equal(jobs.length, 0)
+})

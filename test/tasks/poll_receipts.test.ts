@@ -1,0 +1,239 @@
+import t from 'tap'
+import { clockTasks } from '../../src/clock.ts'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { ProviderUnavailable, type Receipt, type SentEmail } from '../../src/providers/email.ts'
+import { receiptOf } from '../../src/providers/mailgun/callback.ts'
+import { messageIdOf } from '../../src/providers/message-id.ts'
+import pollReceipts from '../../tasks/poll_receipts.ts'
+import {
+  callbackOf,
+  createReporter,
+  deliveryStatus,
+  failure,
+  type MailgunEvent,
+  mailgunEvent,
+  type SentMessage,
+  sendAndHandOver,
+} from '../fixtures/callbacks.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { post } from '../fixtures/http.ts'
+import { messageOf, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+/** A provider that makes callbacks. */
+const mailgun = createStandIn({ name: 'mailgun', readCallback: () => undefined })
+const organisation = await createOrganisation(sql)
+
+/** What the provider knows, by message; and what it does before it tells. */
+const known = new Map<string, MailgunEvent[]>()
+let asked: SentEmail[] = []
+let beforeAnswer: (email: SentEmail) => Promise<void> = async () => undefined
+
+const createProvider = () =>
+  createReporter({
+    async receiptsOf(email) {
+      asked.push(email)
+      await beforeAnswer(email)
+      const receipts = (known.get(email.id) ?? []).map(receiptOf)
+      return receipts.filter((receipt): receipt is Receipt => receipt !== null)
+    },
+  })
+
+const options = { roles: ['api', 'worker'], createEmailProvider: createProvider } as const
+const { base } = await startTestService(url, options)
+await startTestService(url, { ...options, roles: ['worker'] })
+
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+const call = caller(service)
+
+t.beforeEach(() => {
+  asked = []
+  known.clear()
+  beforeAnswer = async () => undefined
+})
+
+const sendEmails = (count: number, overrides: Record<string, unknown> = {}) =>
+  sendAndHandOver(
+    { base, sql },
+    organisation,
+    Array.from({ length: count }, () => overrides),
+  )
+
+function delivered({ uuid, messageId }: SentMessage): MailgunEvent {
+  const event = mailgunEvent('delivered', messageId, {
+    'delivery-status': deliveryStatus(250, 'OK'),
+  })
+  known.set(uuid, [event])
+  return event
+}
+
+/** Enqueues a question after some messages, as the clock does. */
+const ask = (messages: { uuid: string }[]) => sql`
+  select graphile_worker.add_job(
+    'poll_receipts', ${sql.json({ ids: messages.map(({ uuid }) => uuid) })}::json,
+    queue_name := 'poll_receipts', priority := 100)`
+
+const pollJobs = () => sql<{ attempts: number; lastError: string | null }[]>`
+  select j.attempts, j.last_error from graphile_worker._private_jobs j
+  join graphile_worker._private_tasks k on k.id = j.task_id
+  where k.identifier = 'poll_receipts' order by j.id`
+
+const noJobs = () => until('all questions', async () => (await pollJobs()).length === 0)
+
+t.test('a delivery whose callback was lost is found out', async (t) => {
+  const clock = clockTasks.find(({ name }) => name === 'poll-receipts')
+  await clock?.run(call, mailgun)
+  const [lost, silent] = (await sendEmails(2)) as [SentMessage, SentMessage]
+  const event = delivered(lost)
+  await clock?.run(call, mailgun)
+  t.same(await pollJobs(), [])
+
+  const later = connect(url, {
+    role: 'postgram_service',
+    clock: { 'postgram.shift': '10 minutes 30 seconds' },
+  })
+  await clock?.run(caller(later), mailgun)
+  await later.end()
+  await until('delivery', async () => (await messageOf(sql, lost.id)).status === 'delivered')
+  await noJobs()
+  t.match(await messageOf(sql, silent.id), { status: 'sent' })
+  t.same(
+    asked.toSorted((one, other) => (one.id < other.id ? -1 : 1)),
+    [lost, silent]
+      .map(({ uuid }) => ({
+        id: uuid,
+        domain: organisation.domain,
+        mailFromDomain: `mail.${organisation.domain}`,
+        copies: 1,
+      }))
+      .toSorted((one, other) => (one.id < other.id ? -1 : 1)),
+  )
+
+  const late = await post(`${base}/providers/mailgun/events`, null, callbackOf(event))
+  t.equal(late.status, 200)
+  const types = (await timelineOf(sql, lost.id)).map(({ type }) => type)
+  t.same(types, ['queued', 'sent', 'delivered'], 'the callback that comes after all adds nothing')
+})
+
+t.test('all that the provider knows is recorded', async (t) => {
+  const [message] = (await sendEmails(1)) as [SentMessage]
+  known.set(message.uuid, [
+    failure('temporary', message.messageId, deliveryStatus(451, 'Try again later')),
+    failure('permanent', message.messageId, deliveryStatus(550, '5.7.1 Blocked')),
+    mailgunEvent('opened', message.messageId),
+  ])
+  await ask([message])
+  await noJobs()
+  t.match(await messageOf(sql, message.id), { status: 'bounced', errorCode: 'soft_bounce' })
+  const types = (await timelineOf(sql, message.id)).map(({ type }) => type)
+  t.same(types, ['queued', 'sent', 'deferred', 'bounced'])
+})
+
+t.test('what has come to its end meanwhile, or lost its domain, is not asked after', async (t) => {
+  const other = await createOrganisation(sql)
+  const [ended, open] = (await sendEmails(2)) as [SentMessage, SentMessage]
+  const [homeless] = (await sendAndHandOver({ base, sql }, other, [{}])) as [SentMessage]
+  await sql`update app.messages set status = 'delivered' where id = ${ended.uuid}`
+  await sql`delete from app.domains where name = ${other.domain}`
+  await ask([ended, open, homeless, { uuid: '01890000-0000-7000-8000-000000000000' }])
+  await noJobs()
+  t.same(
+    asked.map(({ id }) => id),
+    [open.uuid],
+  )
+})
+
+t.test('of marketing to several there is a copy for each', async (t) => {
+  const to = ['a@example.com', 'B <b@example.com>', 'c@example.com', 'A@example.com']
+  const [marketing] = (await sendEmails(1, { to, class: 'marketing' })) as [SentMessage]
+  const [whole] = (await sendEmails(1, { to })) as [SentMessage]
+  await ask([marketing, whole])
+  await noJobs()
+  t.same(
+    new Map(asked.map(({ id, copies }) => [id, copies])),
+    new Map([
+      [marketing.uuid, 3],
+      [whole.uuid, 1],
+    ]),
+  )
+})
+
+t.test('the provider has one question at a time, from all processes together', async (t) => {
+  const messages = await sendEmails(12)
+  let underWay = 0
+  let most = 0
+  beforeAnswer = async () => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    await call('health', {})
+    underWay -= 1
+  }
+  for (let start = 0; start < messages.length; start += 3) {
+    await ask(messages.slice(start, start + 3))
+  }
+  await noJobs()
+  t.equal(asked.length, 12)
+  t.equal(most, 1)
+})
+
+t.test('while the provider is away the job waits, and what was heard before counts', async (t) => {
+  const messages = (await sendEmails(3)).toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))
+  const [first, second, third] = messages as [SentMessage, SentMessage, SentMessage]
+  for (const message of messages) delivered(message)
+  let isAway = true
+  beforeAnswer = async ({ id }) => {
+    if (isAway && id === second.uuid) throw new ProviderUnavailable('Mailgun is away')
+  }
+  await ask(messages)
+  await until('the failure', async () => (await pollJobs())[0]?.lastError)
+  t.match(await pollJobs(), [{ attempts: 1, lastError: /Mailgun is away/ }])
+  t.match(await messageOf(sql, first.id), { status: 'delivered' })
+  t.match(await messageOf(sql, third.id), { status: 'sent' })
+
+  isAway = false
+  asked = []
+  await sql`update graphile_worker._private_jobs set run_at = now() where last_error is not null`
+  await noJobs()
+  t.same(
+    asked.map(({ id }) => id),
+    [second.uuid, third.uuid],
+  )
+  for (const { id } of messages) t.match(await messageOf(sql, id), { status: 'delivered' })
+})
+
+t.test('a worker that stops gives up its question and keeps what it heard', async (t) => {
+  const messages = (await sendEmails(2)).toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))
+  const [first, second] = messages as [SentMessage, SentMessage]
+  for (const message of messages) delivered(message)
+  const stop = new AbortController()
+  beforeAnswer = async ({ id }) => {
+    if (id !== second.uuid) return
+    stop.abort()
+    await new Promise(() => undefined)
+  }
+  const helpers = { abortSignal: stop.signal } as Parameters<ReturnType<typeof pollReceipts>>[1]
+  const task = pollReceipts(call, createProvider())
+  const ids = messages.map(({ uuid }) => uuid)
+  await t.rejects(async () => task({ ids }, helpers), { message: 'the worker stopped' })
+  t.match(await messageOf(sql, first.id), { status: 'delivered' })
+  t.match(await messageOf(sql, second.id), { status: 'sent' })
+
+  asked = []
+  await t.rejects(async () => task({ ids }, helpers), { message: 'the worker stopped' })
+  t.match(await messageOf(sql, second.id), { status: 'sent' }, 'nor does one that stopped begin')
+})
+
+t.test('a Message-ID is all that a provider needs to be asked', async (t) => {
+  const [message] = (await sendEmails(1)) as [SentMessage]
+  delivered(message)
+  await ask([message])
+  await noJobs()
+  const [email] = asked as [SentEmail]
+  t.equal(messageIdOf({ ...email, copy: null }), message.messageId)
+})

@@ -1,0 +1,535 @@
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { aWorker, helpersOf } from '../fixtures/hand-over.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+
+// Only the API runs: a job is run by calling the task, as often and whenever a test wants.
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+await liftRate(sql, organisation)
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+const asService = caller(service)
+
+const never = new Promise<never>(() => undefined)
+
+const helpers = helpersOf('0')
+
+/** One worker with a provider of its own, and a message queued for it. */
+async function setUp() {
+  const provider = createStandIn()
+  const worker = aWorker(sql, asService, provider)
+  const id = await send(base, organisation)
+  const uuid = (await messageOf(sql, id)).id
+  return { provider, task: worker.task, id, uuid, handOver: () => worker.handOver(id) }
+}
+
+/** When the next attempt is to be made, and where that is written down. */
+async function nextAttempt(id: string) {
+  const [row] = await sql<{ place: string; seconds: number }[]>`
+    select 'job' as place, extract(epoch from j.run_at - now())::float8 as seconds
+    from graphile_worker._private_jobs j
+    where j.payload ->> 'id' = core.decode_id('em', ${id})::text and j.run_at > now()
+    union all
+    select 'due', extract(epoch from d.due_at - now())::float8
+    from app.due_messages d where d.message_id = core.decode_id('em', ${id})`
+  return row
+}
+
+t.test('a hand-over is committed as begun before the provider is called', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = async () => {
+    const message = await messageOf(sql, id)
+    t.equal(message.attempts, 1)
+    t.type(message.handoverStartedAt, Date)
+    t.equal(message.status, 'queued')
+    return { outcome: 'sent' }
+  }
+  await handOver()
+  t.match(await messageOf(sql, id), {
+    status: 'sent',
+    attempts: 1,
+    handoverStartedAt: null,
+    provider: 'stand-in',
+    sentAt: Date,
+  })
+  t.equal(provider.handed.length, 1)
+})
+
+t.test('a recipient suppressed after the message was accepted gets nothing', async (t) => {
+  for (const { reason, kind, isSent } of [
+    { reason: 'manual', kind: 'transactional', isSent: false },
+    { reason: 'unsubscribe', kind: 'marketing', isSent: false },
+    { reason: 'unsubscribe', kind: 'transactional', isSent: true },
+  ]) {
+    const provider = createStandIn()
+    const to = [`${randomUUID()}@example.com`, `${reason}.${kind}@Example.com`]
+    const email = anEmail(organisation.domain, { to, class: kind })
+    const { json } = await post(`${base}/v1/emails`, organisation.liveKey, email)
+    await sql`
+      insert into app.suppressions (id, organisation_id, email, reason)
+      select core.new_id(now()), core.decode_id('org', ${organisation.id}),
+        lower(${to[1] ?? ''}::text), ${reason}::app.suppression_reason`
+    await aWorker(sql, asService, provider).handOver(json.id)
+    t.equal(provider.handed.length, isSent ? 1 : 0)
+    t.match(
+      await messageOf(sql, json.id),
+      isSent ? { status: 'sent' } : { status: 'rejected', errorCode: 'recipient_suppressed' },
+    )
+    await sql`delete from app.suppressions`
+  }
+})
+
+t.test(
+  'one that may have left already is asked after, though its recipient is suppressed since',
+  async (t) => {
+    const { provider, id, handOver } = await setUp()
+    provider.onSend = () => {
+      throw new Error('the line went dead')
+    }
+    provider.onLookup = () => true
+    await handOver()
+    await sql`
+    insert into app.suppressions (id, organisation_id, email, reason)
+    select core.new_id(now()), m.organisation_id, b.recipients[1], 'manual'
+    from app.messages m join app.bodies b on b.message_id = m.id
+    where m.id = core.decode_id('em', ${id})`
+    await handOver()
+    t.match(await messageOf(sql, id), { status: 'sent' })
+    await sql`delete from app.suppressions`
+  },
+)
+
+t.test('the provider gets the whole email', async (t) => {
+  const provider = createStandIn()
+  const { task } = aWorker(sql, asService, provider)
+  const email = anEmail(organisation.domain, {
+    from: `Ann "A" <ann@${organisation.domain}>`,
+    to: ['One <one@example.com>', 'two@example.com'],
+    cc: ['three@example.com'],
+    bcc: ['four@example.com'],
+    replyTo: 'replies@example.com',
+    html: '<p>Hi</p>',
+    text: 'Hi',
+    headers: { 'X-Order_no': '7' },
+    tags: ['welcome'],
+  })
+  const { json } = await post(`${base}/v1/emails`, organisation.liveKey, email)
+  const { id } = await messageOf(sql, json.id)
+  let got: unknown
+  provider.onSend = (given) => {
+    got = given
+    return { outcome: 'sent' }
+  }
+  await task({ id }, helpers)
+  t.match(got, {
+    id,
+    attempt: 1,
+    isAmbiguous: false,
+    fromAddress: `ann@${organisation.domain}`,
+    subject: 'Hello',
+    html: '<p>Hi</p>',
+    text: 'Hi',
+    headers: { 'X-Order_no': '7' },
+    tags: ['welcome'],
+    class: 'transactional',
+  })
+  const { to, cc, bcc, sender, replyTo } = got as Record<string, string[] | string>
+  t.match(sender, /^"?Ann .*<ann@/)
+  t.equal(to?.length, 2)
+  t.match(to?.[0], /One.*<one@example\.com>/)
+  t.same([to?.[1], cc, bcc], ['two@example.com', ['three@example.com'], ['four@example.com']])
+  t.equal(replyTo, 'replies@example.com')
+})
+
+t.test(
+  'a provider that refuses for now is tried again, later each time, up to an hour',
+  async (t) => {
+    const { provider, id, handOver } = await setUp()
+    provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
+    const attempts = 13
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
+      await handOver()
+      const next = await nextAttempt(id)
+      const expected = Math.min(3600, 5 * 2 ** (attempt - 1))
+      // A fifth of jitter either way, and a moment since it was written.
+      t.ok(
+        next && next.seconds > expected * 0.8 - 5 && next.seconds <= expected * 1.2,
+        `attempt ${attempt + 1} comes some ${expected} s later, in ${next?.seconds} s`,
+      )
+      t.ok(
+        next && (next.place === 'job' ? next.seconds <= 90 : next.seconds > 85),
+        'what the next sweep of the clock is too late for has a job',
+      )
+    }
+    const message = await messageOf(sql, id)
+    t.match(message, { status: 'queued', attempts, handoverStartedAt: null, errorCode: null })
+    const events = await timelineOf(sql, id)
+    t.same(
+      events.map(({ type, detail }) => [type, detail.attempt, detail.code, detail.text]),
+      [
+        ['queued', undefined, undefined, undefined],
+        ...Array.from({ length: attempts }, (_, place) => [
+          'deferred',
+          place + 1,
+          '421',
+          'Not now.',
+        ]),
+      ],
+    )
+    t.same(provider.asked, [], 'a refusal is no ambiguous outcome')
+  },
+)
+
+t.test('what failed together comes back apart', async (t) => {
+  const delays = await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      const { provider, id, handOver } = await setUp()
+      provider.onSend = () => ({ outcome: 'deferred' })
+      await handOver()
+      return (await nextAttempt(id))?.seconds
+    }),
+  )
+  t.equal(new Set(delays).size, delays.length)
+})
+
+t.test('after 24 hours of refusals for now a message ends failed', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  const before = await backlogOf(sql, organisation)
+  provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
+  const moveFirstDeferral = (interval: string) => sql`
+    update app.events set occurred_at = now() - ${interval}::interval
+    where message_id = core.decode_id('em', ${id})
+      and id = (select min(id) from app.events where message_id = core.decode_id('em', ${id}))`
+
+  await handOver()
+  await moveFirstDeferral('23 hours 59 minutes')
+  await handOver()
+  t.equal((await messageOf(sql, id)).status, 'queued', 'a minute earlier it is tried again')
+  await moveFirstDeferral('24 hours 1 second')
+  await handOver()
+  t.match(await messageOf(sql, id), {
+    status: 'failed',
+    errorCode: 'provider_unavailable',
+    errorMessage: 'Not now.',
+    sentAt: null,
+    attempts: 3,
+  })
+  t.same((await timelineOf(sql, id)).map(({ type }) => type).sort(), [
+    'deferred',
+    'deferred',
+    'failed',
+    'queued',
+  ])
+  t.equal(await nextAttempt(id), undefined)
+  t.equal(await backlogOf(sql, organisation), before - 1)
+})
+
+t.test('a provider that refuses for good ends a message failed at once', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  const before = await backlogOf(sql, organisation)
+  provider.onSend = () => ({ outcome: 'failed', code: '550', text: 'No such thing.' })
+  await handOver()
+  t.match(await messageOf(sql, id), {
+    status: 'failed',
+    errorCode: 'provider_rejected',
+    errorMessage: 'No such thing.',
+    sentAt: null,
+  })
+  t.match(await timelineOf(sql, id), [
+    { type: 'queued' },
+    { type: 'failed', detail: { attempt: 1, provider: 'stand-in', code: '550' } },
+  ])
+  t.equal(await nextAttempt(id), undefined)
+  t.equal(await backlogOf(sql, organisation), before - 1)
+})
+
+t.test(
+  'after a failure in the middle a provider is asked, and what it knows is sent',
+  async (t) => {
+    const { provider, id, handOver } = await setUp()
+    provider.onSend = () => {
+      throw new Error('the connection was reset')
+    }
+    await handOver()
+    t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
+    t.match(await timelineOf(sql, id), [
+      { type: 'queued' },
+      { type: 'deferred', detail: { text: 'the connection was reset' } },
+    ])
+    t.ok(await nextAttempt(id))
+    t.same(provider.asked, [])
+
+    provider.onLookup = () => true
+    await handOver()
+    t.match(await messageOf(sql, id), { status: 'sent', attempts: 2, handoverStartedAt: null })
+    t.equal(provider.asked.length, 1)
+    t.equal(provider.handed.length, 1, 'it was not handed over again')
+  },
+)
+
+t.test('after a failure in the middle what the provider does not know is sent again', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = async () => ({ outcome: 'ambiguous', text: 'no answer in time' })
+  await handOver()
+  provider.onSend = () => {
+    t.equal(provider.asked.length, 1, 'it was asked first')
+    return { outcome: 'sent' }
+  }
+  await handOver()
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
+  t.equal(provider.handed.length, 2)
+})
+
+t.test('a provider that cannot even be asked is not handed the message', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = () => {
+    throw new Error('reset')
+  }
+  await handOver()
+  provider.onLookup = () => {
+    throw new Error('still not there')
+  }
+  await handOver()
+  await handOver()
+  t.equal(provider.handed.length, 1)
+  t.equal(provider.asked.length, 2)
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 3, handoverStartedAt: Date })
+  t.match((await timelineOf(sql, id)).at(-1), {
+    type: 'deferred',
+    detail: { text: 'still not there' },
+  })
+})
+
+t.test('a provider that learns late of what it took is given the time', async (t) => {
+  const provider = createStandIn({ settlesWithinMs: 600_000 })
+  const { handOver } = aWorker(sql, asService, provider)
+  const id = await send(base, organisation)
+  const began = async (minutesAgo: number) => {
+    const [row] = await sql<{ at: Date }[]>`
+      update app.messages set handover_started_at = now() - ${minutesAgo} * interval '1 minute'
+      where id = core.decode_id('em', ${id}) returning handover_started_at as at`
+    return row?.at
+  }
+  provider.onSend = () => {
+    throw new Error('the connection was reset')
+  }
+  await handOver(id)
+  for (const minutesAgo of [0, 5, 9]) {
+    const beganAt = await began(minutesAgo)
+    await handOver(id)
+    t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: beganAt })
+    t.match((await timelineOf(sql, id)).at(-1), {
+      type: 'deferred',
+      detail: { text: 'the provider does not know it yet' },
+    })
+  }
+  t.equal(provider.handed.length, 1)
+  t.equal(provider.asked.length, 3)
+
+  provider.onLookup = () => {
+    throw new Error('it cannot be asked')
+  }
+  const beganAt = await began(11)
+  await handOver(id)
+  t.same((await messageOf(sql, id)).handoverStartedAt, beganAt, 'nothing was handed over since')
+  provider.onLookup = () => false
+  await handOver(id)
+  t.equal(provider.handed.length, 2, 'it is handed over again')
+  t.ok(Number((await messageOf(sql, id)).handoverStartedAt) > Number(beganAt))
+  await handOver(id)
+  t.equal(provider.handed.length, 2, 'and given the time again')
+
+  provider.onLookup = () => true
+  await handOver(id)
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 8, handoverStartedAt: null })
+  t.equal(provider.handed.length, 2)
+})
+
+t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
+  const provider = createStandIn()
+  const { handOver, sandbox } = aWorker(sql, asService, provider)
+  const id = await send(base, organisation)
+  await sql`update app.messages set is_rehearsal = true where id = core.decode_id('em', ${id})`
+  await handOver(id)
+  t.match(await messageOf(sql, id), { status: 'sent', provider: 'sandbox' })
+  t.same([provider.handed.length, sandbox.handed.length], [0, 1])
+})
+
+t.test('a hand-over that was cut off by a crash is asked about first', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  // Takes it and never answers, as if the process had been killed meanwhile.
+  const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
+  const { promise: answer, resolve: answerLate } = Promise.withResolvers<void>()
+  provider.onSend = async () => {
+    take()
+    await answer
+    return { outcome: 'sent' }
+  }
+  provider.onLookup = () => true
+  const cutOff = handOver()
+  await isTaken
+  await aWorker(sql, asService, provider).handOver(id)
+  const sent = await messageOf(sql, id)
+  t.match(sent, { status: 'sent', attempts: 2 })
+  t.equal(provider.handed.length, 1)
+
+  answerLate()
+  await cutOff
+  t.same(await messageOf(sql, id), sent, 'an answer that comes late changes nothing')
+  t.same(
+    (await timelineOf(sql, id)).map(({ type }) => type),
+    ['queued', 'sent'],
+  )
+})
+
+t.test('a hand-over that is aborted when the process stops has an unknown outcome', async (t) => {
+  const { provider, id } = await setUp()
+  const worker = new AbortController()
+  provider.onSend = () => {
+    worker.abort()
+    return never
+  }
+  await aWorker(sql, asService, provider).handOver(id, worker.signal)
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
+  t.ok(await nextAttempt(id))
+})
+
+t.test('a provider that does not answer in time is asked before the next attempt', async (t) => {
+  const { provider, id, uuid, handOver } = await setUp()
+  provider.onSend = () => never
+  await aWorker(sql, asService, provider, { answersWithinMs: 10 }).task({ id: uuid }, helpers)
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
+  t.match((await timelineOf(sql, id)).at(-1), {
+    type: 'deferred',
+    detail: { text: 'the provider did not answer in time' },
+  })
+  provider.onLookup = () => true
+  await handOver()
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
+  t.equal(provider.handed.length, 1)
+})
+
+t.test('a second job of a message that is in hand does nothing', async (t) => {
+  const { provider, task, id, uuid } = await setUp()
+  const { promise: answer, resolve: take } = Promise.withResolvers<void>()
+  const { promise: isCalled, resolve: call } = Promise.withResolvers<void>()
+  provider.onSend = async () => {
+    call()
+    await answer
+    return { outcome: 'sent' }
+  }
+  const first = task({ id: uuid }, helpers)
+  const second = task({ id: uuid }, helpers)
+  await isCalled
+  await task({ id: uuid }, helpers)
+  await second
+  take()
+  await first
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 1 })
+  t.equal(provider.handed.length, 1)
+})
+
+t.test('a message that is put off has one job, wherever its worker dies', async (t) => {
+  const { provider, task, id, uuid } = await setUp()
+  provider.onSend = () => ({ outcome: 'deferred' })
+  const [before] = await jobsOf(sql, id)
+  await task({ id: uuid }, helpersOf(before?.id ?? ''))
+  // Killed here, before graphile-worker completed the job.
+  const after = await jobsOf(sql, id)
+  t.equal(after.length, 1)
+  t.not(after[0]?.id, before?.id)
+  t.ok(Number(after[0]?.runAt) > Date.now(), 'and that is the next attempt')
+})
+
+t.test('a late refusal does not undo what was sent', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  const { promise: isCalled, resolve: call } = Promise.withResolvers<void>()
+  const { promise: answer, resolve: refuseLate } = Promise.withResolvers<void>()
+  provider.onSend = async () => {
+    call()
+    await answer
+    return { outcome: 'failed', text: 'a duplicate' }
+  }
+  provider.onLookup = () => true
+  const cutOff = handOver()
+  await isCalled
+  await aWorker(sql, asService, provider).handOver(id)
+  refuseLate()
+  await cutOff
+  t.match(await messageOf(sql, id), { status: 'sent', errorCode: null })
+})
+
+t.test('emails in hand at the same time each get their own outcome', async (t) => {
+  const provider = createStandIn()
+  const { task } = aWorker(sql, asService, provider)
+  const outcomes = ['sent', 'failed', 'deferred', 'ambiguous'] as const
+  const ids = await Promise.all(
+    Array.from({ length: 80 }, (_, place) =>
+      send(base, organisation, { subject: outcomes[place % outcomes.length] }),
+    ),
+  )
+  provider.onSend = ({ subject }) => ({ outcome: subject as (typeof outcomes)[number] })
+  const messages = await Promise.all(ids.map((id) => messageOf(sql, id)))
+  await Promise.all(messages.map(({ id }) => task({ id }, helpers)))
+  const expected = { sent: 'sent', failed: 'failed', deferred: 'queued', ambiguous: 'queued' }
+  for (const [place, id] of ids.entries()) {
+    const outcome = outcomes[place % outcomes.length] ?? 'sent'
+    const message = await messageOf(sql, id)
+    t.equal(message.status, expected[outcome])
+    t.equal(message.handoverStartedAt !== null, outcome === 'ambiguous')
+  }
+  t.equal(provider.handed.length, ids.length)
+})
+
+t.test('a job whose message is gone, sent already or only a test does nothing', async (t) => {
+  const { provider, task, uuid, handOver } = await setUp()
+  await handOver()
+  await handOver()
+  t.same(provider.handed, [uuid], 'the second job found it sent')
+
+  await task({ id: randomUUID() }, helpers)
+  const email = anEmail(organisation.domain)
+  const { json } = await post(`${base}/v1/emails`, organisation.testKey, email)
+  const { id, ...before } = await messageOf(sql, json.id)
+  await task({ id }, helpers)
+  t.match(await messageOf(sql, json.id), before)
+  t.same(await jobsOf(sql, json.id), [], 'a test message never had a job')
+  t.equal(provider.handed.length, 1)
+  t.equal(provider.asked.length, 0)
+})
+
+t.test('a payload that names no message is refused', async (t) => {
+  const { provider, task } = await setUp()
+  for (const payload of [null, {}, [], { id: 7 }, { id: 'em_01' }, { id: "'; drop table" }]) {
+    await t.rejects(Promise.resolve(task(payload as never, helpers)), { name: 'ValiError' })
+  }
+  t.equal(provider.handed.length, 0)
+})
+
+t.test('since when a provider takes nothing is known until it takes something', async (t) => {
+  const failing = () => sql<{ failingSince: Date; lastError: string }[]>`
+    select failing_since, last_error from ops.failing_providers where provider = 'stand-in'`
+  const { provider, handOver } = await setUp()
+  provider.onSend = () => ({ outcome: 'deferred', text: 'first' })
+  await handOver()
+  const [first] = await failing()
+  t.equal(first?.lastError, 'first')
+  provider.onSend = () => {
+    throw new Error('second')
+  }
+  await handOver()
+  t.match(await failing(), [{ failingSince: first?.failingSince, lastError: 'second' }])
+  provider.onSend = () => ({ outcome: 'sent' })
+  await handOver()
+  t.same(await failing(), [])
+})

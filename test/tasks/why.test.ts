@@ -1,0 +1,268 @@
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { startTestService } from '../fixtures/service.ts'
+
+// Only the API runs; the test is the worker, as far as one is needed.
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+await liftRate(sql, organisation)
+const service = connect(url, { role: 'postgram_service', max: 1 })
+t.teardown(() => service.end())
+const call = caller(service)
+
+const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
+
+const why = async (id: string | null) => {
+  const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
+  return row?.why ?? ''
+}
+
+const retry = (id: string) => sql`select ops.retry_message(${id})`
+
+/** One worker's hand-over of a message that ends so. */
+async function handOver(id: string, outcome: string, text?: string) {
+  const message = await messageOf(sql, id)
+  await call('start_emails', { ids: [message.id] })
+  const result = { id: message.id, provider: 'stand-in', outcome, text }
+  await call('finish_messages', { results: JSON.stringify([result]) })
+  await sql`
+    delete from graphile_worker._private_jobs
+    where payload ->> 'id' = ${message.id} and run_at <= now()`
+}
+
+t.test('without a worker a message waits for one', async (t) => {
+  const id = await send(base, organisation)
+  t.equal(
+    await why(id),
+    'It waits because no worker is running; start one with "npm start" or "npm start -- --only worker".',
+  )
+  await sql`
+    insert into app.processes (pool_id, roles, host, pid)
+    values ('a-worker-that-is-gone', '{worker}', 'here', 1)`
+  t.match(
+    await why(id),
+    new RegExp(`^It waits because no worker is running \\(the last was seen at ${TIME}\\); start`),
+  )
+  await sql`delete from app.processes where pool_id = 'a-worker-that-is-gone'`
+})
+
+t.test('with a worker', async (t) => {
+  await call('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
+
+  t.test('a message waits its turn', async (t) => {
+    await sql`delete from graphile_worker._private_jobs`
+    await sendBatch(base, organisation, [{}, {}, {}])
+    const id = await send(base, organisation)
+    t.equal(await why(id), 'It waits its turn behind 3 messages.')
+    const other = await createOrganisation(sql)
+    await sendBatch(
+      base,
+      organisation,
+      Array.from({ length: 200 }, () => ({})),
+    )
+    const late = await send(base, organisation)
+    t.equal(await why(late), 'It waits its turn behind 204 messages.')
+    const first = await send(base, other)
+    t.match(
+      await why(first),
+      /^It waits its turn behind \d\d messages\.$/,
+      'what has a later priority is not before it',
+    )
+  })
+
+  t.test('a message that is in hand says so', async (t) => {
+    const id = await send(base, organisation)
+    const { id: uuid } = await messageOf(sql, id)
+    await call('start_emails', { ids: [uuid] })
+    await sql`
+      update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a-pool', attempts = 1
+      where payload ->> 'id' = ${uuid}`
+    t.match(await why(id), new RegExp(`^It is being handed over since ${TIME}, attempt 1\\.$`))
+  })
+
+  t.test('a message that was refused for now waits for its next attempt', async (t) => {
+    const id = await send(base, organisation)
+    await handOver(id, 'deferred', 'Come back later.')
+    const [job] = await jobsOf(sql, id)
+    t.match(
+      await why(id),
+      new RegExp(
+        `^It waits for attempt 2 at ${job?.runAt.toISOString()} ` +
+          `because the provider stand-in takes nothing since ${TIME}: Come back later\\.$`,
+      ),
+    )
+    await sql`delete from app.provider_health`
+    t.match(await why(id), / because it was put off: Come back later\.$/)
+  })
+
+  t.test('a message that waits outside the job table says until when', async (t) => {
+    const id = await send(base, organisation)
+    for (let attempt = 1; attempt <= 8; attempt += 1) await handOver(id, 'ambiguous', 'reset')
+    const [due] = await sql<{ dueAt: Date }[]>`
+      select due_at from app.due_messages where message_id = core.decode_id('em', ${id})`
+    t.match(
+      await why(id),
+      new RegExp(`^It waits for attempt 9 at ${due?.dueAt.toISOString()} because the provider`),
+    )
+  })
+
+  t.test('a message of a paused or suspended organisation says so', async (t) => {
+    const paused = await createOrganisation(sql)
+    const id = await send(base, paused)
+    await sql`select ops.pause(${paused.id}, 'too many complaints')`
+    t.match(
+      await why(id),
+      new RegExp(
+        `^It waits because its organisation ${paused.id} is paused since ${TIME}: ` +
+          'too many complaints; select ops\\.resume\\(…\\) sends it\\.$',
+      ),
+    )
+    await sql`select ops.suspend(${paused.id}, 'fraud')`
+    t.match(await why(id), / is suspended since .*: fraud; a worker is about to reject it\.$/)
+  })
+
+  t.test('a message whose job gave up says so, and a retry gives it all attempts', async (t) => {
+    const id = await send(base, organisation)
+    // As graphile-worker leaves it: with a time for an attempt that will not come.
+    await sql`
+      update graphile_worker._private_jobs
+      set attempts = max_attempts, last_error = 'out of memory', run_at = now() + interval '6 hours'
+      where payload ->> 'id' = core.decode_id('em', ${id})::text`
+    t.equal(
+      await why(id),
+      'Its job gave up after 25 attempts (out of memory); select ops.retry_message(…) sends it.',
+    )
+    await retry(id)
+    t.match(await jobsOf(sql, id), [{ attempts: 0 }])
+    t.match(await why(id), /^It waits its turn behind/)
+  })
+
+  t.test('a message without a job says so, and a retry gives it one', async (t) => {
+    const id = await send(base, organisation)
+    await sql`
+      delete from graphile_worker._private_jobs
+      where payload ->> 'id' = core.decode_id('em', ${id})::text`
+    t.match(await why(id), /^It is queued but has no job, which should not be; select ops\.retry_/)
+    await retry(id)
+    await retry(id)
+    t.equal((await jobsOf(sql, id)).length, 1)
+    t.match(await why(id), /^It waits its turn behind/)
+  })
+})
+
+t.test('a message that does not wait says what it is', async (t) => {
+  const sent = await send(base, organisation)
+  await handOver(sent, 'sent')
+  t.equal(await why(sent), 'It does not wait: it is sent.')
+  await call('record_receipts', {
+    receipts: JSON.stringify([
+      {
+        message_id: (await messageOf(sql, sent)).id,
+        provider_event_id: 'one',
+        type: 'delivered',
+        occurred_at: new Date().toISOString(),
+      },
+    ]),
+  })
+  t.equal(await why(sent), 'It does not wait: it is delivered.')
+  const failed = await send(base, organisation)
+  await handOver(failed, 'failed', 'No such thing.')
+  t.equal(await why(failed), 'It does not wait: it is failed (No such thing).')
+  const test = await post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
+  t.match(await why(test.json.id), /^It does not wait: it was sent with a test key/)
+})
+
+t.test('an id that is of no message raises one sentence', async (t) => {
+  for (const id of ['em_01h00000000000000000000000', 'nonsense', '', organisation.id, null]) {
+    for (const ask of ['why', 'retry_message']) {
+      const asked = sql`select ${sql.unsafe(`ops.${ask}`)}(${id})`
+      await t.rejects(asked, { message: /^there is no message/ }, `${ask} ${id}`)
+    }
+  }
+})
+
+t.test('a retry of a failed message goes on with its timeline', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = await send(base, organisation)
+  const used = await sql`select emails_used from app.allowances`
+  await handOver(id, 'failed', 'No such thing.')
+  t.same(await jobsOf(sql, id), [])
+  await retry(id)
+  t.match(await messageOf(sql, id), { status: 'queued', errorCode: null, errorMessage: null })
+  t.equal(await backlogOf(sql, organisation), before + 1)
+  t.match(await jobsOf(sql, id), [{ attempts: 0, lockedBy: null }])
+  await handOver(id, 'sent')
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
+  t.match(await timelineOf(sql, id), [
+    { type: 'queued' },
+    { type: 'failed', detail: { attempt: 1, text: 'No such thing.' } },
+    { type: 'queued', detail: { text: 'retried by the operator' } },
+    { type: 'sent', detail: { attempt: 2 } },
+  ])
+  t.equal(await backlogOf(sql, organisation), before)
+  t.same(await sql`select emails_used from app.allowances`, used, 'and is not counted again')
+})
+
+t.test('a retry of a message that failed after 24 hours has 24 hours before it', async (t) => {
+  const id = await send(base, organisation)
+  await handOver(id, 'deferred', 'Not now.')
+  await sql`
+    update app.events set occurred_at = now() - interval '25 hours'
+    where message_id = core.decode_id('em', ${id})`
+  await handOver(id, 'deferred', 'Not now.')
+  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
+  await retry(id)
+  await handOver(id, 'deferred', 'Not now.')
+  t.match(await messageOf(sql, id), { status: 'queued', errorCode: null })
+})
+
+t.test('a retry of a message that waits is made now, in place of the next attempt', async (t) => {
+  const [soon, later] = [await send(base, organisation), await send(base, organisation)]
+  await handOver(soon, 'deferred')
+  await sql`
+    delete from graphile_worker._private_jobs
+    where payload ->> 'id' = core.decode_id('em', ${later})::text`
+  await sql`
+    insert into app.due_messages (message_id, organisation_id, due_at, priority)
+    select m.id, m.organisation_id, now() + interval '1 hour', 0
+    from app.messages m where m.id = core.decode_id('em', ${later})`
+  for (const id of [soon, later]) {
+    await retry(id)
+    const jobs = await jobsOf(sql, id)
+    t.equal(jobs.length, 1)
+    t.ok(Number(jobs[0]?.runAt) <= Date.now())
+  }
+  const due = await sql`
+    select from app.due_messages where message_id = core.decode_id('em', ${later})`
+  t.equal(due.length, 0)
+})
+
+t.test('a retry leaves alone what is in hand', async (t) => {
+  const id = await send(base, organisation)
+  await sql`
+    update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a-pool', attempts = 1
+    where payload ->> 'id' = core.decode_id('em', ${id})::text`
+  const before = await jobsOf(sql, id)
+  await retry(id)
+  t.same(await jobsOf(sql, id), before)
+})
+
+t.test('what was sent, rejected or only a test cannot be retried', async (t) => {
+  const sent = await send(base, organisation)
+  await handOver(sent, 'sent')
+  await t.rejects(retry(sent), { message: /^the message is sent; only one that is queued/ })
+  const suspended = await createOrganisation(sql)
+  const rejected = await send(base, suspended)
+  await sql`select ops.suspend(${suspended.id}, 'fraud')`
+  await handOver(rejected, 'sent')
+  await t.rejects(retry(rejected), { message: /^the message is rejected; only/ })
+  const test = await post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
+  await t.rejects(retry(test.json.id), { message: 'a test message is never sent' })
+})

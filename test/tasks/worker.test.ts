@@ -1,0 +1,156 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api', 'worker'] })
+const organisation = await createOrganisation(sql)
+await liftRate(sql, organisation)
+
+const handoversOf = async (id: string) => {
+  const [row] = await sql<{ handovers: number }[]>`
+    select handovers from app.sandbox_messages where message_id = core.decode_id('em', ${id})`
+  return row?.handovers ?? 0
+}
+
+/** Settles once a message has left the queue and no job for it is left. */
+const departure = (id: string) =>
+  until('departure', async () => {
+    const message = await messageOf(sql, id)
+    return message.status !== 'queued' && (await jobsOf(sql, id)).length === 0 && message
+  })
+
+t.test('a message that is refused for now is tried again by itself', async (t) => {
+  const id = await send(base, organisation, { to: 'unavailable@sandbox.postgram.test' })
+  const deferrals = await until('a second refusal', async () => {
+    const events = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
+    return events.length === 2 && events
+  })
+  t.match(deferrals, [
+    { detail: { attempt: 1, provider: 'sandbox', code: '421 4.3.2' } },
+    { detail: { attempt: 2, provider: 'sandbox', code: '421 4.3.2' } },
+  ])
+  const [first, second] = deferrals.map(({ occurredAt }) => Date.parse(occurredAt))
+  t.ok(Number(second) - Number(first) >= 4000, 'not before 5 s less a fifth')
+  const [next, ...others] = await until('the next job alone', async () => {
+    const jobs = await jobsOf(sql, id)
+    return jobs.length === 1 && jobs
+  })
+  t.same(others, [])
+  t.match(next, { lockedBy: null, attempts: 0 })
+  t.match(await get(`${base}/v1/emails/${id}`, organisation.liveKey), {
+    json: { status: 'queued', error: null, sentAt: null },
+  })
+})
+
+t.test('a message that is refused for good fails and leaves no job', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = await send(base, organisation, { to: 'reject@sandbox.postgram.test' })
+  t.match(await departure(id), { status: 'failed', attempts: 1 })
+  t.match(await get(`${base}/v1/emails/${id}`, organisation.liveKey), {
+    json: {
+      status: 'failed',
+      sentAt: null,
+      error: { code: 'provider_rejected', message: 'The sandbox rejects this.' },
+      events: [{ type: 'queued' }, { type: 'failed', detail: { code: '550 5.7.1', attempt: 1 } }],
+    },
+  })
+  t.equal(await backlogOf(sql, organisation), before)
+})
+
+t.test('a job that makes no sense fails alone and in the open', async (t) => {
+  const payloads = ['null', '[]', '{}', '{"id": 7}', '{"id": "em_01"}']
+  await sql`
+    select graphile_worker.add_job('send_email', p.payload::json, priority := -1)
+    from unnest(${payloads}::text[]) as p (payload)`
+  const ids = await sendBatch(
+    base,
+    organisation,
+    Array.from({ length: 20 }, () => ({})),
+  )
+  for (const id of ids) t.match(await departure(id), { attempts: 1 })
+  const failed = await until('the failures', async () => {
+    const jobs = await sql<{ lastError: string; lockedBy: string | null; attempts: number }[]>`
+      select last_error, locked_by, attempts from graphile_worker._private_jobs
+      where last_error is not null`
+    return jobs.length === payloads.length && jobs.every((job) => !job.lockedBy) && jobs
+  })
+  t.ok(failed.every(({ lastError }) => lastError.startsWith('Invalid')))
+  await sql`delete from graphile_worker._private_jobs where last_error is not null`
+})
+
+t.test('jobs for messages that are gone or sent go away', async (t) => {
+  const id = await send(base, organisation)
+  await departure(id)
+  const { id: sentId } = await messageOf(sql, id)
+  const unknown = '01890000-0000-7000-8000-000000000000'
+  await sql`
+    select graphile_worker.add_job('send_email', json_build_object('id', i.id))
+    from unnest(${[sentId, unknown]}::text[]) as i (id)`
+  await until('no jobs', async () => {
+    const jobs = await sql`
+      select from graphile_worker._private_jobs where payload ->> 'id' in (${sentId}, ${unknown})`
+    return jobs.length === 0
+  })
+  t.match(await messageOf(sql, id), { attempts: 1 })
+  t.equal(await handoversOf(id), 1)
+})
+
+t.test('what was handed over but could not be noted is not handed over again', async (t) => {
+  await sql`revoke execute on function api.sandbox_report from postgram_service`
+  await sql`revoke execute on function api.finish_messages from postgram_service`
+  const id = await send(base, organisation)
+  const [job] = await until('a failed job', async () => {
+    const jobs = await jobsOf(sql, id)
+    return jobs[0]?.lastError && jobs
+  })
+  t.match(job, { lastError: /permission denied/, attempts: 1 })
+  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
+  await sql`grant execute on function api.finish_messages to postgram_service`
+  t.match(await departure(id), { status: 'sent', attempts: 2, handoverStartedAt: null })
+  t.equal(await handoversOf(id), 1)
+  await sql`grant execute on function api.sandbox_report to postgram_service`
+})
+
+t.test('what was delivered before it could be noted as sent has all of its timeline', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  await sql`revoke execute on function api.finish_messages from postgram_service`
+  const id = await send(base, organisation)
+  await until('delivery', async () => (await messageOf(sql, id)).status === 'delivered')
+  await sql`grant execute on function api.finish_messages to postgram_service`
+  const { sentAt, handoverStartedAt } = await departure(id)
+  t.same(sentAt, handoverStartedAt)
+  t.same(
+    (await timelineOf(sql, id)).map(({ type }) => type),
+    ['queued', 'sent', 'delivered'],
+  )
+  t.equal(await handoversOf(id), 1)
+  t.equal(await backlogOf(sql, organisation), before)
+})
+
+t.test('a message whose start could not be noted is not handed over', async (t) => {
+  await sql`revoke execute on function api.start_emails from postgram_service`
+  const id = await send(base, organisation)
+  await until('a failed job', async () => (await jobsOf(sql, id))[0]?.lastError)
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 0, handoverStartedAt: null })
+  t.equal(await handoversOf(id), 0)
+  await sql`grant execute on function api.start_emails to postgram_service`
+  t.match(await departure(id), { attempts: 1 })
+  t.equal(await handoversOf(id), 1)
+})
+
+t.test('a test key hands nothing over', async (t) => {
+  const { json } = await post(
+    `${base}/v1/emails`,
+    organisation.testKey,
+    anEmail(organisation.domain),
+  )
+  t.match(await messageOf(sql, json.id), { status: 'sent', attempts: 0, provider: null })
+  t.same(await jobsOf(sql, json.id), [])
+  t.equal(await handoversOf(json.id), 0)
+})
