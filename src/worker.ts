@@ -56,11 +56,16 @@ export async function startWorker(options: WorkerOptions): Promise<{ stop(): Pro
 
   // A job taken by a pool that nobody knows would stay locked for four hours if we died now.
   let announced: Promise<void> = Promise.resolve()
+  // Settles when the pool that was made last gives up. The runner's own promise may never: two batches
+  // of finished jobs that fail side by side leave its count of what is pending below zero.
+  let givenUp = Promise.withResolvers<void>()
   const events: WorkerEvents = new EventEmitter()
   events.on('pool:create', ({ workerPool }) => {
     announced = options.announce(workerPool.id)
     announced.catch(() => undefined)
+    givenUp = Promise.withResolvers()
   })
+  events.on('pool:gracefulShutdown', () => givenUp.resolve())
   const pgPool = new pg.Pool({
     connectionString: url,
     max: 10,
@@ -100,7 +105,8 @@ export async function startWorker(options: WorkerOptions): Promise<{ stop(): Pro
   let runner = await begin()
   /** A runner that ends by itself, as it may when the database is gone for long, is begun anew. */
   const watch = async () => {
-    await runner.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
+    const ended = runner.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
+    await Promise.race([ended, givenUp.promise])
     while (!isStopping) {
       await pause(BEGIN_ANEW_AFTER_MS)
       try {

@@ -50,14 +50,16 @@ export default function sendEmail(
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
 
-  // A message that was held when its worker died has two jobs if it is released before the first of
-  // them is freed. The second must not take the hand-over of the first for one that was cut off.
-  const inHand = new Set<string>()
+  // A message can come again while it is in hand: with its own job, when the worker was begun anew, or
+  // with a second one, when it was held and released meanwhile. That must not take the hand-over under
+  // way for one that was cut off, nor end a job that may be all there is if this hand-over fails.
+  const inHand = new Map<string, Promise<void>>()
 
   return async (payload, { abortSignal: signal, job }) => {
     const { id } = v.parse(payloadSchema, payload)
-    if (inHand.has(id)) return
-    inHand.add(id)
+    while (inHand.has(id)) await inHand.get(id)
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    inHand.set(id, ended)
     try {
       const email = await start(id)
       if (!email) return
@@ -68,6 +70,7 @@ export default function sendEmail(
       await finish({ id, job: job.id, provider: taker.name, ...outcome })
     } finally {
       inHand.delete(id)
+      end()
     }
   }
 }

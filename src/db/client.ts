@@ -63,7 +63,7 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
   return postgres(url, {
     max: options.max ?? 10,
     onnotice: () => undefined,
-    connect_timeout: 10,
+    connect_timeout: 5,
     // The library would wait for up to 20 seconds before it tries again, and requests with it.
     backoff: () => RECONNECT_AFTER_SECONDS,
     ...(options.role ? arrayTypes : {}),

@@ -80,7 +80,7 @@ t.test(
         where m.sent_at is null`
           return left?.waiting === 0
         },
-        30_000,
+        60_000,
       )
     }
     t.ok(
