@@ -43,8 +43,12 @@ export async function announce(
     async leave() {
       clearInterval(timer)
       await beating
-      await call('leave', { pool_id: poolId })
-      await sql.end()
+      try {
+        await call('leave', { pool_id: poolId })
+      } finally {
+        // Also when the database is gone: its connections would keep the process from ending.
+        await sql.end({ timeout: 1 })
+      }
     },
   }
 }
