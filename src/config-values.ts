@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
 import type { ClockSettings } from './db/client.ts'
+import { readSmsc } from './providers/smpp/smsc.ts'
 import { readRelay } from './providers/smtp/relay.ts'
 import { formatAddress, parseAddress } from './schemas/address.ts'
 
@@ -62,6 +63,15 @@ export const smtpUrl = v.pipe(
   v.string(),
   v.rawCheck(({ dataset, addIssue }) => {
     const read = dataset.typed ? readRelay(dataset.value) : undefined
+    if (read && 'problem' in read) addIssue({ message: read.problem })
+  }),
+)
+
+/** smpp://user:password@host:port, or smpps:// over TLS; user and password are the system_id and its password. */
+export const smppUrl = v.pipe(
+  v.string(),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const read = dataset.typed ? readSmsc(dataset.value) : undefined
     if (read && 'problem' in read) addIssue({ message: read.problem })
   }),
 )

@@ -12,6 +12,7 @@ import {
   listenAddress,
   mailbox,
   secretKeys,
+  smppUrl,
   smtpUrl,
   unversionedUrl,
   word,
@@ -39,7 +40,7 @@ export type Config = {
   dnsServers: string[]
   /** Whether names under .test and .example are answered for as if all were published. */
   hasSandboxDns: boolean
-  smsProvider: 'sandbox'
+  sms: SmsConfig
   workerConcurrency: number
   logLevel: string
   clock: ClockSettings
@@ -50,6 +51,18 @@ export type EmailConfig =
   | { provider: 'sandbox' }
   | { provider: 'mailgun'; apiKey: string; apiBase: string; signingKey: string }
   | { provider: 'smtp'; url: string }
+
+/** The SMS provider, with what it needs. */
+export type SmsConfig =
+  | { provider: 'sandbox' }
+  | {
+      provider: 'smpp'
+      url: string
+      /** Unanswered PDUs allowed. */
+      window: number
+      /** Messages per second. */
+      rate: number
+    }
 
 const environment = v.object({
   DATABASE_URL: v.optional(databaseUrl),
@@ -67,7 +80,10 @@ const environment = v.object({
   MAIL_FROM_LABEL: v.optional(hostLabel, 'mail'),
   SYSTEM_FROM: v.optional(mailbox),
   DNS_SERVERS: v.optional(dnsServers),
-  SMS_PROVIDER: v.optional(word('sandbox'), 'sandbox'),
+  SMS_PROVIDER: v.optional(word('sandbox', 'smpp'), 'sandbox'),
+  SMPP_URL: v.optional(smppUrl),
+  SMPP_WINDOW: v.optional(integer(1, 1000), '10'),
+  SMPP_RATE: v.optional(integer(1, 10_000), '10'),
   WORKER_CONCURRENCY: v.optional(integer(1, 1000), '200'),
   LOG_LEVEL: v.optional(word('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info'),
   NODE_ENV: v.optional(v.string()),
@@ -78,10 +94,10 @@ type Values = v.InferOutput<typeof environment>
 
 /** What cannot be done without once mail leaves for the outside. */
 const OUTSIDE = ['DKIM_ZONE', 'SYSTEM_FROM', 'PUBLIC_URL'] as const
-const needs: Record<Values['EMAIL_PROVIDER'], readonly (keyof Values)[]> = {
-  sandbox: [],
-  mailgun: ['MAILGUN_API_KEY', 'MAILGUN_WEBHOOK_SIGNING_KEY', ...OUTSIDE],
-  smtp: ['SMTP_URL', ...OUTSIDE],
+const needs: Record<string, readonly (keyof Values)[]> = {
+  'EMAIL_PROVIDER=mailgun': ['MAILGUN_API_KEY', 'MAILGUN_WEBHOOK_SIGNING_KEY', ...OUTSIDE],
+  'EMAIL_PROVIDER=smtp': ['SMTP_URL', ...OUTSIDE],
+  'SMS_PROVIDER=smpp': ['SMPP_URL'],
 }
 
 /** What is wrong with the environment, a line for each problem. */
@@ -119,7 +135,15 @@ export function readConfig(
     systemFrom: values.SYSTEM_FROM ?? 'Postgram <postgram@sandbox.postgram.test>',
     dnsServers: resolvers.filter((server) => server !== 'sandbox'),
     hasSandboxDns: resolvers.includes('sandbox'),
-    smsProvider: values.SMS_PROVIDER,
+    sms:
+      values.SMS_PROVIDER === 'smpp'
+        ? {
+            provider: 'smpp',
+            url: values.SMPP_URL ?? '',
+            window: values.SMPP_WINDOW,
+            rate: values.SMPP_RATE,
+          }
+        : { provider: 'sandbox' },
     workerConcurrency: values.WORKER_CONCURRENCY,
     logLevel: values.LOG_LEVEL,
     clock: values.POSTGRAM_NOW ?? {},
@@ -134,10 +158,11 @@ function missingFrom(given: Record<string, unknown>): string[] {
       'SECRET_KEY: is required with DATABASE_URL; make one with "openssl rand -base64 32"',
     )
   }
-  for (const [provider, names] of Object.entries(needs)) {
-    if (given.EMAIL_PROVIDER !== provider) continue
+  for (const [choice, names] of Object.entries(needs)) {
+    const [setting = '', provider] = choice.split('=')
+    if (given[setting] !== provider) continue
     for (const name of names.filter((name) => given[name] === undefined)) {
-      missing.push(`${name}: is required with EMAIL_PROVIDER=${provider}`)
+      missing.push(`${name}: is required with ${choice}`)
     }
   }
   return missing

@@ -129,3 +129,23 @@ comment on type api.sent_email is 'An email that a provider took and of which no
 comment on column api.sent_email.domain is 'The verified domain that it was sent from.';
 comment on column api.sent_email.mail_from_domain is 'The host of its return path.';
 comment on column api.sent_email.copies is 'How many copies of it went out: of marketing one for each recipient.';
+
+create type api.sms_to_send as (
+  id uuid,
+  organisation_id uuid,
+  attempt integer,
+  started_at timestamptz,
+  is_rehearsal boolean,
+  class app.class,
+  sender text,
+  recipient text,
+  body text,
+  segments integer,
+  taken_parts text[]
+);
+comment on type api.sms_to_send is 'An SMS whose hand-over has begun.';
+comment on column api.sms_to_send.started_at is 'When this hand-over began, by the service''s clock.';
+comment on column api.sms_to_send.is_rehearsal is 'It goes to the sandbox, whatever the provider.';
+comment on column api.sms_to_send.sender is 'A number in E.164 or an alphanumeric sender ID.';
+comment on column api.sms_to_send.recipient is 'In E.164.';
+comment on column api.sms_to_send.taken_parts is 'Numbers, from 1 on, of the parts that the network took in earlier attempts: not to be sent again.';

@@ -17,7 +17,7 @@ begin
     select * from core.judge_calls(calls, accept_emails_turn.turn, v_now)
   ),
   item as materialized (
-    select i.*, c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.batch, c.is_paused, c.email_allowance, c.email_backlog,
+    select i.*, c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.batch, c.is_paused, c.email_allowance, c.backlog,
       core.new_id(v_now) as id,
       case when i.template_id is not null
         then core.render_email(c.organisation_id, i.template_id, i.subject, i.variables) end as rendered,
@@ -86,7 +86,7 @@ begin
   ),
   used as (
     update app.allowances a
-    set emails_used = a.emails_used + u.recipients, emails_accepted = a.emails_accepted + u.messages
+    set emails_used = a.emails_used + u.recipients, messages_accepted = a.messages_accepted + u.messages
     from (
       select organisation_id, coalesce(sum(cardinality(recipients)) filter (where is_counted), 0) as recipients,
         count(*) as messages
@@ -98,7 +98,7 @@ begin
   ),
   enqueued as (
     select core.add_jobs(array_agg(core.send_job(
-      'email', a.id, core.priority(a.email_backlog + a.place, a.class)) order by a.n, a.index))
+      'email', a.id, core.priority(a.backlog + a.place, a.class)) order by a.n, a.index))
     from accepted a
     where a.mode = 'live'
   ),

@@ -2,7 +2,7 @@ create function core.backlog(organisation_id uuid)
 returns bigint
 language sql stable
 as $$
-  select a.emails_accepted - d.emails
+  select a.messages_accepted - d.messages
   from app.allowances a
   join app.departures d on d.organisation_id = a.organisation_id
   where a.organisation_id = backlog.organisation_id

@@ -3,14 +3,14 @@ returns void
 language sql volatile
 as $$
   update app.departures d
-  set emails = d.emails + left_now.emails, emails_sent = d.emails_sent + left_now.emails_sent
+  set messages = d.messages + left_now.messages, emails_sent = d.emails_sent + left_now.emails_sent
   from (
     select l.*
     from (
-      select m.organisation_id, count(*) as emails,
-        count(*) filter (where m.sent_at is not null and not m.is_rehearsal) as emails_sent
+      select m.organisation_id, count(*) filter (where m.scheduled_at is null) as messages,
+        count(*) filter (where m.channel = 'email' and m.sent_at is not null and not m.is_rehearsal) as emails_sent
       from app.messages m
-      where m.id = any (ids) and m.mode = 'live' and m.channel = 'email'
+      where m.id = any (ids) and m.mode = 'live'
       group by m.organisation_id
     ) l
     join app.departures o on o.organisation_id = l.organisation_id

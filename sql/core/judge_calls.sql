@@ -2,7 +2,7 @@ create function core.judge_calls(calls jsonb, turn integer, at timestamptz)
 returns table (
   n integer, organisation_id uuid, mode app.mode, key text, fingerprint text, batch boolean,
   answer text, stored_status smallint, stored_body text,
-  is_paused boolean, email_allowance integer, email_backlog bigint
+  is_paused boolean, email_allowance integer, backlog bigint
 )
 language sql stable
 as $$
@@ -17,7 +17,7 @@ as $$
     -- Of a single send the template is judged before this, like all else in its body.
     o.state = 'paused' and c.mode = 'live',
     p.emails_included - a.emails_used,
-    a.emails_accepted - d.emails
+    a.messages_accepted - d.messages
   from core.calls_in_turn(calls, judge_calls.turn) c
   join app.organisations o on o.id = c.organisation_id
   join app.plans p on p.id = o.plan_id

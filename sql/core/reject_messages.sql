@@ -21,6 +21,7 @@ begin
   )
   select array_agg(r.id) into v_rejected from rejected r;
   perform core.count_departures(v_rejected);
+  perform core.refund_sms(v_rejected);
   return coalesce(cardinality(v_rejected), 0);
 end
 $$;

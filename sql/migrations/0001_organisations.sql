@@ -50,24 +50,31 @@ create table app.allowances (
     constraint allowances_period_not_empty check (period_end > period_start),
   emails_used integer not null default 0
     constraint allowances_emails_used_not_negative check (emails_used >= 0),
-  emails_accepted bigint not null default 0
+  sms_used integer not null default 0
+    constraint allowances_sms_used_not_negative check (sms_used >= 0),
+  sms_credits integer not null default 0
+    constraint allowances_sms_credits_not_negative check (sms_credits >= 0),
+  messages_accepted bigint not null default 0
 ) with (fillfactor = 50);
 comment on table app.allowances is
   'What an organisation has used of its plan in the current period, and the row that serialises its accepts.';
 comment on column app.allowances.emails_used is 'Recipients accepted in the period; live only.';
-comment on column app.allowances.emails_accepted is
-  'Live email messages ever put in the queue; less app.departures.emails it is the backlog.';
+comment on column app.allowances.sms_used is 'Segments that the plan includes, taken in the period; live only.';
+comment on column app.allowances.sms_credits is
+  'Prepaid segments left: the sum of app.credit_ledger, which every change of it writes to.';
+comment on column app.allowances.messages_accepted is
+  'Live messages ever put in the queue, but for scheduled ones; less app.departures.messages it is the backlog.';
 
 -- Apart from app.allowances so that handing over never waits for an accept to commit.
 create table app.departures (
   organisation_id uuid primary key references app.organisations,
-  emails bigint not null default 0,
+  messages bigint not null default 0,
   emails_sent bigint not null default 0
 ) with (fillfactor = 50);
 comment on table app.departures is
   'Live messages that have left the queue, whatever became of them.';
 comment on column app.departures.emails_sent is
-  'Those of them that were sent and are no rehearsals: what complaints are compared with.';
+  'The emails among them that were sent and are no rehearsals: what complaints are compared with.';
 
 create table app.api_keys (
   id uuid primary key,

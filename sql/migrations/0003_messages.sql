@@ -34,9 +34,14 @@ create table app.messages (
   error_code text,
   error_message text,
   is_rehearsal boolean not null default false,
-  constraint messages_email_has_subject check (channel <> 'email' or subject is not null)
+  segments smallint,
+  credits smallint,
+  scheduled_at timestamptz,
+  constraint messages_email_has_subject check (channel <> 'email' or subject is not null),
+  constraint messages_sms_has_price check (channel <> 'sms' or segments > 0 and credits >= 0)
 ) partition by range (id);
 create index messages_organisation_id on app.messages (organisation_id, id);
+create index messages_sms_to on app.messages (to_address, id) where channel = 'sms';
 comment on table app.messages is
   'One row for each message accepted. No index on status, so that its changes stay heap-only.';
 comment on column app.messages.recipients is 'Distinct addresses over to, cc and bcc.';
@@ -60,7 +65,13 @@ create table app.bodies (
   headers jsonb,
   handed_over text[]
 ) partition by range (message_id);
-comment on table app.bodies is 'What is handed to the provider, apart from what app.messages knows.';
+comment on column app.messages.segments is 'Of an SMS: the parts that the network carries it in.';
+comment on column app.messages.credits is
+  'Of an SMS: the segments taken from prepaid credits when it was accepted; the others came out of the plan.';
+comment on column app.messages.scheduled_at is 'Of an SMS: when it was to be sent; null for at once.';
+
+comment on table app.bodies is
+  'What is handed to the provider, apart from what app.messages knows; of an SMS the sender ID, the number as its one recipient, and the text.';
 comment on column app.bodies.recipients is 'Bare addresses of to, cc and bcc, in lower case, each once.';
 comment on column app.bodies.handed_over is
   'Of marketing to several: the recipients whose copies are settled; null while that is none or all.';
@@ -95,12 +106,15 @@ create table app.due_messages (
   message_id uuid primary key,
   organisation_id uuid not null,
   due_at timestamptz not null,
-  priority smallint not null
+  priority smallint not null,
+  late_at timestamptz
 );
 create index due_messages_due_at on app.due_messages (due_at);
 create index due_messages_held on app.due_messages (organisation_id) where due_at = 'infinity';
 comment on table app.due_messages is
   'Messages that wait for a time, or without one (infinity) until their organisation may send again; kept out of the job table.';
+comment on column app.due_messages.late_at is
+  'Of a scheduled SMS: when it is too late to send it, and it is to be rejected though its organisation is still paused.';
 
 create table app.idempotency_keys (
   organisation_id uuid not null,

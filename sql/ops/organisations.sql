@@ -11,7 +11,7 @@ select
   case when a.period_end > core.now() then a.emails_used else 0 end as emails_used,
   p.emails_included,
   a.period_end,
-  a.emails_accepted - d.emails as emails_waiting,
+  a.messages_accepted - d.messages as messages_waiting,
   o.created_at
 from app.organisations o
 join app.plans p on p.id = o.plan_id

@@ -18,7 +18,7 @@ begin
     where m.id = v_message.id;
     insert into app.events (message_id, type, occurred_at, detail)
     values (v_message.id, 'queued', core.now(), '{"text": "retried by the operator"}');
-    update app.allowances a set emails_accepted = a.emails_accepted + 1
+    update app.allowances a set messages_accepted = a.messages_accepted + 1
     where a.organisation_id = v_message.organisation_id;
   elsif v_message.status <> 'queued' then
     raise exception 'the message is %; only one that is queued, or failed before it was sent, can be retried', v_message.status;

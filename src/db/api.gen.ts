@@ -121,6 +121,25 @@ export type SentEmail = {
   copies: number
 }
 
+export type SmsToSend = {
+  id: string
+  organisationId: string
+  attempt: number
+  /** When this hand-over began, by the service's clock. */
+  startedAt: Date
+  /** It goes to the sandbox, whatever the provider. */
+  isRehearsal: boolean
+  class: 'transactional' | 'marketing'
+  /** A number in E.164 or an alphanumeric sender ID. */
+  sender: string
+  /** In E.164. */
+  recipient: string
+  body: string
+  segments: number
+  /** Numbers, from 1 on, of the parts that the network took in earlier attempts: not to be sent again. */
+  takenParts: string[]
+}
+
 export type Api = {
   /** Release the key of a check that came to nothing. Answers how many keys were released. */
   abandon_check: { args: { organisation_id: string; mode: string; key?: string }; result: number }
@@ -202,6 +221,8 @@ export type Api = {
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
+  /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). */
+  start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
@@ -247,5 +268,6 @@ export const signatures = {
   start_emails: { types: { ids: 'uuid[]' }, returns: 'rows' },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, returns: 'rows' },
   start_poll: { types: { ids: 'uuid[]' }, returns: 'rows' },
+  start_sms: { types: { ids: 'uuid[]' }, returns: 'rows' },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, returns: 'value' },
 } as const

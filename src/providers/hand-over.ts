@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { EmailProvider, HandOver, OutgoingEmail } from './email.ts'
+import type { OutgoingSms, SmsHandOver, SmsProvider } from './sms.ts'
 
 /** What came of an attempt, as api.finish_messages takes it, hence its names. */
 export type Attempt = HandOver & {
@@ -29,6 +30,15 @@ export async function handOver(
     if (attempt) return attempt
   }
   return answerOf(() => provider.send(email), patience).catch(ambiguous)
+}
+
+/** Hands an SMS over. Networks cannot be asked what became of an earlier hand-over. Never throws. */
+export function handOverSms(
+  provider: SmsProvider,
+  sms: OutgoingSms,
+  patience: Patience,
+): Promise<SmsHandOver> {
+  return answerOf(() => provider.send(sms), patience).catch(ambiguous)
 }
 
 /** What became of the earlier hand-over, as far as that can be told; undefined when it never arrived. */

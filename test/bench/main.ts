@@ -104,7 +104,7 @@ async function benchAccept(bench: Bench) {
 async function fill(bench: Bench, count: number) {
   const { sql } = bench
   await sql`truncate app.messages, app.bodies, app.events, app.idempotency_keys, graphile_worker._private_jobs`
-  await sql`update app.departures d set emails = a.emails_accepted from app.allowances a where a.organisation_id = d.organisation_id`
+  await sql`update app.departures d set messages = a.messages_accepted from app.allowances a where a.organisation_id = d.organisation_id`
   const domains = await sql<{ id: string; name: string }[]>`
     select organisation_id as id, name from app.domains limit 100`
   for (let from = 0; from < count; from += 1000) {

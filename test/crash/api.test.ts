@@ -85,10 +85,10 @@ t.test('an API process that is killed under load leaves all or nothing of each c
     left join app.messages m on m.id = core.decode_id('em', i.id[1])`
   t.same(stored, { ids: messages, messages }, 'which names messages that are there')
   const usage = await sql`
-    select a.emails_used as used, a.emails_accepted::integer as accepted,
+    select a.emails_used as used, a.messages_accepted::integer as accepted,
       sum(m.recipients)::integer as recipients, count(*)::integer as messages
     from app.allowances a join app.messages m using (organisation_id)
-    group by a.organisation_id, a.emails_used, a.emails_accepted`
+    group by a.organisation_id, a.emails_used, a.messages_accepted`
   t.equal(usage.length, organisations.length)
   for (const { used, accepted, recipients, messages } of usage) {
     t.same({ used, accepted }, { used: recipients, accepted: messages })

@@ -12,9 +12,9 @@ const { base } = await startTestService(url, { roles: ['api'] })
 
 const usedBy = async ({ id }: TestOrganisation) => {
   const [row] = await sql`
-    select emails_used, emails_accepted::integer, period_start, period_end from app.allowances
+    select emails_used, messages_accepted::integer, period_start, period_end from app.allowances
     where organisation_id = core.decode_id('org', ${id})`
-  return row as { emailsUsed: number; emailsAccepted: number; periodStart: Date; periodEnd: Date }
+  return row as { emailsUsed: number; messagesAccepted: number; periodStart: Date; periodEnd: Date }
 }
 
 /** So many addresses of their own. */
@@ -37,8 +37,12 @@ t.test('the allowance counts each address over to, cc and bcc once', async (t) =
     const { liveKey, domain } = organisation
     const { status } = await post(`${base}/v1/emails`, liveKey, anEmail(domain, recipients))
     t.equal(status, 200)
-    const { emailsUsed, emailsAccepted } = await usedBy(organisation)
-    t.strictSame([emailsUsed, emailsAccepted], [count, 1], JSON.stringify(recipients).slice(0, 80))
+    const { emailsUsed, messagesAccepted } = await usedBy(organisation)
+    t.strictSame(
+      [emailsUsed, messagesAccepted],
+      [count, 1],
+      JSON.stringify(recipients).slice(0, 80),
+    )
   }
 })
 
@@ -163,9 +167,9 @@ t.test('the first send after the end of the period opens the next one', async (t
     set period_start = now() - interval '100 days', period_end = now() - interval '69 days'
     where organisation_id = core.decode_id('org', ${id})`
   t.equal((await send()).status, 200)
-  const { emailsUsed, emailsAccepted, periodStart, periodEnd } = await usedBy(organisation)
+  const { emailsUsed, messagesAccepted, periodStart, periodEnd } = await usedBy(organisation)
   t.equal(emailsUsed, 1)
-  t.equal(emailsAccepted, 3, 'what was ever accepted is not reset')
+  t.equal(messagesAccepted, 3, 'what was ever accepted is not reset')
   t.ok(periodStart <= new Date() && new Date() < periodEnd, 'the period is the current one')
   const [row] = await sql`
     select p.* from app.organisations o cross join lateral core.period_at(o.created_at, now()) p

@@ -140,7 +140,7 @@ t.test('complaints about rehearsals suppress, and do not pause', async (t) => {
     to: [`${recipients[0]}: complaint`],
   })
   const [row] = await sql`
-    select emails, emails_sent from app.departures
+    select messages, emails_sent from app.departures
     where organisation_id = core.decode_id('org', ${organisation.id})`
-  t.same(row, { emails: '4', emailsSent: '0' }, 'they left the queue and are not in the rate')
+  t.same(row, { messages: '4', emailsSent: '0' }, 'they left the queue and are not in the rate')
 })

@@ -277,14 +277,14 @@ t.test(
         'id', core.decode_id('em', ${id}), 'outcome', 'failed', 'provider', 'sandbox', 'text', 'No.')))`
       const waiting = async () => {
         const [row] =
-          await tx`select emails_waiting, emails_used from ops.organisations where id = ${organisation}`
+          await tx`select messages_waiting, emails_used from ops.organisations where id = ${organisation}`
         return { ...row }
       }
       t.match(await messageOf(tx, id), { status: 'failed', errorCode: 'provider_rejected' })
-      t.same(await waiting(), { emailsWaiting: '0', emailsUsed: 1 })
+      t.same(await waiting(), { messagesWaiting: '0', emailsUsed: 1 })
       await tx`select ops.retry_message(${id})`
       t.match(await messageOf(tx, id), { status: 'queued', errorCode: null, errorMessage: null })
-      t.same(await waiting(), { emailsWaiting: '1', emailsUsed: 1 }, 'it was paid for once')
+      t.same(await waiting(), { messagesWaiting: '1', emailsUsed: 1 }, 'it was paid for once')
       t.equal((await jobsOf(tx, id)).length, 1)
       const events = await tx`
       select type, detail from app.events where message_id = core.decode_id('em', ${id}) order by id`

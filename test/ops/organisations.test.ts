@@ -32,7 +32,7 @@ t.test('an organisation is made with the starter plan, active, with nothing used
       stateReason: null,
       emailsUsed: 0,
       emailsIncluded: 10_000,
-      emailsWaiting: '0',
+      messagesWaiting: '0',
     })
   })
 })

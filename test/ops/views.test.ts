@@ -121,15 +121,15 @@ t.test('organisations show what they used, what is included and what waits', asy
   const { id } = await createOrganisation(sql, { emailsIncluded: 500 })
   await rolledBack(sql, async (tx) => {
     await tx`
-      update app.allowances set emails_used = 20, emails_accepted = 15
+      update app.allowances set emails_used = 20, messages_accepted = 15
       where organisation_id = core.decode_id('org', ${id})`
-    await tx`update app.departures set emails = 12 where organisation_id = core.decode_id('org', ${id})`
+    await tx`update app.departures set messages = 12 where organisation_id = core.decode_id('org', ${id})`
     const [row] = await tx`select * from ops.organisations where id = ${id}`
     t.match(row, {
       plan: 'plan-500',
       emailsUsed: 20,
       emailsIncluded: 500,
-      emailsWaiting: '3',
+      messagesWaiting: '3',
       periodEnd: Date,
     })
   })

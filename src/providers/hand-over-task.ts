@@ -1,0 +1,74 @@
+import type { Task } from 'graphile-worker'
+import * as v from 'valibot'
+import type { Api } from '../db/api.gen.ts'
+import type { Call } from '../db/call.ts'
+import { coalesce } from '../db/coalesce.ts'
+import type { Patience } from './hand-over.ts'
+
+const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
+
+/** As many as one commit should carry; more only makes the first of them wait. */
+const MAX_IN_ONE_COMMIT = 500
+
+/** Providers have shorter limits of their own; what never answers must not keep its place for good. */
+const ANSWERS_WITHIN_MS = 120_000
+
+/** The SQL functions that begin hand-overs, and what each answers with. */
+type StartFunction = 'start_emails' | 'start_sms'
+type Started<Name extends StartFunction> = Api[Name]['result'][number]
+
+export type HandOverOptions<Name extends StartFunction> = {
+  start: Name
+  /** Hands one message over: who took it, and what came of it, as api.finish_messages takes both. */
+  handOver(
+    message: Started<Name>,
+    patience: Patience,
+  ): Promise<{ provider: string; outcome: string }>
+  answersWithinMs?: number | undefined
+}
+
+/**
+ * A task that hands one message to a provider. Start and finish are shared with the other messages
+ * that are in hand at the moment: the hand-over is committed as begun before the provider is called,
+ * so that after a crash it is known that it may have been (promise 4).
+ */
+export function handOverTask<Name extends StartFunction>(
+  call: Call,
+  { start: name, handOver, answersWithinMs: withinMs = ANSWERS_WITHIN_MS }: HandOverOptions<Name>,
+): Task {
+  const start = coalesce<string, Started<Name> | undefined>(
+    async (ids) => {
+      const started: { id: string }[] = await call<StartFunction>(name, { ids })
+      const byId = new Map(started.map((message) => [message.id, message]))
+      return ids.map((id) => byId.get(id) as Started<Name> | undefined)
+    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
+  const finish = coalesce<{ id: string; job: string; provider: string; outcome: string }, null>(
+    async (results) => {
+      await call('finish_messages', { results: JSON.stringify(results) })
+      return results.map(() => null)
+    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
+
+  // A message can come again while it is in hand: with its own job, when the worker was begun anew, or
+  // with a second one, when it was held and released meanwhile. That must not take the hand-over under
+  // way for one that was cut off, nor end a job that may be all there is if this hand-over fails.
+  const inHand = new Map<string, Promise<void>>()
+
+  return async (payload, { abortSignal: signal, job }) => {
+    const { id } = v.parse(payloadSchema, payload)
+    while (inHand.has(id)) await inHand.get(id)
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    inHand.set(id, ended)
+    try {
+      const message = await start(id)
+      if (!message) return
+      await finish({ id, job: job.id, ...(await handOver(message, { signal, withinMs })) })
+    } finally {
+      inHand.delete(id)
+      end()
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import * as v from 'valibot'
+
+/** What an SMPP_URL says. */
+export type Smsc = {
+  host: string
+  port: number
+  isSecure: boolean
+  systemId: string
+  password: string
+  systemType: string
+  /** Whether a certificate that no authority signed is refused. */
+  isCertificateChecked: boolean
+}
+
+// SMPP 3.4, 4.1.5: C-octet strings of at most so many characters, less their end.
+const MAX_SYSTEM_ID_LENGTH = 15
+const MAX_PASSWORD_LENGTH = 8
+const MAX_SYSTEM_TYPE_LENGTH = 12
+
+const PRINTABLE = /^[\x20-\x7e]*$/
+
+const parameters = v.strictObject({
+  systemType: v.optional(
+    v.pipe(v.string(), v.maxLength(MAX_SYSTEM_TYPE_LENGTH), v.regex(PRINTABLE)),
+    '',
+  ),
+  /** false where the certificate is made by the SMSC itself. */
+  'tls.rejectUnauthorized': v.optional(
+    v.pipe(
+      v.picklist(['true', 'false']),
+      v.transform((text) => text === 'true'),
+    ),
+    'true',
+  ),
+})
+
+/**
+ * Read `smpp[s]://system_id:password@host[:port][?parameters]`; the port is 2775, over TLS 3550,
+ * unless it is named. Problems do not quote it, as a password stands in it.
+ */
+export function readSmsc(text: string): Smsc | { problem: string } {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isWhole = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
+  const auth = url && authOf(url)
+  if (!url || !isWhole || !auth || !/^smpps?:$/.test(url.protocol) || url.hostname === '') {
+    return {
+      problem:
+        'must be smpp:// or smpps:// with user:password@host; write special characters as %XX',
+    }
+  }
+  const { systemId, password } = auth
+  if (!PRINTABLE.test(systemId + password) || systemId.length > MAX_SYSTEM_ID_LENGTH) {
+    return { problem: `must have a user of at most ${MAX_SYSTEM_ID_LENGTH} plain characters` }
+  }
+  if (password.length > MAX_PASSWORD_LENGTH) {
+    return {
+      problem: `must have a password of at most ${MAX_PASSWORD_LENGTH} characters, as SMPP has`,
+    }
+  }
+  const given = v.safeParse(parameters, Object.fromEntries(url.searchParams))
+  if (!given.success) {
+    return { problem: `takes ${Object.keys(parameters.entries).join(', ')} after its ?` }
+  }
+  const isSecure = url.protocol === 'smpps:'
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port) || (isSecure ? 3550 : 2775),
+    isSecure,
+    systemId,
+    password,
+    systemType: given.output.systemType,
+    isCertificateChecked: given.output['tls.rejectUnauthorized'],
+  }
+}
+
+function authOf({ username, password }: URL): { systemId: string; password: string } | undefined {
+  try {
+    return { systemId: decodeURIComponent(username), password: decodeURIComponent(password) }
+  } catch {
+    return
+  }
+}

@@ -1,0 +1,69 @@
+/** How a text travels as an SMS: which alphabet it needs, and where it is cut (3GPP TS 23.038, 23.040). */
+
+/** The default alphabet in the order of its codes; the escape to the extension table stands at 0x1b. */
+const GSM =
+  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
+  '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'
+const ESCAPE = 0x1b
+const EXTENSION: Record<string, number> = {
+  '\f': 0x0a,
+  '^': 0x14,
+  '{': 0x28,
+  '}': 0x29,
+  '\\': 0x2f,
+  '[': 0x3c,
+  '~': 0x3d,
+  ']': 0x3e,
+  '|': 0x40,
+  '€': 0x65,
+}
+
+/** The septets of each character that GSM-7 has: one, or two of the extension table. */
+const septets = new Map<string, readonly number[]>([
+  ...[...GSM].flatMap((character, code) =>
+    code === ESCAPE ? [] : [[character, [code]] as [string, number[]]],
+  ),
+  ...Object.entries(EXTENSION).map(
+    ([character, code]) => [character, [ESCAPE, code]] as [string, number[]],
+  ),
+])
+
+/** What one SMS holds, alone and as a part of several, whose header takes the rest. */
+const CAPACITY = {
+  gsm7: { alone: 160, part: 153 },
+  ucs2: { alone: 70, part: 67 },
+} as const
+
+export type Segments = {
+  encoding: keyof typeof CAPACITY
+  /** The text of each segment. */
+  parts: string[]
+}
+
+/** The segments of a text, which is cut neither inside an escape sequence nor inside a surrogate pair. */
+export function segmentsOf(text: string): Segments {
+  const characters = [...text]
+  const encoding = characters.every((character) => septets.has(character)) ? 'gsm7' : 'ucs2'
+  const size =
+    encoding === 'gsm7' ? (c: string) => septets.get(c)?.length ?? 0 : (c: string) => c.length
+  const { alone, part } = CAPACITY[encoding]
+  const total = characters.reduce((sum, character) => sum + size(character), 0)
+  if (total <= alone) return { encoding, parts: [text] }
+  const parts = ['']
+  let room: number = part
+  for (const character of characters) {
+    if (size(character) > room) {
+      parts.push('')
+      room = part
+    }
+    parts[parts.length - 1] += character
+    room -= size(character)
+  }
+  return { encoding, parts }
+}
+
+/** The octets of a text on the wire: of GSM-7 one for each septet, as SMPP carries it; of UCS-2 big-endian. */
+export function octetsOf(text: string, encoding: Segments['encoding']): Buffer {
+  if (encoding === 'ucs2') return Buffer.from(text, 'utf16le').swap16()
+  return Buffer.from([...text].flatMap((character) => septets.get(character) ?? []))
+}

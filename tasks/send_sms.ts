@@ -1,0 +1,27 @@
+import type { Task } from 'graphile-worker'
+import type { Call } from '../src/db/call.ts'
+import { handOverSms } from '../src/providers/hand-over.ts'
+import { handOverTask } from '../src/providers/hand-over-task.ts'
+import type { SmsProvider } from '../src/providers/sms.ts'
+
+export type SendSmsOptions = {
+  provider: SmsProvider
+  /** Takes rehearsals, whatever the provider. */
+  sandbox: SmsProvider
+  answersWithinMs?: number
+}
+
+/** Hands one SMS to the network, all its parts that are not taken yet. */
+export default function sendSms(
+  call: Call,
+  { provider, sandbox, answersWithinMs }: SendSmsOptions,
+): Task {
+  return handOverTask(call, {
+    start: 'start_sms',
+    answersWithinMs,
+    async handOver(sms, patience) {
+      const taker = sms.isRehearsal ? sandbox : provider
+      return { provider: taker.name, ...(await handOverSms(taker, sms, patience)) }
+    },
+  })
+}
