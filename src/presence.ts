@@ -33,7 +33,10 @@ export async function announce(
     if (gone > 0) log.warn({ gone }, 'freed the jobs of processes that are gone')
   }
 
-  await beat()
+  await beat().catch(async (error) => {
+    await sql.end({ timeout: 1 })
+    throw error
+  })
   let beating = Promise.resolve()
   const timer = setInterval(() => {
     beating = beat().catch((error) => log.warn({ err: error }, 'a heartbeat failed'))

@@ -57,11 +57,25 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const call = caller(sql)
   const parts: Part[] = [{ stop: () => sql.end({ timeout: 5 }) }]
   let presence: Presence | undefined
-  const announceAs = async (poolId: string) => {
-    await presence?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
-    presence = await announce(url, client, { poolId, roles: [...roles], pid: process.pid }, log)
+  let announcing: Promise<void> = Promise.resolve()
+  // One after the other: of two at once, as when a worker is begun anew again, one would stay for good.
+  const announceAs = (poolId: string) => {
+    announcing = announcing
+      .catch(() => undefined)
+      .then(async () => {
+        const left = presence
+        presence = undefined
+        await left?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
+        presence = await announce(url, client, { poolId, roles: [...roles], pid: process.pid }, log)
+      })
+    return announcing
   }
-  parts.push({ stop: async () => presence?.leave() })
+  parts.push({
+    async stop() {
+      await announcing.catch(() => undefined)
+      await presence?.leave()
+    },
+  })
   const runningRoles: Part[] = []
 
   const stopPart = (part: Part) =>
