@@ -102,28 +102,32 @@ export async function startWorker(options: WorkerOptions): Promise<{ stop(): Pro
   }
 
   let isStopping = false
-  let runner = await begin()
+  let runner: Runner | undefined = await begin()
   /** A runner that ends by itself, as it may when the database is gone for long, is begun anew. */
-  const watch = async () => {
-    const ended = runner.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
+  const watch = async (watched: Runner): Promise<void> => {
+    const ended = watched.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
     await Promise.race([ended, givenUp.promise])
-    while (!isStopping) {
+    if (isStopping) return
+    // Not to be waited for any more, as it may never end.
+    runner = undefined
+    while (!isStopping && !runner) {
       await pause(BEGIN_ANEW_AFTER_MS)
-      try {
-        if (isStopping) return
-        runner = await begin()
-        return watch()
-      } catch (error) {
+      if (isStopping) return
+      runner = await begin().catch((error) => {
         log.error({ err: error }, 'the worker could not begin anew')
-      }
+        return undefined
+      })
     }
+    if (isStopping) await runner?.stop()
+    else if (runner) await watch(runner)
   }
-  void watch()
+  const watching = watch(runner)
 
   return {
     async stop() {
       isStopping = true
-      await runner.stop()
+      await runner?.stop()
+      await watching
       await pgPool.end()
     },
   }
