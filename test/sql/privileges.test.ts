@@ -278,6 +278,7 @@ t.test('helpers have the rights of whoever calls them', async (t) => {
     'complaint_rate',
     'has_process',
     'lock_holder',
+    'public_holidays',
     'stuck_messages',
   ])
 })
