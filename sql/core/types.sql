@@ -15,6 +15,7 @@ create type core.ending as (
 );
 comment on type core.ending is
   'How a message ends without another hand-over: rejected or failed, with an error code of design section 7 and its words.';
+
 create type core.judged_call as (
   n integer,
   organisation_id uuid,
