@@ -65,6 +65,7 @@ async function start(config: Config, args: string[]) {
       log,
       createEmailProvider: (call) => createEmailProvider({ ...config, call, secrets }),
       hasRehearsals: config.email.provider !== 'sandbox',
+      hasSmsRehearsals: config.sms.provider !== 'sandbox',
       secrets,
       resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
     })

@@ -44,6 +44,7 @@ if (form === 'naive') {
     publicUrl: null,
     createEmailProvider: () => provider,
     hasRehearsals: false,
+    hasSmsRehearsals: false,
     secrets: createSecrets([Buffer.alloc(32).toString('base64')]),
     resolver: createResolver({ servers: [], hasSandbox: true }),
     dkimZone: 'dkim.postgram.test',
