@@ -67,6 +67,7 @@ async function start(config: Config, args: string[]) {
       createSmsProvider: (call, listener, log) =>
         createSmsProvider({ ...config, call, listener, log }),
       hasRehearsals: config.email.provider !== 'sandbox',
+      hasSmsRehearsals: config.sms.provider !== 'sandbox',
       secrets,
       resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
     })

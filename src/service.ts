@@ -31,6 +31,8 @@ export type ServiceOptions = {
   createSmsProvider(call: Call, listener: SmsListener, log: Logger): SmsProvider
   /** Whether what is for sandbox addresses alone goes there beside this provider (design section 10). */
   hasRehearsals: boolean
+  /** The same for SMS to sandbox numbers. */
+  hasSmsRehearsals: boolean
   secrets: Secrets
   /** Public DNS. */
   resolver: Resolver

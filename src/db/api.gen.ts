@@ -147,6 +147,8 @@ export type Api = {
   abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: number }
   /** Accept calls of POST /v1/emails and /v1/emails/batch: single, batch and coalesced alike. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index; one answer per call. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded. */
   accept_emails: { args: { calls: string; items: string; catalogue: string }; result: Answer[] }
+  /** Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_rehearsal}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits. */
+  accept_sms: { args: { calls: string; items: string; catalogue: string }; result: Answer[] }
   /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
   /** Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8). No row for a key that is unknown or revoked. */
@@ -237,6 +239,7 @@ export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text' }, returns: 'value' },
   abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, returns: 'value' },
   accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, returns: 'rows' },
+  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, returns: 'rows' },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, returns: 'rows' },
   admit: { types: { keys: 'text[]' }, returns: 'rows' },
   beat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer' }, returns: 'value' },

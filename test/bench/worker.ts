@@ -46,6 +46,7 @@ if (form === 'naive') {
     createEmailProvider: () => provider,
     createSmsProvider: () => createSmsStandIn({ name: 'instant SMS' }),
     hasRehearsals: false,
+    hasSmsRehearsals: false,
     secrets: createSecrets([Buffer.alloc(32).toString('base64')]),
     resolver: createResolver({ servers: [], hasSandbox: true }),
     dkimZone: 'dkim.postgram.test',
