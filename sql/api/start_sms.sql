@@ -24,10 +24,7 @@ begin
     join app.organisations o on o.id = m.organisation_id
     cross join lateral (
       select p.has_left, r.code as obstacle_code, r.reason as obstacle
-      from (
-        select m.handover_started_at is not null
-          or exists (select from app.sms_parts p where p.message_id = m.id) as has_left
-      ) p
+      from (select m.attempts > 0 and core.may_have_left(m.id) as has_left) p
       left join lateral (
         select x.* from core.marketing_obstacle(m.organisation_id, m.to_address, b.text, v_now) x
         where m.class = 'marketing' and not p.has_left
