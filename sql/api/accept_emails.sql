@@ -4,11 +4,8 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 begin
-  perform core.lock_organisations(array(select distinct c.organisation_id from core.calls_in_turn(calls) c));
-  for v_turn in 1 .. coalesce((select max(c.turn) from core.calls_in_turn(calls) c), 0) loop
-    return query
-    select t.n, t.status, t.code, t.fields, t.body, t.replayed
-    from core.accept_emails_turn(calls, items, catalogue, v_turn) t;
+  for v_turn in 1 .. core.begin_accept(calls) loop
+    return query select * from core.accept_emails_turn(calls, items, catalogue, v_turn);
   end loop;
 end
 $$;

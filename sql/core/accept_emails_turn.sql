@@ -1,7 +1,7 @@
 -- The whole of design section 5 in one statement: who may, what is refused and why, what is written.
 -- Refusals are rows, because one exception would undo the other items of the batch.
 create function core.accept_emails_turn(calls jsonb, items jsonb, catalogue jsonb, turn integer)
-returns table (n integer, status smallint, code text, fields jsonb, body text, replayed boolean)
+returns setof core.answer
 language plpgsql volatile
 -- All is reached by its key; a plan made while a table was small must not scan it when it has grown.
 set enable_seqscan = off
@@ -102,43 +102,21 @@ begin
     from accepted a
     where a.mode = 'live'
   ),
-  result as materialized (
-    select o.n, o.index, o.organisation_id, o.mode, o.key, o.fingerprint, o.batch, o.refusal,
+  result as (
+    select array_agg(row(
+      o.n, o.index, o.refusal,
       case o.refusal
         when 'validation_error' then (o.rendered).fields
         when 'recipient_suppressed' then jsonb_build_object('to', o.suppressed)
-      end as fields,
-      o.error, core.encode_id('em', o.id) as message_id
+      end,
+      o.error, format('{"id":"%s","status":"queued"}', core.encode_id('em', o.id))
+    )::core.outcome) as outcomes
     from outcome o
-  ),
-  answer as (
-    select r.n, r.organisation_id, r.mode, r.key, r.fingerprint,
-      case when not r.batch then min(r.refusal) end as code,
-      case when not r.batch then (array_agg(r.fields))[1] end as fields,
-      case
-        when r.batch then '{"results":[' || string_agg(
-          core.batch_result(r.index, r.message_id,
-            coalesce(r.error, core.error(catalogue, r.refusal, r.fields))),
-          ',' order by r.index) || ']}'
-        else format('{"id":"%s","status":"queued","mode":"%s"}', min(r.message_id), r.mode)
-      end as body
-    from result r
-    group by r.n, r.organisation_id, r.mode, r.key, r.fingerprint, r.batch
-  ),
-  remembered as (
-    insert into app.idempotency_keys (organisation_id, mode, key, created_at, fingerprint, status, body)
-    select a.organisation_id, a.mode, a.key, v_now, a.fingerprint, 200, a.body
-    from answer a
-    where a.code is null
   )
-  select a.n, 200::smallint, a.code, a.fields, a.body, false
-  from answer a
+  select a.*
+  from result r
   cross join enqueued
-  union all
-  select c.n, c.stored_status, nullif(c.answer, 'replay'), null,
-    case c.answer when 'replay' then c.stored_body end, c.answer = 'replay'
-  from call c
-  where c.answer is not null;
+  cross join lateral core.answer_calls(array(select c::core.judged_call from call c), r.outcomes, catalogue, v_now) a;
 end
 $$;
 

@@ -1,10 +1,10 @@
-create function core.batch_result(index integer, message_id text, error jsonb)
+create function core.batch_result(index integer, data text, error jsonb)
 returns text
 language plpgsql immutable
 as $$
 begin
   if error is null then
-    return format('{"index":%s,"ok":true,"data":{"id":"%s","status":"queued"}}', index, message_id);
+    return format('{"index":%s,"ok":true,"data":%s}', index, data);
   end if;
   return format('{"index":%s,"ok":false,"error":%s}', index, error);
 end

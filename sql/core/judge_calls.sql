@@ -1,9 +1,5 @@
 create function core.judge_calls(calls jsonb, turn integer, at timestamptz)
-returns table (
-  n integer, organisation_id uuid, mode app.mode, key text, fingerprint text, batch boolean,
-  answer text, stored_status smallint, stored_body text,
-  is_paused boolean, email_allowance integer, backlog bigint
-)
+returns setof core.judged_call
 language sql stable
 as $$
   select c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.batch,
@@ -14,10 +10,14 @@ as $$
       when c.batch and o.state = 'paused' and c.mode = 'live' then 'org_paused'
     end,
     k.status, k.body,
-    -- Of a single send the template is judged before this, like all else in its body.
+    -- Of a single send what the schema could not see is judged before this, like all else in its body.
     o.state = 'paused' and c.mode = 'live',
+    a.messages_accepted - d.messages,
     p.emails_included - a.emails_used,
-    a.messages_accepted - d.messages
+    -- Of a smaller plan more than all may have been used.
+    greatest(0, p.sms_included - a.sms_used),
+    a.sms_credits,
+    a.period_start
   from core.calls_in_turn(calls, judge_calls.turn) c
   join app.organisations o on o.id = c.organisation_id
   join app.plans p on p.id = o.plan_id
@@ -27,4 +27,4 @@ as $$
 $$;
 
 comment on function core.judge_calls is
-  'What is known of calls before their items are looked at: answer is null when they are to be judged, else replay or the code with which the call as a whole is refused.';
+  'What is known of calls before their items are looked at.';

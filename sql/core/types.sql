@@ -6,3 +6,53 @@ create type core.rendered_email as (
 );
 comment on type core.rendered_email is
   'A template with its variables filled in, or, in fields, what is wrong with the request.';
+
+create type core.ending as (
+  message_id uuid,
+  status app.message_status,
+  code text,
+  reason text
+);
+comment on type core.ending is
+  'How a message ends without another hand-over: rejected or failed, with an error code of design section 7 and its words.';
+
+create type core.judged_call as (
+  n integer,
+  organisation_id uuid,
+  mode app.mode,
+  key text,
+  fingerprint text,
+  batch boolean,
+  answer text,
+  stored_status smallint,
+  stored_body text,
+  is_paused boolean,
+  backlog bigint,
+  email_allowance integer,
+  sms_allowance integer,
+  sms_credits integer,
+  period_start timestamptz
+);
+comment on type core.judged_call is
+  'What is known of a call before its items are looked at: answer is null when they are to be judged, else replay or the code with which the call as a whole is refused.';
+
+create type core.outcome as (
+  n integer,
+  index integer,
+  refusal text,
+  fields jsonb,
+  error jsonb,
+  data text
+);
+comment on type core.outcome is
+  'What became of an item of a call, in either channel: data, as JSON text, is what a batch answers when there is no refusal; error is the one that the service found itself.';
+
+create type core.answer as (
+  n integer,
+  status smallint,
+  code text,
+  fields jsonb,
+  body text,
+  replayed boolean
+);
+comment on type core.answer is 'What to answer to one call: api.answer, which core does not know.';

@@ -7,7 +7,7 @@ import type { PostRequest, Reply } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
 
 /** The SQL functions that accept messages; all have the same arguments and answers. */
-type AcceptFunction = {
+export type AcceptFunction = {
   [Name in keyof Api]: Name extends `accept_${string}` ? Name : never
 }[keyof Api]
 

@@ -66,75 +66,95 @@ const domain: Schema = {
   },
 }
 
+const mode = { enum: ['live', 'test'] }
+const emailId = { type: 'string', pattern: '^em_[0-9a-hjkmnp-tv-z]{26}$' }
+const smsId = { type: 'string', pattern: '^sm_[0-9a-hjkmnp-tv-z]{26}$' }
+const price = {
+  segments: { type: 'integer', minimum: 1, maximum: 10 },
+  credits: {
+    type: 'integer',
+    minimum: 0,
+    description: 'The segments among them that prepaid credits paid.',
+  },
+}
+const acceptedEmail = { id: emailId, status: { const: 'queued' } }
+const acceptedSms = { id: smsId, status: { enum: ['queued', 'scheduled'] }, ...price }
+
+/** What a single send answers, from what is said of each message of a batch. */
+const sent = (accepted: Schema): Schema => ({
+  type: 'object',
+  required: [...Object.keys(accepted), 'mode'],
+  properties: { ...accepted, mode },
+})
+
+const batch = (accepted: Schema): Schema => ({
+  type: 'object',
+  required: ['results'],
+  properties: {
+    results: {
+      type: 'array',
+      description: 'In the order of the request.',
+      items: {
+        type: 'object',
+        required: ['index', 'ok'],
+        properties: {
+          index: { type: 'integer' },
+          ok: { type: 'boolean' },
+          data: { type: 'object', properties: accepted },
+          error,
+        },
+      },
+    },
+  },
+})
+
+/** The message object of a channel, whose own fields stand before the timeline. */
+const message = (id: Schema, channel: string, statuses: string, own: Schema = {}): Schema => ({
+  type: 'object',
+  properties: {
+    id,
+    channel: { const: channel },
+    class: { enum: ['transactional', 'marketing'] },
+    status: { enum: statuses.split(' ') },
+    to: { type: 'string' },
+    from: { type: 'string' },
+    subject: channel === 'email' ? { type: 'string' } : { type: 'null' },
+    tags: { type: 'array', items: { type: 'string' } },
+    error: orNull({
+      type: 'object',
+      properties: { code: { type: 'string' }, message: orNull({ type: 'string' }) },
+    }),
+    createdAt: timestamp,
+    sentAt: orNull(timestamp),
+    deliveredAt: orNull(timestamp),
+    ...own,
+    events: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          type: { type: 'string' },
+          occurredAt: timestamp,
+          detail: { type: 'object' },
+        },
+      },
+    },
+  },
+})
+
 /** JSON Schemas of what endpoints answer, by the names by which they refer to them. */
 export const answers = {
-  sent: {
-    type: 'object',
-    required: ['id', 'status', 'mode'],
-    properties: {
-      id: { type: 'string', pattern: '^em_[0-9a-hjkmnp-tv-z]{26}$' },
-      status: { const: 'queued' },
-      mode: { enum: ['live', 'test'] },
-    },
-  },
-  batch: {
-    type: 'object',
-    required: ['results'],
-    properties: {
-      results: {
-        type: 'array',
-        description: 'In the order of the request.',
-        items: {
-          type: 'object',
-          required: ['index', 'ok'],
-          properties: {
-            index: { type: 'integer' },
-            ok: { type: 'boolean' },
-            data: {
-              type: 'object',
-              properties: { id: { type: 'string' }, status: { const: 'queued' } },
-            },
-            error,
-          },
-        },
-      },
-    },
-  },
+  sentEmail: sent(acceptedEmail),
+  emailBatch: batch(acceptedEmail),
+  email: message(emailId, 'email', 'queued sent delivered bounced complained failed rejected'),
+  sentSms: sent(acceptedSms),
+  smsBatch: batch(acceptedSms),
+  sms: message(smsId, 'sms', 'scheduled queued sent delivered failed expired rejected', {
+    ...price,
+    scheduledAt: orNull(timestamp),
+  }),
   domain,
   domains: { type: 'object', properties: { data: { type: 'array', items: domain } } },
-  message: {
-    type: 'object',
-    properties: {
-      id: { type: 'string' },
-      channel: { enum: ['email', 'sms'] },
-      class: { enum: ['transactional', 'marketing'] },
-      status: {
-        enum: 'queued sent delivered bounced complained failed expired rejected'.split(' '),
-      },
-      to: { type: 'string' },
-      from: { type: 'string' },
-      subject: orNull({ type: 'string' }),
-      tags: { type: 'array', items: { type: 'string' } },
-      error: orNull({
-        type: 'object',
-        properties: { code: { type: 'string' }, message: orNull({ type: 'string' }) },
-      }),
-      createdAt: timestamp,
-      sentAt: orNull(timestamp),
-      deliveredAt: orNull(timestamp),
-      events: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: {
-            type: { type: 'string' },
-            occurredAt: timestamp,
-            detail: { type: 'object' },
-          },
-        },
-      },
-    },
-  },
   suppression,
   suppressions: {
     type: 'object',

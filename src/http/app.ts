@@ -15,6 +15,7 @@ import { renderErrors } from './errors.ts'
 import { healthRouter } from './health.ts'
 import { openapiRouter } from './openapi.ts'
 import { requestId } from './request-id.ts'
+import { smsRouter } from './sms.ts'
 import { suppressionEndpoints } from './suppressions.ts'
 import { unknownRoute } from './unknown.ts'
 import { unsubscribeRouter } from './unsubscribe.ts'
@@ -25,6 +26,8 @@ export type AppOptions = {
   publicUrl: string
   /** Whether what is for sandbox addresses alone goes there beside a real provider. */
   hasRehearsals: boolean
+  /** Whether SMS to sandbox numbers go there beside a real provider. */
+  hasSmsRehearsals: boolean
   registry: Registry
   secrets: Secrets
   /** SHA-256 of the SQL code that this version of the service belongs to. */
@@ -38,9 +41,11 @@ export function createApp(options: AppOptions) {
   const app = new Koa()
   const admit = admission(call)
   const emails = emailsRouter(options)
+  const sms = smsRouter(options)
   const callbacks = callbacksRouter(options)
   const endpoints = [
     ...emails.endpoints,
+    ...sms.endpoints,
     ...domainEndpoints({ call, registry }),
     ...suppressionEndpoints(call),
   ]
@@ -55,5 +60,8 @@ export function createApp(options: AppOptions) {
   app.use(healthRouter({ call, codeSha256 }))
   app.use(unknownRoute(admit))
   app.on('error', (error) => log.error({ err: error }, 'a response could not be sent'))
-  return { app, idle: () => Promise.all([admit.idle(), emails.idle(), callbacks.idle()]) }
+  return {
+    app,
+    idle: () => Promise.all([admit.idle(), emails.idle(), sms.idle(), callbacks.idle()]),
+  }
 }

@@ -36,11 +36,13 @@ export type PostRequest = BareRequest & {
   requestId: string
 }
 
+export type AnswerName = keyof typeof answers
+
 type Common = {
   path: string
   scope: Scope
   summary: string
-  answer: keyof typeof answers
+  answer: AnswerName
   /** The statuses of that answer; 200 unless they are named. */
   statuses?: readonly (keyof typeof successes)[]
   /** The codes with which it refuses, beyond those of every endpoint. */

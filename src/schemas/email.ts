@@ -6,12 +6,12 @@ import {
   isObject,
   judged,
   line,
-  list,
   parseBody,
   type Report,
   text,
 } from './fields.ts'
 import { headers, MAX_HEADERS, UNSUBSCRIBE_HEADER } from './headers.ts'
+import { type MessageClass, messageClass, tags } from './message.ts'
 import { type Variables, variables } from './variables.ts'
 
 /**
@@ -19,7 +19,7 @@ import { type Variables, variables } from './variables.ts'
  * Sender, `to`, `cc`, `bcc` and `reply_to` are header forms; the others are bare addresses.
  */
 export type Email = {
-  class: 'transactional' | 'marketing'
+  class: MessageClass
   sender: string
   from_address: string
   from_domain: string
@@ -47,8 +47,6 @@ const MAX_SUBJECT_LENGTH = 998
 const MAX_HTML_BYTES = 2 * 1024 * 1024
 const MAX_TEXT_BYTES = 1024 * 1024
 const MAX_TEMPLATE_ID_LENGTH = 64
-const MAX_TAGS = 10
-const MAX_TAG_LENGTH = 64
 
 function judgeAddress(value: unknown, report: Report, ...path: number[]): Address | undefined {
   if (typeof value !== 'string') {
@@ -132,11 +130,8 @@ export const emailSchema = v.pipe(
     templateId: v.exactOptional(line(MAX_TEMPLATE_ID_LENGTH)),
     variables: v.exactOptional(variables),
     headers: v.exactOptional(headers),
-    tags: v.exactOptional(list(line(MAX_TAG_LENGTH), MAX_TAGS, 'tags')),
-    class: v.exactOptional(
-      v.picklist(['transactional', 'marketing'], 'must be transactional or marketing'),
-      'transactional',
-    ),
+    tags: v.exactOptional(tags),
+    class: v.exactOptional(messageClass, 'transactional'),
     attachments: v.exactOptional(v.never('attachments are not yet available')),
   }),
   across(checkTogether),

@@ -29,7 +29,7 @@ const schemas = { emails: batchOf('emails'), messages: batchOf('messages') }
  */
 export function parseBatch(
   input: unknown,
-  list: keyof typeof schemas = 'emails',
+  list: keyof typeof schemas,
 ): { items: unknown[] } | { fields: Fields } {
   const parsed = parseBody(schemas[list], input)
   return 'fields' in parsed ? parsed : { items: parsed.output[list] ?? [] }

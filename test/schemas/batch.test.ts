@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseBatch } from '../../src/schemas/email-batch.ts'
+import { parseBatch } from '../../src/schemas/batch.ts'
 
 const items = (length: number) => Array.from({ length }, (_, index) => ({ index }))
 
 t.test('a batch of 1 to 1 000 items is handed on in order, its items not judged', async (t) => {
   for (const length of [1, 2, 1000]) {
-    t.strictSame(parseBatch({ emails: items(length) }), { items: items(length) })
+    t.strictSame(parseBatch({ emails: items(length) }, 'emails'), { items: items(length) })
   }
   const odd = [null, 'text', 5, [], {}]
-  t.strictSame(parseBatch({ emails: odd }), { items: odd })
+  t.strictSame(parseBatch({ emails: odd }, 'emails'), { items: odd })
   t.strictSame(parseBatch({ messages: odd }, 'messages'), { items: odd })
 })
 
@@ -31,7 +31,7 @@ t.test('a batch of another shape is refused as a whole', async (t) => {
     ],
     [{ messages: [1] }, { emails: ['is required'], messages: ['unknown field'] }],
   ]
-  for (const [input, fields] of refused) t.strictSame(parseBatch(input), { fields })
+  for (const [input, fields] of refused) t.strictSame(parseBatch(input, 'emails'), { fields })
   t.strictSame(parseBatch({ emails: [1] }, 'messages'), {
     fields: { messages: ['is required'], emails: ['unknown field'] },
   })
@@ -41,7 +41,7 @@ t.test('any JSON is answered', async () => {
   const json = fc.jsonValue({ stringUnit: 'binary' })
   fc.assert(
     fc.property(fc.oneof(json, fc.record({ emails: json })), (input) => {
-      const parsed = parseBatch(input)
+      const parsed = parseBatch(input, 'emails')
       assert.ok('items' in parsed || Object.keys(parsed.fields).length > 0)
     }),
   )

@@ -1,0 +1,18 @@
+create function core.add_until_short(state bigint[], amount integer, available bigint, call integer)
+returns bigint[]
+language plpgsql immutable
+as $$
+begin
+  -- What costs nothing fits anyway.
+  if amount = 0 then
+    return array[state[1], 1, state[3]];
+  end if;
+  if state[3] = call or state[1] + amount > available then
+    return array[state[1], 0, call];
+  end if;
+  return array[state[1] + amount, 1, null];
+end
+$$;
+
+comment on function core.add_until_short is
+  'Step of core.fits_until_short: what was taken so far, whether the last amount was, and the call that ran short.';

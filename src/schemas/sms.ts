@@ -1,0 +1,97 @@
+import * as v from 'valibot'
+import { segmentsOf } from '../sms/segments.ts'
+import { type Fields, judged, parseBody, text } from './fields.ts'
+import { type MessageClass, messageClass, tags } from './message.ts'
+import { timestamp } from './timestamp.ts'
+
+/** An SMS as the SQL function api.accept_sms takes it, hence its names. */
+export type Sms = {
+  class: MessageClass
+  /** Null for the shared sender. */
+  sender_id: string | null
+  /** In E.164. */
+  recipient: string
+  body: string
+  segments: number
+  /** ISO 8601 in UTC; null for at once. */
+  scheduled_at: string | null
+  tags: string[]
+}
+
+// Interface 4.11.
+const MAX_LENGTH = 1600
+const MAX_SEGMENTS = 10
+
+const E164 = /^\+[1-9]\d{6,14}$/
+const SENDER_ID = /^(?:\+[1-9]\d{6,14}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/
+
+/** Never rewritten: libraries that know the national plans change numbers that they do not know. */
+const phone = v.pipe(
+  v.string('must be a string'),
+  v.regex(E164, 'must be a phone number in E.164, as +27821234567'),
+)
+
+const senderId = v.pipe(
+  v.string('must be a string'),
+  v.regex(
+    SENDER_ID,
+    'must be 1 to 11 letters, digits and spaces with at least one letter, or a phone number in E.164',
+  ),
+)
+
+/**
+ * A text with the number of its segments. Characters are UTF-16 units, as in all our lengths. That
+ * makes no difference to what is accepted, since 10 segments hold 1 530 characters at most, but it
+ * keeps a long text from being cut at all.
+ */
+const body = judged(
+  v.pipe(text(), v.minLength(1), v.maxLength(MAX_LENGTH)),
+  (value, report): { text: string; segments: number } | undefined => {
+    const { output, issues = [] } = v.safeParse(text(), value)
+    for (const { message } of issues) report(message)
+    if (typeof output !== 'string') return
+    if (output.length === 0) report('must not be empty')
+    if (output.length > MAX_LENGTH) {
+      report(`must be at most ${MAX_LENGTH} characters`)
+      return
+    }
+    const { encoding, parts } = segmentsOf(output)
+    if (parts.length > MAX_SEGMENTS) {
+      const because = encoding === 'ucs2' ? ', as some of its characters are not in GSM-7' : ''
+      report(`must be at most ${MAX_SEGMENTS} segments but has ${parts.length}${because}`)
+    }
+    return { text: output, segments: parts.length }
+  },
+)
+
+/** The body of POST /v1/sms (interface 4.11). Judge it by `parseSms`, which reports more. */
+export const smsSchema = v.strictObject({
+  to: phone,
+  body,
+  class: messageClass,
+  senderId: v.exactOptional(senderId),
+  scheduledAt: v.exactOptional(timestamp),
+  tags: v.exactOptional(tags),
+})
+
+/**
+ * One SMS from a request or from an item of a batch: every problem at once, or the SMS in the form in
+ * which SQL takes it. Whether the organisation may use its sender ID, and whether its time is one for
+ * which it can be scheduled, is for SQL to say.
+ */
+export function parseSms(input: unknown): { sms: Sms } | { fields: Fields } {
+  const parsed = parseBody(smsSchema, input)
+  if ('fields' in parsed) return parsed
+  const { output } = parsed
+  return {
+    sms: {
+      class: output.class,
+      sender_id: output.senderId ?? null,
+      recipient: output.to,
+      body: output.body.text,
+      segments: output.body.segments,
+      scheduled_at: output.scheduledAt ?? null,
+      tags: output.tags ?? [],
+    },
+  }
+}
