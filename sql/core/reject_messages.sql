@@ -21,10 +21,7 @@ begin
   )
   select array_agg(r.id) into v_rejected from rejected r;
   perform core.count_departures(v_rejected);
-  -- A part of it may have left, though not all of it.
-  perform core.refund_sms(array(
-    select m.id from app.messages m
-    where m.id = any (v_rejected) and m.channel = 'sms' and not core.may_have_left(m.id)));
+  perform core.refund_sms(v_rejected);
   return coalesce(cardinality(v_rejected), 0);
 end
 $$;
