@@ -52,6 +52,11 @@ export const clockTasks: ClockTask[] = [
     schedule: '*/10 * * * *',
     run: (call) => untilNone(() => call('forget_callbacks', {})),
   },
+  {
+    name: 'forget-early-receipts',
+    schedule: '7 * * * *',
+    run: (call) => untilNone(() => call('forget_early_receipts', {})),
+  },
 ]
 
 /** Repeats a bounded call for as long as it finds work; answers how much it was in all. */

@@ -5,7 +5,8 @@ import type { Sql } from './db/client.ts'
 import { codeSha256 } from './db/migrate.ts'
 import { withoutBlanks } from './domains/check-records.ts'
 import { createResolver } from './domains/resolver.ts'
-import { createEmailProvider } from './providers/index.ts'
+import { createLog } from './log.ts'
+import { createEmailProvider, createSmsProvider } from './providers/index.ts'
 import type { Secrets } from './secrets.ts'
 
 export type Check = { what: string; isWell: boolean; cure: string }
@@ -49,6 +50,7 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
   } else if (config.email.provider !== 'sandbox') {
     checks.push(...(await examineEmail(sql, config, secrets)))
   }
+  if (config.sms.provider !== 'sandbox') checks.push(await examineSms(sql, config))
   if (isCurrent) checks.push(...(await examineDns(sql, config)))
   if (config.databaseUrl === null) {
     const disk = await statfs(config.dataFolder)
@@ -73,6 +75,14 @@ async function examineEmail(sql: Sql, config: Config, secrets: Secrets): Promise
       cure: 'PUBLIC_URL must be https for one-click unsubscription (RFC 8058)',
     },
   ]
+}
+
+async function examineSms(sql: Sql, config: Config): Promise<Check> {
+  const log = createLog('silent')
+  const provider = createSmsProvider({ ...config, call: caller(sql), listener: null, log })
+  const problem = await provider.examine()
+  await provider.close()
+  return { what: 'SMS provider', isWell: problem === null, cure: problem ?? '' }
 }
 
 /** Whether resolvers answer, and a key that signs is found where customers' records point. */

@@ -8,7 +8,7 @@ import { generateTypes } from './db/types.ts'
 import { examine } from './doctor.ts'
 import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
-import { createEmailProvider } from './providers/index.ts'
+import { createEmailProvider, createSmsProvider } from './providers/index.ts'
 import { createSecrets } from './secrets.ts'
 import { type Demo, demoOf, firstCurl, seed } from './seed.ts'
 import { ROLES, type Role, startService } from './service.ts'
@@ -64,6 +64,8 @@ async function start(config: Config, args: string[]) {
       roles,
       log,
       createEmailProvider: (call) => createEmailProvider({ ...config, call, secrets }),
+      createSmsProvider: (call, listener, log) =>
+        createSmsProvider({ ...config, call, listener, log }),
       hasRehearsals: config.email.provider !== 'sandbox',
       hasSmsRehearsals: config.sms.provider !== 'sandbox',
       secrets,

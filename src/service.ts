@@ -9,7 +9,9 @@ import { addressOf, startApi } from './http/server.ts'
 import { createUnsubscribeLinks } from './marketing/link.ts'
 import { announce, type Presence } from './presence.ts'
 import type { EmailProvider } from './providers/email.ts'
-import { reportSandbox } from './providers/sandbox.ts'
+import { reportSandbox } from './providers/sandbox-network.ts'
+import type { SmsListener, SmsProvider } from './providers/sms.ts'
+import { createSmsListener } from './providers/sms-listener.ts'
 import type { Secrets } from './secrets.ts'
 import { startWorker } from './worker.ts'
 
@@ -25,6 +27,8 @@ export type ServiceOptions = {
   publicUrl: string | null
   /** Made once in each process. */
   createEmailProvider(call: Call): EmailProvider
+  /** Made where the worker runs, which also listens to the network. */
+  createSmsProvider(call: Call, listener: SmsListener, log: Logger): SmsProvider
   /** Whether what is for sandbox addresses alone goes there beside this provider (design section 10). */
   hasRehearsals: boolean
   /** The same for SMS to sandbox numbers. */
@@ -87,6 +91,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)
     if (roles.includes('worker')) {
       parts.push(reportSandbox(call, log))
+      const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)
+      parts.push({ stop: () => smsProvider.close() })
       runningRoles.push(
         await startWorker({
           ...options,
@@ -94,6 +100,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           concurrency: options.workerConcurrency,
           call,
           emailProvider,
+          smsProvider,
           registry,
           publicUrl,
           links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),

@@ -15,12 +15,15 @@ import notifyOwner from '../tasks/notify_owner.ts'
 import pollReceipts from '../tasks/poll_receipts.ts'
 import rotateDkim from '../tasks/rotate_dkim.ts'
 import sendEmail from '../tasks/send_email.ts'
+import sendSms from '../tasks/send_sms.ts'
 import type { Call } from './db/call.ts'
 import { planSettings, settings } from './db/client.ts'
 import type { Registry } from './domains/registry.ts'
 import type { UnsubscribeLinks } from './marketing/link.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { createSandbox } from './providers/sandbox.ts'
+import { createSmsSandbox } from './providers/sandbox-sms.ts'
+import type { SmsProvider } from './providers/sms.ts'
 
 export type WorkerOptions = {
   url: string
@@ -28,6 +31,7 @@ export type WorkerOptions = {
   concurrency: number
   call: Call
   emailProvider: EmailProvider
+  smsProvider: SmsProvider
   registry: Registry
   links: UnsubscribeLinks
   publicUrl: string
@@ -52,6 +56,7 @@ export async function startWorker(options: WorkerOptions): Promise<{ stop(): Pro
     poll_receipts: pollReceipts(call, provider),
     rotate_dkim: rotateDkim(registry),
     send_email: sendEmail(call, { provider, sandbox, links }),
+    send_sms: sendSms(call, { provider: options.smsProvider, sandbox: createSmsSandbox(call) }),
   }
 
   // A job taken by a pool that nobody knows would stay locked for four hours if we died now.

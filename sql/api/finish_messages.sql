@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.finish_messages is
-  'Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good). Answers how many messages left the queue.';
+  'Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue.';

@@ -4,12 +4,22 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 declare
-  v_receipts jsonb;
+  v_kind text;
+  v_count integer;
+  v_reports jsonb;
 begin
+  -- One kind at a time, as each has an order of its own in which it locks things.
+  select s.kind into v_kind
+  from app.sandbox_messages s
+  where s.due_at <= clock_timestamp()
+  order by s.due_at
+  limit 1
+  for update skip locked;
+
   with due as (
-    select s.message_id, s.copy, s.receipts
+    select s.message_id, s.copy, s.due_at, s.reports
     from app.sandbox_messages s
-    where s.due_at <= clock_timestamp()
+    where s.due_at <= clock_timestamp() and s.kind = v_kind
     order by s.due_at
     limit 1000
     for update skip locked
@@ -17,19 +27,23 @@ begin
   done as (
     update app.sandbox_messages s set due_at = null from due d where (s.message_id, s.copy) = (d.message_id, d.copy)
   )
-  select jsonb_agg(r.receipt || jsonb_build_object(
-      'message_id', d.message_id,
-      'provider_event_id', 'sandbox:' || d.copy || '.' || r.place,
-      -- The order within a message is the order of its receipts.
-      'occurred_at', core.now() + r.place * interval '1 millisecond')) into v_receipts
+  select count(distinct (d.message_id, d.copy)), jsonb_agg(r.report || jsonb_build_object(
+      case v_kind when 'reply' then 'received_at' else 'occurred_at' end,
+      -- The order within a message is the order of its reports.
+      core.now() + r.place * interval '1 millisecond') order by d.due_at)
+    into v_count, v_reports
   from due d
-  cross join lateral jsonb_array_elements(d.receipts) with ordinality as r (receipt, place);
-  if v_receipts is null then
-    return 0;
-  end if;
-  return core.record_receipts(v_receipts);
+  cross join lateral jsonb_array_elements(d.reports) with ordinality as r (report, place);
+
+  case v_kind
+    when 'email' then perform core.record_receipts(v_reports);
+    when 'sms' then perform core.record_sms_receipts(v_reports);
+    when 'reply' then perform core.record_inbound(v_reports);
+    else null;
+  end case;
+  return v_count;
 end
 $$;
 
 comment on function api.sandbox_report is
-  'The sandbox network reports what became of messages, as far as that is due. Answers how many receipts were recorded.';
+  'The sandbox network reports what became of messages and what phones reply, as far as that is due. Answers on how many messages.';

@@ -32,10 +32,11 @@ begin
   with fresh as (
     insert into app.events (message_id, type, occurred_at, provider_event_id, detail)
     select m.id, r.type, r.occurred_at, r.provider_event_id, jsonb_strip_nulls(
-      jsonb_build_object('recipient', r.recipient, 'code', r.code, 'text', r.text, 'isHard', r.is_hard))
+      jsonb_build_object('recipient', r.recipient, 'part', r.part, 'word', r.word, 'code', r.code, 'text', r.text,
+        'isHard', r.is_hard))
     from jsonb_to_recordset(receipts) as r (
       message_id uuid, provider_event_id text, type app.event_type, occurred_at timestamptz,
-      recipient text, code text, text text, is_hard boolean
+      recipient text, part smallint, word text, code text, text text, is_hard boolean
     )
     join app.messages m on m.id = r.message_id and m.mode = 'live'
     where r.type <> 'sent'
@@ -71,4 +72,4 @@ end
 $$;
 
 comment on function core.record_receipts is
-  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Each is stored once, but for those of type sent, which settle a hand-over only; the status follows from all of them, so their order does not matter. Messages that are unknown are passed over. Complaints may pause their organisation.';
+  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, part (of an SMS), word (that an SMS was answered with), code, text, is_hard}. Each is stored once, but for those of type sent, which settle a hand-over only; the status follows from all of them, so their order does not matter. Messages that are unknown are passed over. Complaints may pause their organisation.';

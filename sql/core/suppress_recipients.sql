@@ -26,7 +26,8 @@ begin
           when 'opted_out' then 'unsubscribe'
         end::app.suppression_reason as reason
       from jsonb_to_recordset(events) as e (message_id uuid, type app.event_type, detail jsonb)
-      join app.messages m on m.id = e.message_id
+      -- Who opts out of SMS is in app.consents.
+      join app.messages m on m.id = e.message_id and m.channel = 'email'
       where e.detail ? 'recipient'
     ) r
     group by r.organisation_id, r.email

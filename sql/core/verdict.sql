@@ -4,10 +4,11 @@ create function core.verdict(
 )
 language sql stable
 as $$
-  with recipient as (
-    -- A recipient's outcome is the worst that was reported, and of several such the first: a bounce
-    -- may follow a delivery, and its report may come before that of the delivery, which must not
-    -- undo it. Every order here is total, so that the order of arrival makes no difference.
+  with piece as (
+    -- A recipient of an email or a part of an SMS. Its outcome is the worst that was reported, and of
+    -- several such the first: a bounce may follow a delivery, and its report may come before that of
+    -- the delivery, which must not undo it. Every order here is total, so that the order of arrival
+    -- makes no difference.
     select
       bool_or(e.type = 'complained') as has_complained,
       (array_agg(e order by e.type = 'delivered', e.type, e.occurred_at, e.provider_event_id)
@@ -16,20 +17,21 @@ as $$
     where e.message_id = m.id
       and e.provider_event_id is not null
       and e.type in ('delivered', 'bounced', 'complained', 'failed', 'expired')
-    group by e.detail ->> 'recipient'
+    group by e.detail ->> 'recipient', e.detail ->> 'part'
   ),
   message as (
     select
-      bool_or(r.has_complained) as has_complained,
-      bool_or((r.outcome).type = 'bounced') as has_bounced,
-      bool_or((r.outcome).type = 'failed') as has_failed,
-      bool_or((r.outcome).type = 'expired') as has_expired,
-      count(*) filter (where (r.outcome).type = 'delivered') >= m.recipients as is_delivered,
-      max((r.outcome).occurred_at) filter (where (r.outcome).type = 'delivered') as delivered_at,
+      bool_or(p.has_complained) as has_complained,
+      bool_or((p.outcome).type = 'bounced') as has_bounced,
+      bool_or((p.outcome).type = 'failed') as has_failed,
+      bool_or((p.outcome).type = 'expired') as has_expired,
+      count(*) filter (where (p.outcome).type = 'delivered')
+        >= case m.channel when 'email' then m.recipients else m.segments end as is_delivered,
+      max((p.outcome).occurred_at) filter (where (p.outcome).type = 'delivered') as delivered_at,
       -- The first of those that give the message its status.
-      (array_agg((r.outcome).detail order by (r.outcome).type, (r.outcome).occurred_at, (r.outcome).provider_event_id)
-        filter (where (r.outcome).type in ('bounced', 'failed', 'expired')))[1] as problem
-    from recipient r
+      (array_agg((p.outcome).detail order by (p.outcome).type, (p.outcome).occurred_at, (p.outcome).provider_event_id)
+        filter (where (p.outcome).type in ('bounced', 'failed', 'expired')))[1] as problem
+    from piece p
   )
   select
     case

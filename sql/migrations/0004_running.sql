@@ -23,17 +23,21 @@ comment on table app.provider_health is
 create table app.sandbox_messages (
   message_id uuid not null,
   copy smallint not null,
+  kind text not null
+    constraint sandbox_messages_kind check (kind in ('email', 'sms', 'reply')),
   handovers integer not null default 1,
-  receipts jsonb not null,
+  reports jsonb not null,
   taken_at timestamptz not null,
   due_at timestamptz,
   primary key (message_id, copy)
 );
 create index sandbox_messages_due_at on app.sandbox_messages (due_at) where due_at is not null;
 comment on table app.sandbox_messages is
-  'What the sandbox provider was handed: its memory, and its receipts that are still to come.';
-comment on column app.sandbox_messages.copy is 'Of marketing to several, which copy; 0 for an email that came whole.';
-comment on column app.sandbox_messages.due_at is 'When its receipts come; null once they came.';
+  'What the sandbox network was handed: its memory, and its reports that are still to come.';
+comment on column app.sandbox_messages.copy is
+  'Of an email to several, which copy, or 0 for one that came whole; of an SMS, which part, or 0 for the reply to it.';
+comment on column app.sandbox_messages.kind is 'What it reports: receipts of an email or of a part of an SMS, or the reply to one.';
+comment on column app.sandbox_messages.due_at is 'When its reports come; null once they came.';
 
 create table app.callback_tokens (
   token text primary key

@@ -171,7 +171,7 @@ export type Api = {
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
-  /** Enqueue what falls due within 90 seconds, each to its second, and what was held for organisations that may send again. Answers how many, at most 20 000. */
+  /** Enqueue what falls due within 90 seconds, each to its second, what was held for organisations that may send again, and what was held until it was late. Answers how many, at most 20 000. */
   enqueue_due_messages: { args: Record<string, never>; result: number }
   /** Enqueue questions to the provider after the messages that it took 10 minutes, 1, 6, 24 and 72 hours ago and of which nothing final was heard. Each call goes on by at most 15 minutes of messages at each age, and not at all while 10 000 messages wait to be asked after. Answers at how many ages there is more to look at. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
@@ -179,7 +179,7 @@ export type Api = {
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: string; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
   /** Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
-  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good). Answers how many messages left the queue. */
+  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
   finish_messages: { args: { results: string }; result: number }
   /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
   finish_notice: { args: { result: string }; result: boolean }
@@ -189,6 +189,8 @@ export type Api = {
   forget_callbacks: { args: Record<string, never>; result: number }
   /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
   forget_complaints: { args: Record<string, never>; result: number }
+  /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
+  forget_early_receipts: { args: Record<string, never>; result: number }
   /** Forget what the sandbox network took more than a week ago. Answers how many. */
   forget_sandbox: { args: Record<string, never>; result: number }
   /** null when the organisation has no such domain, else the domain object as JSON text (interface 4.5). */
@@ -209,13 +211,17 @@ export type Api = {
   organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Answers for each, in the order of n: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. */
   record_callbacks: { args: { callbacks: string }; result: string[] }
+  /** Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Answers how many changed something. */
+  record_inbound: { args: { messages: string }; result: number }
   /** Record what a provider reports of messages: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Answers how many were new. */
   record_receipts: { args: { receipts: string }; result: number }
+  /** Record what a network reports of parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. One that comes before its part is known waits for that. Answers how many were new. */
+  record_sms_receipts: { args: { receipts: string }; result: number }
   /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
   sandbox_knows: { args: { messages: string }; result: boolean[] }
-  /** The sandbox network reports what became of messages, as far as that is due. Answers how many receipts were recorded. */
+  /** The sandbox network reports what became of messages and what phones reply, as far as that is due. Answers on how many messages. */
   sandbox_report: { args: Record<string, never>; result: number }
-  /** The sandbox network takes messages: {id, copy (0 for a whole one), receipts, due_in_ms}; a second hand-over of one is counted, its receipts are not doubled. */
+  /** The sandbox network takes messages: {id, copy, kind (all as in app.sandbox_messages), reports (as the function that records them takes them, without their time), due_in_ms}; a second hand-over of one is counted, its reports are not doubled. */
   sandbox_take: { args: { messages: string }; result: number }
   /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. */
   start_emails: { args: { ids: string[] }; result: EmailToSend[] }
@@ -223,7 +229,7 @@ export type Api = {
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
-  /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). */
+  /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
@@ -254,6 +260,7 @@ export const signatures = {
   finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, returns: 'value' },
   forget_callbacks: { types: {}, returns: 'value' },
   forget_complaints: { types: {}, returns: 'value' },
+  forget_early_receipts: { types: {}, returns: 'value' },
   forget_sandbox: { types: {}, returns: 'value' },
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, returns: 'value' },
@@ -264,7 +271,9 @@ export const signatures = {
   make_partitions: { types: {}, returns: 'value' },
   organisation_name: { types: { organisation_id: 'uuid' }, returns: 'value' },
   record_callbacks: { types: { callbacks: 'jsonb' }, returns: 'value' },
+  record_inbound: { types: { messages: 'jsonb' }, returns: 'value' },
   record_receipts: { types: { receipts: 'jsonb' }, returns: 'value' },
+  record_sms_receipts: { types: { receipts: 'jsonb' }, returns: 'value' },
   sandbox_knows: { types: { messages: 'jsonb' }, returns: 'values' },
   sandbox_report: { types: {}, returns: 'value' },
   sandbox_take: { types: { messages: 'jsonb' }, returns: 'value' },

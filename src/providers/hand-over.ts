@@ -33,11 +33,13 @@ export async function handOver(
 }
 
 /** Hands an SMS over. Networks cannot be asked what became of an earlier hand-over. Never throws. */
-export function handOverSms(
+export async function handOverSms(
   provider: SmsProvider,
   sms: OutgoingSms,
   patience: Patience,
 ): Promise<SmsHandOver> {
+  // What is not known here is lost to marketing: so what was not even begun must not count as that.
+  if (patience.signal.aborted) return { outcome: 'deferred', text: 'the worker stopped' }
   return answerOf(() => provider.send(sms), patience).catch(ambiguous)
 }
 

@@ -1,9 +1,13 @@
-import type { EmailConfig } from '../config.ts'
+import type { Logger } from 'pino'
+import type { EmailConfig, SmsConfig } from '../config.ts'
 import type { Call } from '../db/call.ts'
 import type { Secrets } from '../secrets.ts'
 import type { EmailProvider } from './email.ts'
 import { createMailgun } from './mailgun/index.ts'
 import { createSandbox } from './sandbox.ts'
+import { createSmsSandbox } from './sandbox-sms.ts'
+import { createSmpp } from './smpp/index.ts'
+import type { SmsListener, SmsProvider } from './sms.ts'
 import { createSmtp } from './smtp/index.ts'
 
 export type ProviderOptions = {
@@ -31,5 +35,23 @@ export function createEmailProvider({
       })
     case 'smtp':
       return createSmtp({ url: email.url, secrets })
+  }
+}
+
+export type SmsProviderOptions = {
+  sms: SmsConfig
+  call: Call
+  /** null: nothing is listened for, as where settings are examined only. */
+  listener: SmsListener | null
+  log: Logger
+}
+
+/** The SMS provider that the configuration names. */
+export function createSmsProvider({ sms, call, listener, log }: SmsProviderOptions): SmsProvider {
+  switch (sms.provider) {
+    case 'sandbox':
+      return createSmsSandbox(call)
+    case 'smpp':
+      return createSmpp({ ...sms, listener, log })
   }
 }

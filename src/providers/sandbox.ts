@@ -1,21 +1,16 @@
 import { hash } from 'node:crypto'
-import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
 import { coalesce } from '../db/coalesce.ts'
-import type { DkimKey, EmailProvider, HandOver, OutgoingEmail } from './email.ts'
+import type { DkimKey, EmailProvider, OutgoingEmail, Receipt } from './email.ts'
+import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slowAnswer } from './sandbox-network.ts'
 
 /** Addresses here choose what becomes of a message; all others are delivered. */
 const DOMAIN = 'sandbox.postgram.test'
 
-/** A moment, so that a person sees `sent` before what follows. */
-const REPORTS_AFTER_MS = 500
-const SLOW_ANSWERS_AFTER_MS = 2000
-const REPORT_EVERY_MS = 200
-
 /** What it remembers an email by; copy 0 is one that came whole. */
-type Taken = { id: string; copy: number }
+type Name = { id: string; copy: number }
 
-type Report = { type: string; recipient: string; code?: string; text?: string; is_hard?: boolean }
+type Report = Pick<Receipt, 'type' | 'recipient' | 'code' | 'text' | 'is_hard'>
 
 const receiptsByName: Record<string, (recipient: string) => Report[]> = {
   bounce: (recipient) => [
@@ -50,14 +45,8 @@ const receiptsByName: Record<string, (recipient: string) => Report[]> = {
  * took is kept in the database, so it survives the process as a real provider would.
  */
 export function createSandbox(call: Call): EmailProvider {
-  const take = coalesce<Taken & { receipts: Report[]; due_in_ms: number }, number>(
-    async (messages) => {
-      await call('sandbox_take', { messages: JSON.stringify(messages) })
-      return messages.map(() => 1)
-    },
-    { maxWeight: 1000 },
-  )
-  const know = coalesce<Taken, boolean>(
+  const take = sandboxNetwork(call)
+  const know = coalesce<Name, boolean>(
     (messages) => call('sandbox_knows', { messages: JSON.stringify(messages) }),
     { maxWeight: 1000 },
   )
@@ -73,16 +62,22 @@ export function createSandbox(call: Call): EmailProvider {
       if (names.includes('unavailable')) {
         return refusal('deferred', '421 4.3.2', 'The sandbox is not available.')
       }
-      if (names.includes('slow'))
-        await new Promise((done) => setTimeout(done, SLOW_ANSWERS_AFTER_MS))
-      const receipts = email.recipients.flatMap((recipient) => {
-        const receiptsOf = receiptsByName[nameOf(recipient)]
-        return receiptsOf ? receiptsOf(recipient) : [{ type: 'delivered', recipient }]
-      })
-      await take({ ...takenOf(email), receipts, due_in_ms: REPORTS_AFTER_MS })
+      if (names.includes('slow')) await slowAnswer()
+      const name = takenAs(email)
+      const reports = email.recipients
+        .flatMap((recipient): Report[] => {
+          const receiptsOf = receiptsByName[nameOf(recipient)]
+          return receiptsOf ? receiptsOf(recipient) : [{ type: 'delivered', recipient }]
+        })
+        .map((report, place) => ({
+          ...report,
+          message_id: name.id,
+          provider_event_id: `sandbox:${name.copy}.${place + 1}`,
+        }))
+      await take({ ...name, kind: 'email', reports, due_in_ms: REPORTS_AFTER_MS })
       return { outcome: 'sent' }
     },
-    lookup: (email) => know(takenOf(email)),
+    lookup: (email) => know(takenAs(email)),
     async createDomain({ name, selectors }) {
       return {
         keys: (['active', 'next'] as const).map((state, place) =>
@@ -104,45 +99,14 @@ export function createSandbox(call: Call): EmailProvider {
   }
 }
 
-/** The sandbox network's reports of what became of messages, each when it is due. */
-export function reportSandbox(call: Call, log: Logger): { stop(): Promise<void> } {
-  let timer: NodeJS.Timeout | undefined
-  let isStopped = false
-  let reporting = Promise.resolve()
-  function reportSoon(delayMs: number) {
-    timer = setTimeout(() => {
-      reporting = report()
-    }, delayMs)
-  }
-  async function report() {
-    const receipts = await call('sandbox_report', {}).catch((error) => {
-      log.warn({ err: error }, 'the sandbox could not report; it tries again')
-      return 0
-    })
-    if (!isStopped) reportSoon(receipts > 0 ? 0 : REPORT_EVERY_MS)
-  }
-  reportSoon(REPORT_EVERY_MS)
-  return {
-    async stop() {
-      isStopped = true
-      clearTimeout(timer)
-      await reporting
-    },
-  }
-}
-
 /** Not a key that signs anything, but the same whenever it is asked for, as a provider's would be. */
 function keyOf(domain: string, selector: string, state: DkimKey['state']): DkimKey {
   const value = `k=rsa; p=${hash('sha256', `${selector} ${domain}`, 'base64')}`
   return { selector, state, value, private_key: null }
 }
 
-function takenOf({ id, copy }: OutgoingEmail): Taken {
+function takenAs({ id, copy }: OutgoingEmail): Name {
   return { id, copy: copy ?? 0 }
-}
-
-function refusal(outcome: HandOver['outcome'], code: string, text: string): HandOver {
-  return { outcome, code, text }
 }
 
 /** Whether an email goes nowhere but to the sandbox, whatever the provider: a rehearsal. */

@@ -8,6 +8,7 @@ import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
 import { createSecrets } from '../../src/secrets.ts'
 import { startService } from '../../src/service.ts'
+import { createSmsStandIn } from '../fixtures/sms-stand-in.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 
 const [, , url = '', form] = process.argv
@@ -43,6 +44,7 @@ if (form === 'naive') {
     port: 0,
     publicUrl: null,
     createEmailProvider: () => provider,
+    createSmsProvider: () => createSmsStandIn({ name: 'instant SMS' }),
     hasRehearsals: false,
     hasSmsRehearsals: false,
     secrets: createSecrets([Buffer.alloc(32).toString('base64')]),

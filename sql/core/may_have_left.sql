@@ -1,0 +1,19 @@
+create function core.may_have_left(message_id uuid)
+returns boolean
+language sql stable
+as $$
+  select
+    exists (select from app.sms_parts p where p.message_id = m.id)
+    -- Each hand-over that was refused whole says so in an event of its own. One that has none was cut
+    -- off before anybody knew.
+    or m.attempts > (
+      select count(distinct e.detail -> 'attempt')
+      from app.events e
+      where e.message_id = m.id and e.type in ('deferred', 'failed') and e.provider_event_id is null
+        and e.detail -> 'isAmbiguous' is null)
+  from app.messages m
+  where m.id = may_have_left.message_id
+$$;
+
+comment on function core.may_have_left is
+  'Whether an SMS that was not sent may have reached its network, in part or whole, by any of its hand-overs: then it is not refunded.';

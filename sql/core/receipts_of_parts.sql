@@ -1,0 +1,22 @@
+create function core.receipts_of_parts(receipts jsonb)
+returns table (n bigint, receipt jsonb)
+language sql stable
+set enable_seqscan = off
+as $$
+  select distinct on (r.n) r.n, r.receipt - '{network_ids,phone,provider}'::text[] || jsonb_build_object(
+    'message_id', p.message_id,
+    'part', p.part,
+    -- A final one counts once, however often it comes; of those that say why it takes so long, each reason.
+    'provider_event_id', concat_ws(':', r.receipt ->> 'provider', p.part, r.receipt ->> 'type',
+      case r.receipt ->> 'type' when 'deferred' then r.receipt ->> 'code' end))
+  from jsonb_array_elements(receipts) with ordinality as r (receipt, n)
+  cross join lateral jsonb_array_elements_text(r.receipt -> 'network_ids') with ordinality as s (network_id, place)
+  join app.sms_parts p on p.network_id = s.network_id
+    and p.provider = r.receipt ->> 'provider'
+    and p.phone = coalesce(r.receipt ->> 'phone', p.phone)
+  -- Networks use their ids again in time: the part that was taken last is meant.
+  order by r.n, s.place, p.taken_at desc, p.message_id desc, p.part
+$$;
+
+comment on function core.receipts_of_parts is
+  'Those of these receipts (SmsReceipt of src/providers/sms.ts) whose part is known, by their place from 1 on, as core.record_receipts takes them. The first spelling that matches wins.';

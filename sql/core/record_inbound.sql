@@ -1,0 +1,57 @@
+create function core.record_inbound(messages jsonb)
+returns integer
+language plpgsql volatile
+as $$
+declare
+  v_item record;
+  v_opt_outs jsonb := '[]';
+  v_changed integer := 0;
+begin
+  -- They are few, so one transaction at a time has them: of two STOPs at once the second sees what
+  -- the first did, and what is locked below is locked in no other order.
+  perform pg_advisory_xact_lock(hashtextextended('postgram inbound', 0));
+
+  for v_item in
+    select i.provider, i."from" as phone, i."to" as sender, i.keyword, i.word, i.received_at, a.*
+    from rows from (jsonb_to_recordset(messages) as (
+      provider text, "from" text, "to" text, keyword text, word text, received_at timestamptz
+    )) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
+    cross join lateral core.answered_sms(i."from", i."to") a
+    -- Who has no number of the world's cannot have been written to.
+    where a.organisation_id is not null and i."from" ~ '^\+[1-9][0-9]{6,14}$'
+    order by i.place
+  loop
+    if v_item.keyword = 'stop' then
+      insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
+      values (v_item.organisation_id, v_item.phone, v_item.received_at, v_item.word)
+      on conflict (organisation_id, phone) do update
+        set opted_out_at = excluded.opted_out_at, opted_out_by = excluded.opted_out_by
+        where c.opted_out_at is null;
+      if found then
+        v_opt_outs := v_opt_outs || to_jsonb(v_item);
+        v_changed := v_changed + 1;
+      end if;
+    else
+      update app.consents c
+      set opted_out_at = null, opted_out_by = null
+      where c.organisation_id = v_item.organisation_id and c.phone = v_item.phone
+        and c.consented_at is not null and c.opted_out_at is not null;
+      if found then
+        v_changed := v_changed + 1;
+      end if;
+    end if;
+  end loop;
+
+  perform core.record_receipts((
+    select jsonb_agg(jsonb_build_object(
+      'message_id', o.message_id, 'provider_event_id', concat_ws(':', o.provider, 'inbound', o.received_at),
+      'type', 'opted_out', 'occurred_at', o.received_at, 'word', o.word))
+    from jsonb_to_recordset(v_opt_outs) as o (message_id uuid, provider text, received_at text, word text)
+    where o.message_id is not null));
+  perform core.confirm_opt_outs(v_opt_outs);
+  return v_changed;
+end
+$$;
+
+comment on function core.record_inbound is
+  'Record what phones answer with a keyword: {provider, from, to, keyword stop|start, word, received_at}, in their order. One that says what is so already changes nothing. Answers how many changed something.';

@@ -1,0 +1,37 @@
+create function core.record_sms_receipts(receipts jsonb)
+returns integer
+language plpgsql volatile
+as $$
+declare
+  v_known jsonb;
+  v_early jsonb;
+  v_has_lock boolean := false;
+  v_kept integer := 0;
+begin
+  loop
+    select jsonb_agg(k.receipt) filter (where k.n is not null), jsonb_agg(r.receipt) filter (where k.n is null)
+      into v_known, v_early
+    from jsonb_array_elements(receipts) with ordinality as r (receipt, n)
+    left join core.receipts_of_parts(receipts) k on k.n = r.n;
+    exit when v_early is null or v_has_lock;
+    -- Whoever notes parts at the moment commits first, and the second look finds them; whoever comes
+    -- later finds what is stored here.
+    perform pg_advisory_xact_lock(core.receipts_lock());
+    v_has_lock := true;
+  end loop;
+
+  if v_early is not null then
+    insert into app.early_receipts (id, network_ids, receipt, received_at)
+    select md5(e.receipt::text)::uuid, array(select jsonb_array_elements_text(e.receipt -> 'network_ids')), e.receipt,
+      core.now()
+    from jsonb_array_elements(v_early) as e (receipt)
+    -- By what it says, so that a network that repeats itself fills nothing.
+    on conflict do nothing;
+    get diagnostics v_kept = row_count;
+  end if;
+  return v_kept + core.record_receipts(v_known);
+end
+$$;
+
+comment on function core.record_sms_receipts is
+  'Record what networks report of parts of SMS (SmsReceipt of src/providers/sms.ts). Those about parts that are not known wait in app.early_receipts for who notes them. Answers how many were new.';
