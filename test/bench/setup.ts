@@ -17,10 +17,13 @@ const ORGANISATIONS = 400
 const HTML = `<p>${'Hello there, this is a line of text. '.repeat(20)}</p>`
 const TEXT = 'Hello there, this is a line of text. '.repeat(8)
 
+export type Channel = 'emails' | 'sms'
+
 export type Bench = {
   url: string
   sql: Sql
-  senders: LoadPlan['senders']
+  /** Whose requests the load is made of, by channel. */
+  senders: Record<Channel, LoadPlan['senders']>
   /** A database beside it for pgbench. */
   pgbenchUrl: string
   close(): Promise<void>
@@ -59,8 +62,8 @@ export async function setUp(): Promise<Bench> {
   }
 }
 
-async function createSenders(sql: Sql): Promise<LoadPlan['senders']> {
-  await sql`select ops.create_plan('bench', 'Bench', 0, 2000000000, 0, 0)`
+async function createSenders(sql: Sql): Promise<Bench['senders']> {
+  await sql`select ops.create_plan('bench', 'Bench', 0, 2000000000, 2000000000, 0)`
   const rows = await sql<{ key: string; domain: string }[]>`
     with made as materialized (
       select ops.create_organisation('Bench ' || n, 'owner@example.com', 'bench') as id
@@ -69,7 +72,10 @@ async function createSenders(sql: Sql): Promise<LoadPlan['senders']> {
       select id, replace(id, '_', '-') || '.example' as domain from made
     )
     select domain, ops.create_api_key(id) as key, ops.verify_domain(id, domain) from sending`
-  return rows.map(({ key, domain }) => ({ key, body: JSON.stringify(anEmail(domain)) }))
+  return {
+    emails: rows.map(({ key, domain }) => ({ key, body: JSON.stringify(anEmail(domain)) })),
+    sms: rows.map(({ key }) => ({ key, body: JSON.stringify(anSms()) })),
+  }
 }
 
 /** An email from a domain to the sandbox. */
@@ -80,6 +86,16 @@ export function anEmail(domain: string) {
     subject: 'A benchmark',
     html: HTML,
     text: TEXT,
+    tags: ['bench'],
+  }
+}
+
+/** An SMS of one segment to a number that the sandbox delivers to. */
+export function anSms() {
+  return {
+    to: '+447700900000',
+    body: 'Your code is 493817. It is good for ten minutes; nobody of us will ask you for it.',
+    class: 'transactional',
     tags: ['bench'],
   }
 }

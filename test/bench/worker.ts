@@ -1,17 +1,26 @@
-// Hands over to a provider that answers at once: what is measured is us. "naive" takes each job, starts,
+// Hands over to an email provider that answers at once, or SMS to the SMSC at a port: what is measured is us. "naive" takes each job, starts,
 // finishes and completes it in transactions of its own.
 import { run } from 'graphile-worker'
 import { pino } from 'pino'
+import type { SmsConfig } from '../../src/config.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
+import { createSmsProvider } from '../../src/providers/index.ts'
 import { createSecrets } from '../../src/secrets.ts'
 import { startService } from '../../src/service.ts'
-import { createSmsStandIn } from '../fixtures/sms-stand-in.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 
-const [, , url = '', form] = process.argv
+const [, , url = '', form, smscPort] = process.argv
+const sms: SmsConfig = smscPort
+  ? {
+      provider: 'smpp',
+      url: `smpp://bench:bench@127.0.0.1:${smscPort}`,
+      window: 200,
+      rate: 100_000,
+    }
+  : { provider: 'sandbox' }
 const provider: EmailProvider = {
   ...createStandIn(),
   name: 'instant',
@@ -44,7 +53,7 @@ if (form === 'naive') {
     port: 0,
     publicUrl: null,
     createEmailProvider: () => provider,
-    createSmsProvider: () => createSmsStandIn({ name: 'instant SMS' }),
+    createSmsProvider: (call, listener, log) => createSmsProvider({ sms, call, listener, log }),
     hasRehearsals: false,
     hasSmsRehearsals: false,
     secrets: createSecrets([Buffer.alloc(32).toString('base64')]),
