@@ -2,7 +2,7 @@
 create function core.accept_sms_turn(calls jsonb, items jsonb, catalogue jsonb, turn integer)
 returns setof core.answer
 language plpgsql volatile
--- The same settings for the same reasons as in core.accept_emails_turn.
+-- Both settings as core.accept_emails_turn has them.
 set enable_seqscan = off
 set work_mem = '32MB'
 as $$
@@ -32,53 +32,46 @@ begin
         when i.problems is not null then 'validation_error'
         when i.is_paused then 'org_paused'
       end as code,
-      -- Test calls take nothing, so each starts from what is there.
+      case when i.is_rehearsal is true then 0 else i.segments end as price,
+      -- Test calls take nothing, so each of them starts from what is there.
       case i.mode when 'test' then i.n end as test_call
     from item i
   ),
-  counted as (
-    select j.*,
-      j.mode = 'test' or core.fits_until_short(j.segments, j.sms_allowance::bigint + j.sms_credits, j.n) over (
-        partition by j.organisation_id, j.test_call, j.is_counted order by j.n, j.index
-      ) as fits
-    from (
-      select j.*, j.code is null and j.is_rehearsal is not true as is_counted
-      from judged j
-    ) j
-  ),
   outcome as (
-    select c.*,
-      coalesce(c.code, case when c.is_counted and not c.fits then 'insufficient_credits' end) as refusal
-    from counted c
+    select j.*,
+      coalesce(j.code, case when j.mode = 'live' and not
+        core.fits_until_short(j.price, j.sms_allowance::bigint + j.sms_credits, j.n) over (
+          partition by j.organisation_id, j.mode, j.code order by j.n, j.index)
+        then 'insufficient_credits' end) as refusal
+    from judged j
   ),
   placed as (
     select o.*,
-      -- With what came before it in the same payer's order.
-      case when o.is_counted then
-        sum(o.segments) over (partition by o.organisation_id, o.test_call, o.is_counted, o.refusal order by o.n, o.index)
-      end as taken,
+      sum(o.price) over (partition by o.organisation_id, o.test_call, o.refusal order by o.n, o.index) as taken,
       row_number() over (partition by o.organisation_id, o.mode, o.refusal order by o.n, o.index) as place
     from outcome o
   ),
   priced as materialized (
-    select p.*,
-      coalesce(least(p.segments, greatest(0, p.taken - p.sms_allowance)), 0)::integer as credits
+    select p.*, least(p.price, greatest(0, p.taken - p.sms_allowance))::integer as credits
     from placed p
   ),
   accepted as materialized (
     select p.*, obstacle.code as obstacle, obstacle.reason,
       case
-        when p.mode = 'test' and obstacle.code is not null then 'rejected'
-        when p.mode = 'test' then 'sent'
+        when p.mode = 'test' then case when obstacle.code is null then 'sent' else 'rejected' end
         when p.scheduled_at is not null then 'scheduled'
         else 'queued'
       end::app.message_status as status,
-      p.mode = 'live' and p.is_counted as is_paid,
-      -- Nearer than the clock's next sweep, which finds those that wait.
+      p.mode = 'live' and p.price > 0 as is_paid,
+      -- Beyond the reach of the clock's next sweep, as in core.send_later.
       p.scheduled_at > v_now + interval '90 seconds' as is_far
     from priced p
-    left join lateral core.marketing_obstacle(p.organisation_id, p.recipient, p.body, coalesce(p.scheduled_at, v_now)) obstacle
-      on p.mode = 'test' and p.class = 'marketing'
+    -- Live ones are judged when they are released.
+    left join lateral (
+      select m.*
+      from core.marketing_obstacle(p.organisation_id, p.recipient, p.body, coalesce(p.scheduled_at, v_now)) m
+      where p.mode = 'test' and p.class = 'marketing'
+    ) obstacle on true
     where p.refusal is null
   ),
   new_messages as (
@@ -104,7 +97,7 @@ begin
   ),
   paid as (
     insert into app.credit_ledger (organisation_id, kind, credits, included, balance, period_start, message_id, created_at)
-    select a.organisation_id, 'sms', -a.credits, a.credits - a.segments,
+    select a.organisation_id, 'sms', -a.credits, a.credits - a.price,
       a.sms_credits - greatest(0, a.taken - a.sms_allowance), a.period_start, a.id, v_now
     from accepted a
     where a.is_paid
@@ -115,8 +108,7 @@ begin
     set sms_used = a.sms_used + u.included, sms_credits = a.sms_credits - u.credits,
       messages_accepted = a.messages_accepted + u.messages
     from (
-      select organisation_id, coalesce(sum(credits) filter (where is_paid), 0) as credits,
-        coalesce(sum(segments - credits) filter (where is_paid), 0) as included,
+      select organisation_id, sum(credits) as credits, sum(price - credits) as included,
         count(*) filter (where scheduled_at is null) as messages
       from accepted
       where mode = 'live'
@@ -133,7 +125,6 @@ begin
   ),
   enqueued as (
     select core.add_jobs(array_agg(core.send_job(
-      -- Scheduled by the service's clock, run by the server's.
       'sms', a.id, core.priority(a.backlog + a.place, a.class), now() + (a.scheduled_at - v_now)) order by a.n, a.index))
     from accepted a
     where a.mode = 'live' and a.is_far is not true

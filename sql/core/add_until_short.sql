@@ -3,6 +3,10 @@ returns bigint[]
 language plpgsql immutable
 as $$
 begin
+  -- What costs nothing fits anyway.
+  if amount = 0 then
+    return array[state[1], 1, state[3]];
+  end if;
   if state[3] = call or state[1] + amount > available then
     return array[state[1], 0, call];
   end if;

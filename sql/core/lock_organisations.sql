@@ -9,7 +9,7 @@ begin
   for no key update;
 
   update app.allowances a
-  set emails_used = 0, (period_start, period_end) = (select p.* from core.period_at(o.created_at, core.now()) p)
+  set emails_used = 0, sms_used = 0, (period_start, period_end) = (select p.* from core.period_at(o.created_at, core.now()) p)
   from app.organisations o
   where a.organisation_id = any (ids)
     and a.period_end <= core.now()

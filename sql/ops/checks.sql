@@ -23,6 +23,14 @@ union all
 select 'given-up jobs', not exists (select from graphile_worker._private_jobs j where not j.is_available and j.locked_at is null),
   'jobs gave up: select * from ops.queue'
 union all
+-- The newest balance of each, as the whole ledger is too much to be read every time.
+select 'books', not exists (select from app.allowances a
+  where a.sms_credits <> coalesce((select l.balance from app.credit_ledger l
+    where l.organisation_id = a.organisation_id
+    order by l.id desc
+    limit 1), 0)),
+  'the credits of an organisation are not what its ledger says: select * from ops.books where not is_right'
+union all
 select 'owner mail', coalesce((select n.given_up_at is null from app.notices n
   where n.sent_at is not null or n.given_up_at is not null
   order by n.id desc

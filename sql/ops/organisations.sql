@@ -10,6 +10,9 @@ select
   -- The next accept begins the new period.
   case when a.period_end > core.now() then a.emails_used else 0 end as emails_used,
   p.emails_included,
+  case when a.period_end > core.now() then a.sms_used else 0 end as sms_used,
+  p.sms_included,
+  a.sms_credits,
   a.period_end,
   a.messages_accepted - d.messages as messages_waiting,
   o.created_at
@@ -18,4 +21,4 @@ join app.plans p on p.id = o.plan_id
 join app.allowances a on a.organisation_id = o.id
 join app.departures d on d.organisation_id = o.id;
 
-comment on view ops.organisations is 'Organisations with their state, what they used of their plan, and what they have waiting.';
+comment on view ops.organisations is 'Organisations with their state, what they used of their plan, the SMS credits they have left, and what they have waiting.';

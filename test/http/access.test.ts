@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, request } from '../fixtures/http.ts'
+import { anEmail, anSms, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
 import { isRefused } from '../fixtures/refusal.ts'
@@ -39,14 +39,20 @@ for (const [state, enter] of Object.entries(states)) {
     const { id, domain, liveKey } = organisation
     await liftRate(sql, organisation)
     const email = anEmail(domain)
+    const sms = anSms()
     const { json } = await request('POST', `${base}/v1/emails`, liveKey, email)
+    const sent = await request('POST', `${base}/v1/sms`, liveKey, sms)
     const send = { method: 'POST', scope: 'emails:send', isSend: true }
+    const sendSms = { ...send, scope: 'sms:send' }
     const entry = () => suppress(sql, organisation, `${Math.random()}@c.example`)
     const body = { email: 'ann@c.example' }
     const endpoints: Known[] = [
       { ...send, path: '/v1/emails', body: email },
       { ...send, path: '/v1/emails/batch', body: { emails: [email] } },
       { method: 'GET', path: `/v1/emails/${json.id}`, scope: 'read' },
+      { ...sendSms, path: '/v1/sms', body: sms },
+      { ...sendSms, path: '/v1/sms/batch', body: { messages: [sms] } },
+      { method: 'GET', path: `/v1/sms/${sent.json.id}`, scope: 'read' },
       { method: 'GET', path: '/v1/suppressions', scope: 'read' },
       { method: 'POST', path: '/v1/suppressions', scope: 'emails:send', body },
       { method: 'DELETE', path: '/v1/suppressions/', scope: 'emails:send', makeId: entry },

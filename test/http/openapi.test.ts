@@ -1,7 +1,7 @@
 import t from 'tap'
 import { catalogue } from '../../src/errors.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post, request } from '../fixtures/http.ts'
+import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
@@ -21,6 +21,9 @@ t.test('every endpoint of the interface is described', async (t) => {
       ['/v1/emails', ['post']],
       ['/v1/emails/batch', ['post']],
       ['/v1/emails/{id}', ['get']],
+      ['/v1/sms', ['post']],
+      ['/v1/sms/batch', ['post']],
+      ['/v1/sms/{id}', ['get']],
       ['/v1/domains', ['post', 'get']],
       ['/v1/domains/{id}', ['get', 'delete']],
       ['/v1/domains/{id}/verify', ['post']],
@@ -38,6 +41,23 @@ t.test('the body of a send has the fields of the interface and no others', async
   ])
   t.same(schema.required, ['from', 'to'])
   t.equal(schema.additionalProperties, false)
+})
+
+t.test('the body of an SMS has the fields of the interface with their limits', async (t) => {
+  const { schema } = document.paths['/v1/sms'].post.requestBody.content['application/json']
+  t.same(Object.keys(schema.properties), ['to', 'body', 'class', 'senderId', 'scheduledAt', 'tags'])
+  t.same(schema.required, ['to', 'body', 'class'])
+  t.equal(schema.additionalProperties, false)
+  t.match(schema.properties, {
+    to: { type: 'string', pattern: '^\\+[1-9]\\d{6,14}$' },
+    body: { type: 'string', minLength: 1, maxLength: 1600 },
+    class: { enum: ['transactional', 'marketing'] },
+    scheduledAt: { type: 'string', format: 'date-time' },
+    tags: { type: 'array', maxItems: 10 },
+  })
+  const { messages } =
+    document.paths['/v1/sms/batch'].post.requestBody.content['application/json'].schema.properties
+  t.strictSame([messages.minItems, messages.maxItems, messages.items], [1, 1000, schema])
 })
 
 t.test('the parameters of a list are described with their limits', async (t) => {
@@ -62,6 +82,8 @@ t.test('what the service answers has the properties that are described', async (
   const suppressions = '/v1/suppressions'
   const sent = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
   const message = await get(`${base}/v1/emails/${sent.json.id}`, liveKey)
+  const sentSms = await post(`${base}/v1/sms`, liveKey, anSms())
+  const sms = await get(`${base}/v1/sms/${sentSms.json.id}`, liveKey)
   const added = await post(base + suppressions, liveKey, { email: 'ann@c.example' })
   const again = await post(base + suppressions, liveKey, { email: 'ann@c.example' })
   const list = await get(base + suppressions, liveKey)
@@ -70,6 +92,8 @@ t.test('what the service answers has the properties that are described', async (
   for (const [{ status, json }, { responses }] of [
     [sent, paths['/v1/emails'].post],
     [message, paths['/v1/emails/{id}'].get],
+    [sentSms, paths['/v1/sms'].post],
+    [sms, paths['/v1/sms/{id}'].get],
     [added, paths[suppressions].post],
     [again, paths[suppressions].post],
     [list, paths[suppressions].get],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Code } from '../../src/errors.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post, request } from '../fixtures/http.ts'
+import { anEmail, anSms, post, request } from '../fixtures/http.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { holdSecond, liftRate } from '../fixtures/rate.ts'
 import { errorOf, isRefused } from '../fixtures/refusal.ts'
@@ -11,8 +11,8 @@ import { traces } from '../fixtures/traces.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-/** What is posted: a send, a send as an item of a batch, or an address to suppress. */
-type Kind = 'a single send' | 'a batch' | 'a suppression'
+/** What is posted: a send, a send as an item of a batch, in either channel, or an address to suppress. */
+type Kind = 'a single send' | 'a batch' | 'an SMS' | 'a batch of SMS' | 'a suppression'
 
 /** A request in the making. */
 type Attempt = {
@@ -28,12 +28,22 @@ type Attempt = {
 const paths = {
   'a single send': '/v1/emails',
   'a batch': '/v1/emails/batch',
+  'an SMS': '/v1/sms',
+  'a batch of SMS': '/v1/sms/batch',
   'a suppression': '/v1/suppressions',
 }
 
+const lists: Partial<Record<Kind, string>> = { 'a batch': 'emails', 'a batch of SMS': 'messages' }
+
 const send = ({ kind, key, headers, item, top, raw }: Attempt) => {
-  const body = kind === 'a batch' ? { emails: [item], ...top } : { ...item, ...top }
+  const list = lists[kind]
+  const body = list ? { [list]: [item], ...top } : { ...item, ...top }
   return post(base + paths[kind], key, raw ?? body, headers)
+}
+
+const itemOf = (kind: Kind, { domain }: TestOrganisation): Record<string, unknown> => {
+  if (kind === 'a suppression') return { email: 'ann@c.example' }
+  return kind.endsWith('SMS') ? anSms() : anEmail(domain)
 }
 
 /** An attempt with which nothing is wrong yet. */
@@ -45,7 +55,7 @@ async function anAttempt(kind: Kind): Promise<Attempt> {
     kind,
     key: organisation.liveKey,
     headers: {},
-    item: kind === 'a suppression' ? { email: 'ann@c.example' } : anEmail(organisation.domain),
+    item: itemOf(kind, organisation),
     top: {},
     raw: null,
   }
@@ -116,6 +126,12 @@ const conditions: [Code, (attempt: Attempt) => unknown][] = [
       update app.allowances set emails_used = 1000000
       where organisation_id = core.decode_id('org', ${id})`,
   ],
+  [
+    'insufficient_credits',
+    ({ organisation: { id } }) => sql`
+      update app.allowances set sms_used = 100
+      where organisation_id = core.decode_id('org', ${id})`,
+  ],
 ]
 
 const position = (code: Code) => conditions.findIndex(([known]) => known === code)
@@ -134,13 +150,18 @@ const pairs = conditions.flatMap(([first], place) =>
     .map(([second]): [Code, Code] => [first, second]),
 )
 
-/** After this only sends are looked at further. */
-const ofAnyPost = conditions.slice(0, position('idempotency_conflict') + 1).map(([code]) => code)
+/** What a kind is looked at for; only sends after their idempotency key. */
+const isFor = (kind: Kind, code: Code) => {
+  if (position(code) <= position('idempotency_conflict')) return true
+  if (kind === 'a suppression') return false
+  const isOfSms = code === 'insufficient_credits'
+  return code === 'org_paused' || isOfSms === kind.endsWith('SMS')
+}
 
 for (const kind of Object.keys(paths) as Kind[]) {
   t.test(`${kind} is refused for what comes first`, async (t) => {
     for (const [first, second] of pairs) {
-      if (kind === 'a suppression' && !ofAnyPost.includes(second)) continue
+      if (!isFor(kind, first) || !isFor(kind, second)) continue
       const attempt = await anAttempt(kind)
       // The first use of an Idempotency-Key has to get through, so it is made before all else.
       const isKeyFirst = second === 'idempotency_conflict'
@@ -150,7 +171,7 @@ for (const kind of Object.keys(paths) as Kind[]) {
       const before = await traces(sql)
       const answer = await send(attempt)
       const name = `${first} before ${second}`
-      const isOfItem = kind === 'a batch' && position(first) >= position('domain_not_verified')
+      const isOfItem = kind in lists && position(first) > position('org_paused')
       if (isOfItem) {
         const results = [{ index: 0, ok: false, error: errorOf(first, FIELDS[first]) }]
         t.strictSame(
@@ -218,7 +239,7 @@ t.test('what a template lacks comes before domain, suppressions and allowance', 
 t.test('a replay is answered whatever has changed since but key, state and rate', async (t) => {
   for (const [code, bringAbout] of conditions) {
     if (['invalid_json', 'validation_error', 'idempotency_conflict'].includes(code)) continue
-    const attempt = await anAttempt('a single send')
+    const attempt = await anAttempt(isFor('an SMS', code) ? 'an SMS' : 'a single send')
     attempt.headers = { 'Idempotency-Key': 'once' }
     const first = await send(attempt)
     t.equal(first.status, 200)

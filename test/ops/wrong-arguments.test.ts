@@ -35,6 +35,7 @@ const right: Record<string, Value[]> = {
   revoke_api_key: [testKey],
   set_owner_email: [org, 'owner@acme.example'],
   set_plan: [org, 'known'],
+  grant_credits: [org, 10, 'paid by card'],
   pause: [org, 'a test'],
   resume: [paused],
   suspend: [org, 'a test'],
@@ -57,6 +58,8 @@ const aName = 'the name must be 1 to 200 characters'
 const aPlanId = /^the id must be 1 to 64 lower-case letters/
 const included = 'the price and what is included must be numbers from 0 on'
 const aReason = 'give a reason of 1 to 1000 characters'
+const aNote = 'give a note of 1 to 1000 characters'
+const tooManyCredits = 'an organisation may have at most 1000000000 credits'
 const aSubject = 'the subject must be 1 to 998 characters without line breaks'
 
 const wrong: [name: string, values: Value[], message: string | RegExp][] = [
@@ -122,6 +125,16 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
 
   ['set_plan', [unknownOrg, 'known'], noOrganisation],
   ['set_plan', [org, 'gold'], "there is no plan 'gold'"],
+
+  ['grant_credits', [unknownOrg, 10, 'paid'], noOrganisation],
+  ['grant_credits', [org, 0, 'paid'], /^give a number of credits other than 0/],
+  ['grant_credits', [org, 10, ''], aNote],
+  ['grant_credits', [org, 10, ' '], aNote],
+  ['grant_credits', [org, 10, long(1001)], aNote],
+  ['grant_credits', [org, -1, 'a mistake'], 'the organisation has only 0 credits left'],
+  ['grant_credits', [org, -2_147_483_648, 'a mistake'], 'the organisation has only 0 credits left'],
+  ['grant_credits', [org, 1_000_000_001, 'paid'], tooManyCredits],
+  ['grant_credits', [org, 2_147_483_647, 'paid'], tooManyCredits],
 
   ['pause', [unknownOrg, 'a test'], noOrganisation],
   ['pause', [org, ''], aReason],

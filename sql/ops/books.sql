@@ -1,0 +1,35 @@
+create view ops.books as
+with entry as (
+  select l.*, sum(l.credits) over (partition by l.organisation_id order by l.id) as running_sum
+  from app.credit_ledger l
+),
+ledger as (
+  select e.organisation_id,
+    sum(e.credits) as credits,
+    -sum(e.included) filter (where e.period_start = a.period_start) as included_used,
+    count(*) filter (where e.balance <> e.running_sum) as wrong_balances,
+    count(*) filter (where e.kind = 'refund' and not exists (
+      select from app.credit_ledger d
+      where d.message_id = e.message_id and d.kind = 'sms' and d.organisation_id = e.organisation_id
+        and e.credits = -d.credits and e.included in (0, -d.included)
+    )) as wrong_refunds
+  from entry e
+  join app.allowances a on a.organisation_id = e.organisation_id
+  group by e.organisation_id
+),
+account as (
+  select a.organisation_id, a.sms_credits, coalesce(l.credits, 0) as ledger_credits,
+    a.sms_used, coalesce(l.included_used, 0) as ledger_sms_used,
+    coalesce(l.wrong_balances, 0) as wrong_balances, coalesce(l.wrong_refunds, 0) as wrong_refunds
+  from app.allowances a
+  left join ledger l on l.organisation_id = a.organisation_id
+)
+select core.encode_id('org', c.organisation_id) as organisation,
+  c.sms_credits = c.ledger_credits and c.sms_used = c.ledger_sms_used
+    and c.wrong_balances = 0 and c.wrong_refunds = 0 as is_right,
+  c.sms_credits, c.ledger_credits, c.sms_used, c.ledger_sms_used, c.wrong_balances, c.wrong_refunds
+from account c
+order by is_right, c.organisation_id;
+
+comment on view ops.books is
+  'The proof that the books of SMS balance, by organisation, wrong ones first: its credits are the sum of its ledger, what it used of its plan is what the ledger says of the period, each balance in the ledger is the sum up to there, each refund gives back what was paid. Reads the whole ledger: select count(*) from ops.books where not is_right answers 0.';

@@ -1,0 +1,36 @@
+create function ops.grant_credits(organisation text, credits integer, note text)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_organisation uuid := core.organisation_id(organisation);
+  v_allowance app.allowances;
+  v_balance bigint;
+begin
+  if grant_credits.credits is null or grant_credits.credits = 0 then
+    raise exception 'give a number of credits other than 0; a negative one takes them back';
+  end if;
+  if grant_credits.note is null or length(btrim(grant_credits.note)) = 0 or length(grant_credits.note) > 1000 then
+    raise exception 'give a note of 1 to 1000 characters';
+  end if;
+  perform core.lock_organisations(array[v_organisation]);
+  select a.* into v_allowance from app.allowances a where a.organisation_id = v_organisation;
+  v_balance := v_allowance.sms_credits::bigint + grant_credits.credits;
+  if v_balance < 0 then
+    raise exception 'the organisation has only % credits left', v_allowance.sms_credits;
+  end if;
+  -- As many again have room to come back as refunds.
+  if v_balance > 1000000000 then
+    raise exception 'an organisation may have at most 1000000000 credits';
+  end if;
+  insert into app.credit_ledger (organisation_id, kind, credits, balance, period_start, note, created_at)
+  values (v_organisation, 'grant', grant_credits.credits, v_balance, v_allowance.period_start, grant_credits.note, core.now());
+  update app.allowances a set sms_credits = v_balance where a.organisation_id = v_organisation;
+  return v_balance;
+end
+$$;
+
+comment on function ops.grant_credits is
+  'Give an organisation SMS credits; a negative number takes a mistaken grant back, as far as its credits are not spent. Answers the new balance.';
