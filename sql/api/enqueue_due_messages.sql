@@ -10,8 +10,10 @@ begin
     select d.message_id
     from app.due_messages d
     left join app.organisations o on d.due_at = 'infinity' and o.id = d.organisation_id
-    where d.due_at <= core.now() + interval '90 seconds'
-      or d.due_at = 'infinity' and o.state <> 'paused'
+    -- Both ends of the index: between them wait those of the next 30 days.
+    where (d.due_at <= core.now() + interval '90 seconds' or d.due_at = 'infinity')
+      -- Held ones that are late are let go, and are rejected by whoever takes their jobs.
+      and (d.due_at <> 'infinity' or o.state <> 'paused' or d.late_at < core.now())
     -- Bounded, so that one transaction never holds an hour's work; the caller asks again.
     limit 20000
     for update of d skip locked
@@ -28,4 +30,4 @@ end
 $$;
 
 comment on function api.enqueue_due_messages is
-  'Enqueue what falls due within 90 seconds, each to its second, and what was held for organisations that may send again. Answers how many, at most 20 000.';
+  'Enqueue what falls due within 90 seconds, each to its second, what was held for organisations that may send again, and what was held until it was late. Answers how many, at most 20 000.';

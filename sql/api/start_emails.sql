@@ -34,22 +34,15 @@ begin
     order by m.id
     for no key update of m
   ),
-  held as (
-    -- A resumption that commits meanwhile does not see this row: the clock's sweep finds it.
-    insert into app.due_messages (message_id, organisation_id, due_at, priority)
-    select i.id, i.organisation_id, 'infinity', core.priority(0, i.class)
+  put_aside as (
+    select core.hold_messages(array_agg(i.id) filter (where i.verdict = 'hold')),
+      core.end_messages(array_agg((i.id, 'rejected', r.code, r.reason)::core.ending) filter (where r.code is not null))
     from mine i
-    where i.verdict = 'hold'
-    on conflict do nothing
-  ),
-  rejected as (
-    select core.reject_messages(array_agg(i.id) filter (where i.verdict = 'org_suspended'),
-        'org_suspended', 'The organisation is suspended.'),
-      core.reject_messages(array_agg(i.id) filter (where i.verdict = 'recipient_suppressed'),
-        'recipient_suppressed', 'A recipient was suppressed after the message was accepted.'),
-      core.reject_messages(array_agg(i.id) filter (where i.verdict = 'domain_not_verified'),
-        'domain_not_verified', 'The domain was removed, or its records were gone, after the message was accepted.')
-    from mine i
+    left join (values
+      ('org_suspended', 'The organisation is suspended.'),
+      ('recipient_suppressed', 'A recipient was suppressed after the message was accepted.'),
+      ('domain_not_verified', 'The domain was removed, or its records were gone, after the message was accepted.')
+    ) r (code, reason) on r.code = i.verdict
   ),
   started as (
     update app.messages m
@@ -66,7 +59,7 @@ begin
   join app.bodies b on b.message_id = any (ids) and b.message_id = s.id
   left join app.dkim_keys k on k.domain_id = s.domain_id and k.state = 'active' and k.private_key is not null
   -- Asked for here, as a join would not look at it when nothing was started.
-  where (select count(*) from rejected) = 1;
+  where (select count(*) from put_aside) = 1;
 end
 $$;
 

@@ -10,26 +10,68 @@ declare
 begin
   return query
   with mine as materialized (
-    select m.id
+    select m.id, m.status, l.has_left, l.obstacle_code, l.obstacle,
+      case
+        -- Nobody knows whether the network has it: a second marketing message is worse than none.
+        when m.class = 'marketing' and m.handover_started_at is not null then 'provider_unavailable'
+        when o.state = 'suspended' then 'org_suspended'
+        when m.status = 'scheduled' and core.late_at(m.scheduled_at) < v_now then 'expired'
+        when o.state = 'paused' then 'hold'
+        else coalesce(l.obstacle_code, 'start')
+      end as verdict
     from app.messages m
-    where m.id = any (ids) and m.status in ('queued', 'scheduled') and m.channel = 'sms'
+    join app.bodies b on b.message_id = any (ids) and b.message_id = m.id
+    join app.organisations o on o.id = m.organisation_id
+    cross join lateral (
+      select p.has_left, r.code as obstacle_code, r.reason as obstacle
+      from (select m.attempts > 0 and core.may_have_left(m.id) as has_left) p
+      left join lateral (
+        select x.* from core.marketing_obstacle(m.organisation_id, m.to_address, b.text, v_now) x
+        where m.class = 'marketing' and not p.has_left
+      ) r on true
+    ) l
+    where m.id = any (ids) and m.status in ('queued', 'scheduled') and m.mode = 'live' and m.channel = 'sms'
     order by m.id
     for no key update of m
+  ),
+  put_aside as (
+    select core.hold_messages(array_agg(i.id) filter (where i.verdict = 'hold')),
+      core.end_messages(array_agg((
+        i.id,
+        case when i.has_left then 'failed' else 'rejected' end,
+        i.verdict,
+        case i.verdict
+          when 'provider_unavailable' then
+            'The network may have it or not: the link was lost before it answered, and marketing is not sent twice.'
+          when 'org_suspended' then 'The organisation is suspended.'
+          when 'expired' then 'It could not be sent within 24 hours of the time that it was scheduled for.'
+          else i.obstacle
+        end
+      )::core.ending) filter (where i.verdict not in ('hold', 'start')))
+    from mine i
+  ),
+  released as (
+    insert into app.events (message_id, type, occurred_at)
+    select i.id, 'queued', v_now
+    from mine i
+    where i.verdict = 'start' and i.status = 'scheduled'
   ),
   started as (
     update app.messages m
     set status = 'queued', attempts = m.attempts + 1, handover_started_at = v_now
     from mine i
-    where m.id = any (ids) and m.id = i.id
+    where m.id = any (ids) and m.id = i.id and i.verdict = 'start'
     returning m.*
   )
   select s.id, s.organisation_id, s.attempts::integer, v_now, s.is_rehearsal, s.class, s.from_address, s.to_address,
     b.text, s.segments::integer,
     array(select p.part::text from app.sms_parts p where p.message_id = s.id order by p.part)
   from started s
-  join app.bodies b on b.message_id = any (ids) and b.message_id = s.id;
+  join app.bodies b on b.message_id = any (ids) and b.message_id = s.id
+  -- Asked for here, as a join would not look at it when nothing was started.
+  where (select count(*) from put_aside) = 1;
 end
 $$;
 
 comment on function api.start_sms is
-  'Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4).';
+  'Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again.';

@@ -3,7 +3,29 @@ create function core.marketing_obstacle(
 )
 language sql stable
 as $$
-  select null::text, null::text
+  select o.words[1], o.words[2]
+  from (
+    select case
+      when c.opted_out_at is not null then
+        array['opted_out', 'The recipient has opted out of marketing from this organisation.']
+      when c.consented_at is null then
+        array['consent_missing', 'There is no record that the recipient agreed to marketing from this organisation.']
+      when exists (select from app.blocked_numbers b where b.phone = marketing_obstacle.phone) then
+        array['opted_out', 'The number is on the national opt-out registry.']
+      when not core.has_opt_out_footer(body) then
+        array['opt_out_footer_missing', 'The text does not say how to opt out by STOP, as in "Reply STOP to opt out".']
+      when not core.is_sending_hour(at) then
+        array['outside_sending_hours', (select case s.marketing_hours
+          when 'interface' then
+            'Marketing is sent from 08:00 to 20:00 South African time, not on Sundays.'
+          when 'statutory' then
+            'Marketing is sent from 08:00 to 20:00 South African time, on Saturdays from 09:00 to 13:00, not on Sundays and public holidays.'
+        end from app.sms_settings s)]
+    end as words
+    from (values (true)) always (is_there)
+    left join app.consents c
+      on c.organisation_id = marketing_obstacle.organisation_id and c.phone = marketing_obstacle.phone
+  ) o
 $$;
 
 comment on function core.marketing_obstacle is

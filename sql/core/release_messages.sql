@@ -3,10 +3,20 @@ returns integer
 language sql volatile
 as $$
   select core.add_jobs(array_agg(core.send_job(
-    m.channel, m.id, d.priority,
+    m.channel, m.id,
+    -- A scheduled message counts in no backlog, and what is due at the same moment was put off apart.
+    greatest(d.priority, core.priority(b.backlog + d.place, m.class)),
     case when d.due_at <> 'infinity' then now() + (d.due_at - core.now()) end)))
-  from unnest(due) d
+  from (
+    select u.*, row_number() over (partition by u.organisation_id order by u.due_at, u.message_id) as place
+    from unnest(due) u
+  ) d
+  join (
+    select o.organisation_id, core.backlog(o.organisation_id) as backlog
+    from (select distinct u.organisation_id from unnest(due) u) o
+  ) b on b.organisation_id = d.organisation_id
   join app.messages m on m.id = d.message_id
 $$;
 
-comment on function core.release_messages is 'Enqueue messages that waited, each to run when it falls due.';
+comment on function core.release_messages is
+  'Enqueue messages that waited, each to run when it falls due, and each behind those of its organisation that wait already or are released before it.';

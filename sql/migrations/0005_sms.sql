@@ -59,6 +59,14 @@ comment on column app.sms_settings.shared_sender is 'Who an SMS is from whose ca
 comment on column app.sms_settings.marketing_hours is
   'When marketing may be sent: as the interface says, or in the narrower hours of the law.';
 
+create table app.extra_holidays (
+  day date primary key,
+  name text not null
+    constraint extra_holidays_name_length check (length(name) between 1 and 200)
+);
+comment on table app.extra_holidays is
+  'Public holidays that were proclaimed for one day, such as that of an election, which no calendar knows beforehand.';
+
 create table app.consents (
   organisation_id uuid not null references app.organisations,
   phone text not null

@@ -15,9 +15,7 @@ select 'partitions', 2 = (select count(*) from pg_catalog.pg_class c
 union all
 select 'provider', not exists (select from app.provider_health), 'a provider takes nothing: select * from ops.failing_providers'
 union all
-select 'stuck messages', not exists (select from app.messages m
-  where m.status = 'queued' and m.mode = 'live' and m.id >= core.first_id_at(core.now() - interval '2 days')
-    and m.created_at < core.now() - interval '1 minute'),
+select 'stuck messages', not exists (select from core.stuck_messages()),
   'messages wait for more than a minute: select *, ops.why(id) from ops.stuck_messages limit 10'
 union all
 select 'given-up jobs', not exists (select from graphile_worker._private_jobs j where not j.is_available and j.locked_at is null),

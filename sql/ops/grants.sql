@@ -2,4 +2,5 @@
 revoke all on all functions in schema ops from public;
 grant usage on schema ops to postgram_operator, postgram_report;
 grant select on all tables in schema ops to postgram_operator, postgram_report;
+grant insert, delete on ops.staged_numbers to postgram_operator;
 grant execute on all functions in schema ops to postgram_operator;

@@ -1,10 +1,10 @@
 create view ops.help as
 select
-  case c.relkind when 'v' then 'view' end as kind,
+  case c.relkind when 'v' then 'view' when 'r' then 'table' end as kind,
   'ops.' || c.relname as name,
   obj_description(c.oid, 'pg_class') as what
 from pg_catalog.pg_class c
-where c.relnamespace = 'ops'::regnamespace and c.relkind = 'v'
+where c.relnamespace = 'ops'::regnamespace and c.relkind in ('v', 'r')
 union all
 select
   'function',
@@ -14,4 +14,4 @@ from pg_catalog.pg_proc p
 where p.pronamespace = 'ops'::regnamespace
 order by 1, 2;
 
-comment on view ops.help is 'This manual: every function and view of the operator''s surface, and what it does.';
+comment on view ops.help is 'This manual: every function, view and table of the operator''s surface, and what it does.';

@@ -9,11 +9,14 @@ select
   m.to_address as "to",
   m.subject,
   m.tags,
+  m.segments,
+  m.credits,
   m.attempts,
   m.provider,
   m.error_code,
   m.error_message,
   m.created_at,
+  m.scheduled_at,
   m.sent_at,
   m.delivered_at
 from app.messages m

@@ -10,9 +10,12 @@ begin
   if v_message.mode = 'test' then
     raise exception 'a test message is never sent';
   end if;
-  perform core.lock_organisations(array[v_message.organisation_id]);
   select m.* into v_message from app.messages m where m.id = v_message.id for no key update;
-  if v_message.status = 'failed' and v_message.sent_at is null then
+  if v_message.status = 'failed' and v_message.channel = 'sms' then
+    raise exception 'the SMS is failed, and was refunded unless it may have left; it can only be sent anew';
+  elsif v_message.status = 'scheduled' and v_message.scheduled_at > core.now() then
+    raise exception 'the SMS is scheduled for %, and is not sent before', core.iso(v_message.scheduled_at);
+  elsif v_message.status = 'failed' and v_message.sent_at is null then
     update app.messages m
     set status = 'queued', error_code = null, error_message = null
     where m.id = v_message.id;
@@ -20,8 +23,8 @@ begin
     values (v_message.id, 'queued', core.now(), '{"text": "retried by the operator"}');
     update app.allowances a set messages_accepted = a.messages_accepted + 1
     where a.organisation_id = v_message.organisation_id;
-  elsif v_message.status <> 'queued' then
-    raise exception 'the message is %; only one that is queued, or failed before it was sent, can be retried', v_message.status;
+  elsif v_message.status not in ('queued', 'scheduled') then
+    raise exception 'the message is %; only one that waits, or an email that failed before it was sent, can be retried', v_message.status;
   end if;
 
   delete from app.due_messages d where d.message_id = v_message.id;
@@ -36,4 +39,4 @@ end
 $$;
 
 comment on function ops.retry_message is
-  'Hand a message over now: one that waits for its next attempt, or one that failed before it was sent. Its timeline goes on.';
+  'Hand a message over now: one that waits for its next attempt, or an email that failed before it was sent. Its timeline goes on.';

@@ -5,14 +5,11 @@ select
   m.to_address as "to",
   m.attempts,
   m.created_at,
-  core.now() - m.created_at as age
-from app.messages m
-where m.status = 'queued'
-  and m.mode = 'live'
-  -- A hand-over is given up after 24 hours of trying: nothing older than two days can be queued,
-  -- and the bound lets the view pass over most partitions.
-  and m.id >= core.first_id_at(core.now() - interval '2 days')
-  and m.created_at < core.now() - interval '1 minute'
+  m.scheduled_at,
+  core.now() - coalesce(m.scheduled_at, m.created_at) as age
+from core.stuck_messages() s (id)
+join app.messages m on m.id = s.id
 order by m.id;
 
-comment on view ops.stuck_messages is 'Live messages that have been queued for more than a minute, oldest first; ops.why(id) says why.';
+comment on view ops.stuck_messages is
+  'Live messages that have been queued for more than a minute, or were scheduled for more than a minute ago, oldest first; ops.why(id) says why.';

@@ -20,12 +20,18 @@ begin
   end if;
 
   select o.* into v_organisation from app.organisations o where o.id = v_message.organisation_id;
-  if v_organisation.state <> 'active' then
+  if v_message.status = 'scheduled' and v_message.scheduled_at > core.now() then
+    return core.why_scheduled(v_message, v_organisation);
+  elsif v_organisation.state <> 'active' then
     return format('It waits because its organisation %s is %s since %s: %s; %s',
       core.encode_id('org', v_organisation.id), v_organisation.state, core.iso(v_organisation.state_since),
       v_organisation.state_reason,
-      case v_organisation.state
-        when 'paused' then 'select ops.resume(…) sends it.' else 'a worker is about to reject it.' end);
+      case
+        when v_organisation.state = 'suspended' then 'a worker is about to reject it.'
+        when v_message.status = 'scheduled' then
+          format('select ops.resume(…) sends it until %s, when it is rejected.', core.iso(core.late_at(v_message.scheduled_at)))
+        else 'select ops.resume(…) sends it.'
+      end);
   end if;
 
   select d.* into v_due from app.due_messages d where d.message_id = v_message.id;
@@ -50,8 +56,10 @@ begin
 
   if v_due.due_at = 'infinity' then
     return 'It was held while its organisation was paused; the clock releases it within a minute.';
-  elsif v_message.status = 'scheduled' then
-    return format('It is scheduled for %s.', core.iso(v_due.due_at));
+  elsif v_message.status = 'scheduled' and v_due.message_id is not null then
+    return format(case when core.has_process('clock') then 'It fell due at %s; the clock releases it within a minute.'
+      else 'It fell due at %s and waits because no clock is running; start one with "npm start" or "npm start -- --only clock".'
+      end, core.iso(v_due.due_at));
   -- A job that gave up has a time for the attempt that it will not get.
   elsif v_due.message_id is null and v_job.attempts >= v_job.max_attempts and v_job.locked_at is null then
     return format('Its job gave up after %s attempts (%s); select ops.retry_message(…) sends it.', v_job.attempts, v_job.last_error);
@@ -59,7 +67,7 @@ begin
     return format('It waits for attempt %s at %s because %s.', v_message.attempts + 1,
       core.iso(coalesce(v_due.due_at, core.now() + (v_job.run_at - now()))), coalesce(v_trouble, 'it was put off'));
   elsif v_job.id is null then
-    return 'It is queued but has no job, which should not be; select ops.retry_message(…) sends it.';
+    return format('It is %s but has no job, which should not be; select ops.retry_message(…) sends it.', v_message.status);
   elsif v_job.locked_at is not null then
     return format('It is being handed over since %s, attempt %s%s.', core.iso(v_job.locked_at), v_message.attempts,
       coalesce('; ' || v_trouble, ''));

@@ -171,7 +171,7 @@ export type Api = {
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
-  /** Enqueue what falls due within 90 seconds, each to its second, and what was held for organisations that may send again. Answers how many, at most 20 000. */
+  /** Enqueue what falls due within 90 seconds, each to its second, what was held for organisations that may send again, and what was held until it was late. Answers how many, at most 20 000. */
   enqueue_due_messages: { args: Record<string, never>; result: number }
   /** Enqueue questions to the provider after the messages that it took 10 minutes, 1, 6, 24 and 72 hours ago and of which nothing final was heard. Each call goes on by at most 15 minutes of messages at each age, and not at all while 10 000 messages wait to be asked after. Answers at how many ages there is more to look at. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
@@ -229,7 +229,7 @@ export type Api = {
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
-  /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). */
+  /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }

@@ -315,7 +315,7 @@ for (const [status, sentAt] of [
         t.equal(code, 'P0001')
         t.equal(
           message,
-          `the message is ${status}; only one that is queued, or failed before it was sent, can be retried`,
+          `the message is ${status}; only one that waits, or an email that failed before it was sent, can be retried`,
         )
       })
     },

@@ -17,8 +17,8 @@ t.test('help lists every function and view with what it does', async (t) => {
   const help = await sql<{ kind: string; name: string; what: string }[]>`select * from ops.help`
   t.same(help.map(({ name }) => /^ops\.(\w+)/.exec(name)?.[1]).sort(), names)
   for (const { kind, name, what } of help) {
-    t.match(kind, /^(function|view)$/)
-    t.match(name, kind === 'view' ? /^ops\.\w+$/ : /^ops\.\w+\(.*\)$/)
+    t.match(kind, /^(function|view|table)$/)
+    t.match(name, kind !== 'function' ? /^ops\.\w+$/ : /^ops\.\w+\(.*\)$/)
     t.match(what, /^[A-Z"“].{20,}\.$/, `${name}: ${what}`)
   }
 })

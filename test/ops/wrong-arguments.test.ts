@@ -19,13 +19,18 @@ await sql`
   select d.id, k.selector, k.state::app.dkim_state, core.dkim_host(k.selector, d.id, 'dkim.test'), 'k=rsa; p=x', now()
   from app.domains d, (values ('pg1', 'active'), ('pg2', 'next')) k (selector, state)
   where d.name = ${domain}`
+await sql`insert into ops.staged_numbers values ('+27821234567')`
+await sql`select ops.approve_sender(${paused}, '+27820000001')`
+await sql`select ops.approve_sender(${org}, 'Acme')`
+await sql`select ops.block_number('+27820000002')`
+await sql`select ops.add_holiday('2029-05-30', 'Election')`
 const { json: testMessage } = await post(`${base}/v1/emails`, testKey, anEmail(domain))
 
 const unknownOrg = 'org_01h455vb4pex5vsknk084sn02q'
 const unknownMessage = 'em_01h455vb4pex5vsknk084sn02q'
 const long = (length: number) => 'x'.repeat(length)
 
-type Value = string | number | null | string[]
+type Value = string | number | boolean | null | string[]
 
 /** Arguments that are right, by function; each null in place of one of them is tried as well. */
 const right: Record<string, Value[]> = {
@@ -45,12 +50,29 @@ const right: Record<string, Value[]> = {
   create_template: [org, 'Hello', 'Hello', '<p>Hello</p>', 'Hello'],
   suppress_globally: ['gone@acme.example', 'left'],
   unsuppress_globally: ['bounced@acme.example'],
+  record_consent: [org, '+27821234567', 'the form at acme.example'],
+  withdraw_consent: [org, '+27821234567'],
+  approve_sender: [org, 'Acme'],
+  revoke_sender: [org, 'Acme'],
+  set_shared_sender: ['Postgram'],
+  set_marketing_hours: ['statutory'],
+  block_number: ['+27821234567', 'registered'],
+  unblock_number: ['+27820000002'],
+  apply_staged_numbers: [true, 'the list of June'],
+  add_holiday: ['2029-05-30', 'Election'],
+  remove_holiday: ['2029-05-30'],
   why: [testMessage.id],
   retry_message: [testMessage.id],
 }
 
 /** Where null means something: a body that a template does not have, no note. */
-const nullable = ['create_template.3', 'create_template.4', 'suppress_globally.1']
+const nullable = [
+  'create_template.3',
+  'create_template.4',
+  'suppress_globally.1',
+  'block_number.1',
+  'apply_staged_numbers.1',
+]
 
 const noOrganisation = /^there is no organisation /
 const noMessage = /^there is no message /
@@ -61,6 +83,31 @@ const aReason = 'give a reason of 1 to 1000 characters'
 const aNote = 'give a note of 1 to 1000 characters'
 const tooManyCredits = 'an organisation may have at most 1000000000 credits'
 const aSubject = 'the subject must be 1 to 998 characters without line breaks'
+
+const aSource = 'the source must be 1 to 1000 characters'
+const notPhones = [
+  '',
+  '27821234567',
+  '0821234567',
+  '+0821234567',
+  '+27 82 123 4567',
+  '+2782',
+  '+2782123456789012',
+  '+27821234567\n',
+  '+2782123456x',
+  'Acme',
+]
+const notSenders = [
+  '',
+  '12345',
+  '+0821234567',
+  'Twelve chars',
+  'Ünited',
+  'Acme!',
+  'Acme\n',
+  '           ',
+  'A-B',
+]
 
 const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ...['', 'New', 'a b', '-a', '_a', 'é', long(65), "a'b", 'a\n', 'a\nb'].map(
@@ -221,6 +268,51 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ],
   ['unsuppress_globally', [''], "'' is not suppressed globally"],
 
+  ...notPhones.flatMap((phone): [string, Value[], RegExp][] =>
+    (
+      [
+        ['record_consent', [org, phone, 'a form']],
+        ['withdraw_consent', [org, phone]],
+        ['block_number', [phone, '']],
+      ] as [string, Value[]][]
+    ).map(([name, values]) => [name, values, /is not a number in E\.164, like \+27821234567$/]),
+  ),
+  ['record_consent', [unknownOrg, '+27821234567', 'a form'], noOrganisation],
+  ['record_consent', [org, '+27821234567', ''], aSource],
+  ['record_consent', [org, '+27821234567', long(1001)], aSource],
+  ['withdraw_consent', [unknownOrg, '+27821234567'], noOrganisation],
+  ...notSenders.flatMap((sender): [string, Value[], RegExp][] =>
+    (
+      [
+        ['approve_sender', [org, sender]],
+        ['set_shared_sender', [sender]],
+      ] as [string, Value[]][]
+    ).map(([name, values]) => [
+      name,
+      values,
+      /is neither a number in E\.164 nor 1 to 11 letters, digits and spaces with a letter among them$/,
+    ]),
+  ),
+  ['approve_sender', [unknownOrg, 'Acme'], noOrganisation],
+  ['approve_sender', [org, '+27820000001'], 'another organisation holds +27820000001'],
+  ['set_shared_sender', ['+27820000001'], `the organisation ${paused} holds +27820000001`],
+  ['revoke_sender', [unknownOrg, 'Acme'], noOrganisation],
+  ['revoke_sender', [org, '+27820000001'], "'+27820000001' is no sender of the organisation"],
+  ['revoke_sender', [org, 'acme'], "'acme' is no sender of the organisation"],
+  ['revoke_sender', [org, ''], "'' is no sender of the organisation"],
+  ...['', 'Interface', 'law', 'statutory '].map((rule): [string, Value[], string] => [
+    'set_marketing_hours',
+    [rule],
+    'the rule must be interface or statutory',
+  ]),
+  ['block_number', ['+27821234567', long(1001)], 'the note may have 1000 characters'],
+  ['unblock_number', ['+27821234567'], "'+27821234567' is not blocked"],
+  ['unblock_number', ['Acme'], "'Acme' is not blocked"],
+  ['apply_staged_numbers', [false, long(1001)], 'the note may have 1000 characters'],
+  ['add_holiday', ['2029-05-30', ''], 'the name must be 1 to 200 characters'],
+  ['add_holiday', ['2029-05-30', long(201)], 'the name must be 1 to 200 characters'],
+  ['remove_holiday', ['2029-12-25'], '2029-12-25 is not a holiday that was added'],
+
   ...['why', 'retry_message'].flatMap((name) =>
     ['', unknownMessage, 'em_', org, testMessage.id.replace('em_', 'sm_x'), '%'].map(
       (id): [string, Value[], RegExp] => [name, [id], noMessage],
@@ -246,7 +338,8 @@ const ofPostgres =
 async function fingerprint(tx: Tx) {
   const tables = await tx<{ name: string }[]>`
     select c.oid::regclass::text as name from pg_class c
-    where c.relnamespace in ('app'::regnamespace, 'graphile_worker'::regnamespace) and c.relkind in ('r', 'p')
+    where c.relnamespace in ('app'::regnamespace, 'ops'::regnamespace, 'graphile_worker'::regnamespace)
+      and c.relkind in ('r', 'p')
       and not c.relispartition and c.relname not in ('processes', 'request_counts')
     order by 1`
   const parts = tables.map(

@@ -171,6 +171,24 @@ t.test('the operator may execute every function and read every view of ops', asy
   t.same(await denied('postgram_operator', statements), [])
 })
 
+t.test('where numbers are staged, operators may write and others may not', async (t) => {
+  const rights = await sql`
+    select r.role, p.privilege
+    from unnest(array['postgram_service', 'postgram_operator', 'postgram_report']) as r (role)
+    cross join unnest(array['select', 'insert', 'update', 'delete', 'truncate']) as p (privilege)
+    where has_table_privilege(r.role, 'ops.staged_numbers', p.privilege)
+    order by 1, 2`
+  t.same(
+    rights.map(({ role, privilege }) => `${role} ${privilege}`),
+    [
+      'postgram_operator delete',
+      'postgram_operator insert',
+      'postgram_operator select',
+      'postgram_report select',
+    ],
+  )
+})
+
 t.test('reports may read every view of ops and execute nothing', async (t) => {
   t.same(
     await denied(
@@ -256,7 +274,13 @@ t.test('helpers have the rights of whoever calls them', async (t) => {
     t.ok(config?.includes('search_path=""'), `core.${name}, which has the owner's, is safe`)
   }
   // What a view calls is executed as whoever reads the view.
-  t.same(definers.map(({ name }) => name).sort(), ['complaint_rate', 'has_process', 'lock_holder'])
+  t.same(definers.map(({ name }) => name).sort(), [
+    'complaint_rate',
+    'has_process',
+    'lock_holder',
+    'public_holidays',
+    'stuck_messages',
+  ])
 })
 
 t.test('the service can use the queues', async (t) => {

@@ -257,7 +257,7 @@ t.test('a retry leaves alone what is in hand', async (t) => {
 t.test('what was sent, rejected or only a test cannot be retried', async (t) => {
   const sent = await send(base, organisation)
   await handOver(sent, 'sent')
-  await t.rejects(retry(sent), { message: /^the message is sent; only one that is queued/ })
+  await t.rejects(retry(sent), { message: /^the message is sent; only one that waits/ })
   const suspended = await createOrganisation(sql)
   const rejected = await send(base, suspended)
   await sql`select ops.suspend(${suspended.id}, 'fraud')`

@@ -1,0 +1,13 @@
+create function core.check_sender(sender text)
+returns void
+language plpgsql immutable
+as $$
+begin
+  if sender is null or sender !~ '^\+[1-9][0-9]{6,14}$' and sender !~ '^(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}$' then
+    raise exception '% is neither a number in E.164 nor 1 to 11 letters, digits and spaces with a letter among them',
+      coalesce(quote_literal(sender), 'null');
+  end if;
+end
+$$;
+
+comment on function core.check_sender is 'Raise one sentence when an operator''s argument is not a sender ID.';

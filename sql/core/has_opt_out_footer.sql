@@ -1,0 +1,19 @@
+create function core.has_opt_out_footer(body text)
+returns boolean
+language sql immutable
+as $$
+  select body ~* any (array[
+    -- To send it: "Reply STOP", "Text 'STOP' …", "SMS the word STOP", "Stuur STOP".
+    $re$\y(reply|rply|respond|send|text|txt|sms|type|antwoord|stuur)(ing)?( back)?( with)?( the word)?[\s"'“”‘’*(]+stop\y(?!['’-]\w)$re$,
+    -- Where to: "STOP to 12345", "STOP to +27 82 000 0000", "STOP na 12345".
+    $re$(?<![\w'’-])stop['"”’)]?\s+(to|na)\s+(\+[0-9]+|[0-9]{3,})\y$re$,
+    -- What for: "STOP to opt out", "STOP2END", "STOP = unsubscribe".
+    $re$(?<![\w'’-])stop['"”’)]?\s*(to|2)\s*(opt[\s-]?out|unsub|cancel|quit|be removed|end\y(?! of))$re$,
+    $re$(?<![\w'’-])stop['"”’)]?\s*(for|:|=|->)\s*(opt[\s-]?out|unsub)$re$,
+    -- The other way round: "Opt out: STOP", "Opt-out by STOP", "Unsubscribe = STOP".
+    $re$\y(opt[\s-]?out|unsub(scribe)?)\s*[:=>–—-]*\s*((by|with|via)\s+)?['"“‘*(]?stop\y(?!['’-]\w)$re$
+  ])
+$$;
+
+comment on function core.has_opt_out_footer is
+  'Whether a text says how to opt out by STOP, in capitals or not, in one of the forms that src/docs/operating.html lists.';

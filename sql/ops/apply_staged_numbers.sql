@@ -1,0 +1,47 @@
+create function ops.apply_staged_numbers(replaces boolean default false, note text default '')
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_bad text;
+  v_bad_lines bigint;
+  v_new integer;
+begin
+  if replaces is null then
+    raise exception 'say whether the list replaces the one before: true or false';
+  elsif length(apply_staged_numbers.note) > 1000 then
+    raise exception 'the note may have 1000 characters';
+  end if;
+  -- What is copied meanwhile waits, and is for the next time.
+  lock table ops.staged_numbers in access exclusive mode;
+  if not exists (select from ops.staged_numbers s where s.phone is not null) then
+    raise exception 'no numbers are staged'
+      using hint = '\copy ops.staged_numbers from ''numbers.csv'' csv';
+  end if;
+  select (array_agg(s.phone order by s.ctid))[1], count(*) into v_bad, v_bad_lines
+  from ops.staged_numbers s
+  where not core.is_phone(btrim(s.phone));
+  if v_bad_lines > 0 then
+    raise exception '% is not a number in E.164, like +27821234567, and the first of % such lines; none was applied',
+      quote_literal(left(translate(v_bad, E'\r\n', '  '), 50)), v_bad_lines
+      using hint = 'delete from ops.staged_numbers; then copy the file once it is corrected';
+  end if;
+  if replaces then
+    delete from app.blocked_numbers b
+    where not exists (select from ops.staged_numbers s where btrim(s.phone) = b.phone);
+  end if;
+  insert into app.blocked_numbers (phone, note, created_at)
+  select distinct btrim(s.phone), coalesce(apply_staged_numbers.note, ''), core.now()
+  from ops.staged_numbers s
+  where s.phone is not null
+  on conflict (phone) do nothing;
+  get diagnostics v_new = row_count;
+  truncate ops.staged_numbers;
+  return v_new;
+end
+$$;
+
+comment on function ops.apply_staged_numbers is
+  'Block all numbers in ops.staged_numbers, or none when a line of it is wrong, and empty it. With replaces, only these are blocked afterwards, and who has left the registry is not. Answers how many are new.';

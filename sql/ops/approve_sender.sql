@@ -1,0 +1,28 @@
+create function ops.approve_sender(organisation text, sender text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_organisation uuid := core.organisation_id(organisation);
+begin
+  perform core.check_sender(approve_sender.sender);
+  -- Locked, so that it does not become everybody's at the same moment.
+  perform from app.sms_settings s for share;
+  if core.is_phone(approve_sender.sender)
+    and exists (select from app.sms_settings s where s.shared_sender = approve_sender.sender) then
+    raise exception '% is the shared sender', approve_sender.sender;
+  end if;
+  insert into app.senders (organisation_id, sender, approved_at)
+  values (v_organisation, approve_sender.sender, core.now())
+  on conflict do nothing;
+  if not found and not exists (
+    select from app.senders s where s.organisation_id = v_organisation and s.sender = approve_sender.sender) then
+    raise exception 'another organisation holds %', approve_sender.sender;
+  end if;
+end
+$$;
+
+comment on function ops.approve_sender is
+  'Let an organisation send SMS from a sender ID: up to 11 letters, digits and spaces, or a number of its own.';

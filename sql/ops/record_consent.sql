@@ -1,0 +1,22 @@
+create function ops.record_consent(organisation text, phone text, source text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_organisation uuid := core.organisation_id(organisation);
+begin
+  perform core.check_phone(record_consent.phone);
+  if coalesce(length(record_consent.source), 0) not between 1 and 1000 then
+    raise exception 'the source must be 1 to 1000 characters';
+  end if;
+  insert into app.consents (organisation_id, phone, source, consented_at)
+  values (v_organisation, record_consent.phone, record_consent.source, core.now())
+  on conflict on constraint consents_pkey do update
+  set source = excluded.source, consented_at = excluded.consented_at, opted_out_at = null, opted_out_by = null;
+end
+$$;
+
+comment on function ops.record_consent is
+  'Record that the owner of a number agreed to an organisation''s marketing by SMS, and where and how. They agree now: an opt-out from before ends.';

@@ -1,0 +1,19 @@
+create function ops.revoke_sender(organisation text, sender text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_organisation uuid := core.organisation_id(organisation);
+begin
+  delete from app.senders s where s.organisation_id = v_organisation and s.sender = revoke_sender.sender;
+  if not found then
+    raise exception '% is no sender of the organisation', coalesce(quote_literal(revoke_sender.sender), 'null')
+      using hint = 'select sender from ops.senders';
+  end if;
+end
+$$;
+
+comment on function ops.revoke_sender is
+  'Take a sender ID from an organisation, from the next request on. What was accepted with it still goes out.';

@@ -1,0 +1,23 @@
+create function ops.set_shared_sender(sender text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_holder uuid;
+begin
+  perform core.check_sender(set_shared_sender.sender);
+  perform from app.sms_settings s for no key update;
+  select s.organisation_id into v_holder
+  from app.senders s
+  where s.sender = set_shared_sender.sender and core.is_phone(s.sender);
+  if found then
+    raise exception 'the organisation % holds %', core.encode_id('org', v_holder), set_shared_sender.sender;
+  end if;
+  update app.sms_settings s set shared_sender = set_shared_sender.sender;
+end
+$$;
+
+comment on function ops.set_shared_sender is
+  'Change who an SMS is from whose caller names no sender: up to 11 letters, digits and spaces, or a number that no organisation holds.';

@@ -1,0 +1,6 @@
+create view ops.sms_settings as
+select s.shared_sender, s.marketing_hours
+from app.sms_settings s;
+
+comment on view ops.sms_settings is
+  'What ops.set_shared_sender and ops.set_marketing_hours decided for the whole service.';

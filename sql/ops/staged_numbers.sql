@@ -1,0 +1,6 @@
+create table ops.staged_numbers (
+  phone varchar(100)
+);
+
+comment on table ops.staged_numbers is
+  'Where a file of the national opt-out registry comes in, a number on each line: \copy ops.staged_numbers from ''numbers.csv'' csv; then select ops.apply_staged_numbers().';

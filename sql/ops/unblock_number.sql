@@ -1,0 +1,16 @@
+create function ops.unblock_number(phone text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  delete from app.blocked_numbers b where b.phone = unblock_number.phone;
+  if not found then
+    raise exception '% is not blocked', coalesce(quote_literal(unblock_number.phone), 'null')
+      using hint = 'select phone, note from ops.blocked_numbers';
+  end if;
+end
+$$;
+
+comment on function ops.unblock_number is 'Note that a number has left the national opt-out registry.';

@@ -1,0 +1,21 @@
+create function ops.withdraw_consent(organisation text, phone text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_organisation uuid := core.organisation_id(organisation);
+begin
+  perform core.check_phone(withdraw_consent.phone);
+  insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
+  values (v_organisation, withdraw_consent.phone, core.now(), 'operator ' || session_user)
+  on conflict on constraint consents_pkey do update
+  set opted_out_at = excluded.opted_out_at, opted_out_by = excluded.opted_out_by
+  -- Who opted out by themselves, and when, is what may have to be shown.
+  where c.opted_out_at is null;
+end
+$$;
+
+comment on function ops.withdraw_consent is
+  'Opt a number out of an organisation''s marketing by SMS, whether or not its owner ever agreed.';
