@@ -1,0 +1,366 @@
+import t, { type Test } from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anSms, post } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import {
+  atTime,
+  finishSmsAt,
+  ledgerOf,
+  PROMOTION,
+  sendSms,
+  startApiAt,
+  startSmsAt,
+  sweepAt,
+} from '../fixtures/sms-clock.ts'
+
+const { url, sql } = await createDatabase()
+
+// A leap day, a Tuesday; hours are South Africa's.
+const NOW = '2028-02-29T10:00:00+02:00'
+const at = (time: string, day = '2028-02-29') => `${day}T${time}+02:00`
+const { base } = await startApiAt(sql, url, NOW)
+
+const PHONE = '+27821234567'
+const promotion = { class: 'marketing', body: PROMOTION, to: PHONE }
+
+const consent = ({ id }: TestOrganisation, phone = PHONE) =>
+  sql`select ops.record_consent(${id}, ${phone}, 'the form on the web site')`
+
+async function anAgreed(): Promise<TestOrganisation> {
+  const organisation = await createOrganisation(sql)
+  await consent(organisation)
+  return organisation
+}
+
+/** Asserts that a message was rejected for that, and that what it took came back. */
+async function isRejected(t: Test, id: string, code: string, text: string | RegExp) {
+  t.match(
+    await messageOf(sql, id),
+    { status: 'rejected', errorCode: code, errorMessage: text, sentAt: null, attempts: 0 },
+    `rejected for ${code}`,
+  )
+  t.match((await timelineOf(sql, id)).at(-1), { type: 'rejected', detail: { code, text } })
+  t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'], 'and refunded')
+}
+
+t.test('marketing goes where it may', async (t) => {
+  const organisation = await anAgreed()
+  const id = await sendSms(base, organisation, promotion)
+  t.equal(await backlogOf(sql, organisation), 1)
+  t.same(await startSmsAt(sql, NOW, id), [id])
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, errorCode: null })
+  await finishSmsAt(sql, NOW, id, { outcome: 'sent', parts: [{ part: 1, network_id: 'one' }] })
+  t.match(await messageOf(sql, id), { status: 'sent' })
+  t.same(await ledgerOf(sql, id), ['sms -1'])
+  t.equal(await backlogOf(sql, organisation), 0)
+})
+
+t.test('marketing that the rules forbid is rejected and refunded, with the reason', async (t) => {
+  const block = (phone: string) => sql`select ops.block_number(${phone})`
+  const withdraw = ({ id }: TestOrganisation) => sql`select ops.withdraw_consent(${id}, ${PHONE})`
+  const cases: {
+    name: string
+    code: string
+    text: RegExp
+    sms?: Record<string, unknown>
+    time?: string
+    /** Before it is released, in place of consent alone. */
+    prepare?(organisation: TestOrganisation): Promise<unknown>
+  }[] = [
+    {
+      name: 'nobody recorded consent',
+      code: 'consent_missing',
+      text: /no record/,
+      prepare: async () => undefined,
+    },
+    {
+      name: 'another organisation has the consent',
+      code: 'consent_missing',
+      text: /no record/,
+      prepare: async () => consent(await createOrganisation(sql)),
+    },
+    {
+      name: 'another number consented',
+      code: 'consent_missing',
+      text: /no record/,
+      prepare: (organisation) => consent(organisation, `${PHONE}0`),
+    },
+    {
+      name: 'consent was withdrawn after it was accepted',
+      code: 'opted_out',
+      text: /has opted out/,
+      prepare: async (organisation) => {
+        await consent(organisation)
+        await withdraw(organisation)
+      },
+    },
+    {
+      name: 'who never agreed opted out',
+      code: 'opted_out',
+      text: /has opted out/,
+      prepare: withdraw,
+    },
+    {
+      name: 'the number is on the national registry',
+      code: 'opted_out',
+      text: /national opt-out registry/,
+      sms: { to: '+27830000000' },
+      prepare: async (organisation) => {
+        await consent(organisation, '+27830000000')
+        await block('+27830000000')
+      },
+    },
+    {
+      name: 'on the registry and without consent',
+      code: 'consent_missing',
+      text: /no record/,
+      sms: { to: '+27830000000' },
+      prepare: async () => undefined,
+    },
+    {
+      name: 'it does not say how to opt out',
+      code: 'opt_out_footer_missing',
+      text: /does not say how to opt out/,
+      sms: { body: "Don't stop the party" },
+    },
+    {
+      name: 'it does not say how to opt out, and it is night',
+      code: 'opt_out_footer_missing',
+      text: /does not say how to opt out/,
+      sms: { body: "Don't stop the party" },
+      time: at('23:00:00'),
+    },
+    {
+      name: 'it was accepted within the hours and is released after them',
+      code: 'outside_sending_hours',
+      text: /^Marketing is sent from 08:00 to 20:00 South African time, not on Sundays\.$/,
+      time: at('20:00:00'),
+    },
+    {
+      name: 'it is released before them',
+      code: 'outside_sending_hours',
+      text: /08:00 to 20:00/,
+      time: at('07:59:59', '2028-03-01'),
+    },
+    {
+      name: 'it is released on a Sunday',
+      code: 'outside_sending_hours',
+      text: /08:00 to 20:00/,
+      time: at('12:00:00', '2028-03-05'),
+    },
+  ]
+  for (const { name, code, text, sms, time = NOW, prepare = consent } of cases) {
+    await t.test(name, async (t) => {
+      const organisation = await createOrganisation(sql)
+      const id = await sendSms(base, organisation, { ...promotion, ...sms })
+      await prepare(organisation)
+      t.same(await startSmsAt(sql, time, id), [])
+      await isRejected(t, id, code, text)
+      t.equal(await backlogOf(sql, organisation), 0)
+      t.same(await startSmsAt(sql, NOW, id), [], 'for good')
+      t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'], 'refunded once')
+    })
+  }
+})
+
+t.test('the hours are looked at when it is released, to the second', async (t) => {
+  const organisation = await anAgreed()
+  for (const [time, day, goes] of [
+    ['07:59:59', '2028-03-01', false],
+    ['08:00:00', '2028-03-01', true],
+    ['19:59:59', '2028-02-29', true],
+    ['20:00:00', '2028-02-29', false],
+    ['19:59:59', '2028-03-04', true],
+    ['08:00:00', '2028-03-05', false],
+    ['08:00:00', '2028-03-06', true],
+  ] as const) {
+    const id = await sendSms(base, organisation, promotion)
+    t.equal((await startSmsAt(sql, at(time, day), id)).length, goes ? 1 : 0, `${day} ${time}`)
+  }
+})
+
+t.test('the statutory hours name themselves', async (t) => {
+  const organisation = await anAgreed()
+  await sql`select ops.set_marketing_hours('statutory')`
+  const [saturday, holiday, fine] = [
+    await sendSms(base, organisation, promotion),
+    await sendSms(base, organisation, promotion),
+    await sendSms(base, organisation, promotion),
+  ]
+  t.same(await startSmsAt(sql, at('13:00:00', '2028-03-04'), saturday), [])
+  t.same(await startSmsAt(sql, at('12:00:00', '2028-03-21'), holiday), [])
+  t.same(await startSmsAt(sql, at('12:59:59', '2028-03-04'), fine), [fine])
+  for (const id of [saturday, holiday])
+    await isRejected(t, id, 'outside_sending_hours', /09:00 to 13:00, not on Sundays and public/)
+  await sql`select ops.set_marketing_hours('interface')`
+})
+
+t.test('transactional SMS go at any hour, without consent and footer', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await sendSms(base, organisation, { to: PHONE })
+  t.same(await startSmsAt(sql, at('03:00:00', '2028-03-05'), id), [id])
+})
+
+t.test('a number that was unblocked, and one that agreed anew, get marketing again', async (t) => {
+  const organisation = await anAgreed()
+  await sql`select ops.block_number(${PHONE})`
+  const blocked = await sendSms(base, organisation, promotion)
+  t.same(await startSmsAt(sql, NOW, blocked), [])
+  await sql`select ops.unblock_number(${PHONE})`
+  await sql`select ops.withdraw_consent(${organisation.id}, ${PHONE})`
+  const optedOut = await sendSms(base, organisation, promotion)
+  t.same(await startSmsAt(sql, NOW, optedOut), [])
+  await consent(organisation)
+  const id = await sendSms(base, organisation, promotion)
+  t.same(await startSmsAt(sql, NOW, id), [id])
+})
+
+t.test('rehearsals are held to the rules too, and cost nothing', async (t) => {
+  const rehearsing = await startApiAt(sql, url, NOW, true)
+  const organisation = await createOrganisation(sql)
+  const id = await sendSms(rehearsing.base, organisation, { ...promotion, to: '+447700900000' })
+  t.match(await messageOf(sql, id), { isRehearsal: true })
+  t.same(await startSmsAt(sql, NOW, id), [])
+  t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'consent_missing' })
+  t.same(await ledgerOf(sql, id), [])
+  await consent(organisation, '+447700900000')
+  const agreed = await sendSms(rehearsing.base, organisation, { ...promotion, to: '+447700900000' })
+  t.same(await startSmsAt(sql, NOW, agreed), [agreed])
+})
+
+t.test('with a test key the rules are applied when it is accepted', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const send = async (overrides: Record<string, unknown>) => {
+    const sms = anSms({ ...promotion, ...overrides })
+    const { json } = await post(`${base}/v1/sms`, organisation.testKey, sms)
+    const { status, errorCode } = await messageOf(sql, json.id)
+    const timeline = (await timelineOf(sql, json.id)).map(({ type }) => type)
+    return { answered: json.status, status, errorCode, timeline }
+  }
+  const rejected = { status: 'rejected', timeline: ['queued', 'rejected'] }
+  t.match(await send({}), { ...rejected, answered: 'queued', errorCode: 'consent_missing' })
+  await consent(organisation)
+  t.match(await send({}), { answered: 'queued', status: 'sent', timeline: ['queued', 'sent'] })
+  t.match(await send({ body: 'Sale!' }), { ...rejected, errorCode: 'opt_out_footer_missing' })
+  const outside = { ...rejected, answered: 'scheduled', errorCode: 'outside_sending_hours' }
+  t.match(await send({ scheduledAt: at('20:00:00') }), outside)
+  t.match(await send({ scheduledAt: at('19:59:59') }), {
+    answered: 'scheduled',
+    status: 'sent',
+    timeline: ['queued', 'sent'],
+  })
+})
+
+t.test('what a part was taken of goes on, whatever the rules say by then', async (t) => {
+  const organisation = await anAgreed()
+  const id = await sendSms(base, organisation, { ...promotion, body: PROMOTION.repeat(6) })
+  t.same(await startSmsAt(sql, NOW, id), [id])
+  const taken = { outcome: 'deferred', parts: [{ part: 1, network_id: 'taken' }] }
+  await finishSmsAt(sql, NOW, id, taken)
+  await sql`select ops.withdraw_consent(${organisation.id}, ${PHONE})`
+  t.same(await startSmsAt(sql, at('20:00:00'), id), [id])
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 2 })
+})
+
+t.test('what was refused whole is held to the rules again', async (t) => {
+  const organisation = await anAgreed()
+  const id = await sendSms(base, organisation, promotion)
+  t.same(await startSmsAt(sql, NOW, id), [id])
+  await finishSmsAt(sql, NOW, id, { outcome: 'deferred', text: 'Slow down.' })
+  t.same(await startSmsAt(sql, at('20:00:00'), id), [])
+  t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'outside_sending_hours' })
+  t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+})
+
+t.test('a hand-over that was cut off: login codes start again, marketing fails', async (t) => {
+  const organisation = await anAgreed()
+  const code = await sendSms(base, organisation, { to: PHONE })
+  const marketing = await sendSms(base, organisation, promotion)
+  t.same(await startSmsAt(sql, NOW, code, marketing), [code, marketing])
+  t.same(await startSmsAt(sql, at('10:00:05'), code, marketing), [code])
+  t.match(await messageOf(sql, code), { status: 'queued', attempts: 2 })
+  t.match(await messageOf(sql, marketing), {
+    status: 'failed',
+    attempts: 1,
+    errorCode: 'provider_unavailable',
+    errorMessage: /marketing is not sent twice/,
+  })
+  t.match(await timelineOf(sql, marketing), [
+    { type: 'queued' },
+    { type: 'failed', detail: { code: 'provider_unavailable' } },
+  ])
+  t.same(await ledgerOf(sql, marketing), ['sms -1'], 'it may have left')
+  t.equal(await backlogOf(sql, organisation), 1)
+})
+
+t.test('what waits is rejected once its organisation is suspended', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await sendSms(base, organisation)
+  const begun = await sendSms(base, organisation)
+  t.same(await startSmsAt(sql, NOW, begun), [begun])
+  await sql`select ops.suspend(${organisation.id}, 'a test')`
+  t.same(await startSmsAt(sql, NOW, id, begun), [])
+  await isRejected(t, id, 'org_suspended', 'The organisation is suspended.')
+  t.match(await messageOf(sql, begun), { status: 'failed', errorCode: 'org_suspended' })
+  t.same(await ledgerOf(sql, begun), ['sms -1'], 'what may have left is not refunded')
+  t.equal(await backlogOf(sql, organisation), 0)
+})
+
+t.test('what waits is held while its organisation is paused', async (t) => {
+  const organisation = await anAgreed()
+  const [id, marketing] = [
+    await sendSms(base, organisation),
+    await sendSms(base, organisation, promotion),
+  ]
+  await sql`delete from graphile_worker._private_jobs`
+  await sql`select ops.pause(${organisation.id}, 'a test')`
+  t.same(await startSmsAt(sql, NOW, id, marketing), [])
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 0 })
+  t.equal(await sweepAt(sql, at('10:00:00', '2028-03-09')), 0, 'for as long as it takes')
+  t.match(await sql`select ops.resume(${organisation.id}) as released`, [{ released: 2 }])
+  t.equal((await jobsOf(sql, id)).length, 1)
+  t.same(await startSmsAt(sql, at('21:00:00'), id, marketing), [id])
+  await isRejected(t, marketing, 'outside_sending_hours', /08:00 to 20:00/)
+})
+
+t.test('several fates in one call are settled together', async (t) => {
+  const [active, paused, suspended] = [await anAgreed(), await anAgreed(), await anAgreed()]
+  const ids = await Promise.all(
+    [active, paused, suspended].flatMap((organisation) => [
+      sendSms(base, organisation),
+      sendSms(base, organisation, promotion),
+      sendSms(base, organisation, { ...promotion, body: 'No footer' }),
+    ]),
+  )
+  await sql`select ops.pause(${paused.id}, 'a test')`
+  await sql`select ops.suspend(${suspended.id}, 'a test')`
+  const started = await startSmsAt(sql, NOW, ...ids)
+  t.same(started, ids.slice(0, 2))
+  const fates = await Promise.all(ids.map(async (id) => messageOf(sql, id)))
+  t.same(
+    fates.map(({ status, errorCode }) => errorCode ?? status),
+    [
+      ...['queued', 'queued', 'opt_out_footer_missing'],
+      ...['queued', 'queued', 'queued'],
+      ...['org_suspended', 'org_suspended', 'org_suspended'],
+    ],
+  )
+  t.same(
+    await Promise.all([active, paused, suspended].map((one) => backlogOf(sql, one))),
+    [2, 3, 0],
+  )
+  t.same([...(await sql`select * from ops.books where not is_right`)], [], 'the books balance')
+})
+
+t.test('emails are not started as SMS, nor test messages', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { json } = await post(`${base}/v1/sms`, organisation.testKey, anSms())
+  await sql`update app.messages set status = 'queued' where id = core.decode_id('sm', ${json.id})`
+  t.same(await startSmsAt(sql, NOW, json.id), [])
+  await atTime(
+    sql,
+    NOW,
+    (tx) => tx`delete from app.messages where id = core.decode_id('sm', ${json.id})`,
+  )
+})

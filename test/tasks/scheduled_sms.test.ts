@@ -1,0 +1,282 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anSms, get, post } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import {
+  finishSmsAt,
+  ledgerOf,
+  PROMOTION,
+  sendSms,
+  startApiAt,
+  startSmsAt,
+  sweepAt,
+} from '../fixtures/sms-clock.ts'
+
+const { url, sql } = await createDatabase()
+
+// A leap day, a Tuesday; the hours in these tests are South Africa's.
+const NOW = '2028-02-29T10:00:00+02:00'
+const at = (time: string, day = '2028-02-29') => `${day}T${time}+02:00`
+/** As the service shows it. */
+const utc = (time: string, day?: string) => new Date(at(time, day)).toISOString()
+const { base } = await startApiAt(sql, url, NOW)
+const organisation = await createOrganisation(sql)
+await liftRate(sql, organisation)
+
+const schedule = (scheduledAt: string, overrides = {}) =>
+  sendSms(base, organisation, { scheduledAt, ...overrides })
+
+// What one test leaves behind is no work for the sweeps of the next.
+t.beforeEach(() => sql`delete from app.due_messages`)
+
+const dueOf = async (id: string) => {
+  const [row] = await sql<{ dueAt: Date | null; lateAt: Date | null }[]>`
+    select nullif(due_at, 'infinity') as due_at, late_at from app.due_messages where message_id = core.decode_id('sm', ${id})`
+  return row
+}
+
+const typesOf = async (id: string) => (await timelineOf(sql, id)).map(({ type }) => type)
+
+t.test('a scheduled SMS from its acceptance to its delivery to the network', async (t) => {
+  const scheduledAt = at('18:30:00', '2028-03-20')
+  const { json } = await post(`${base}/v1/sms`, organisation.liveKey, anSms({ scheduledAt }))
+  t.match(json, { status: 'scheduled', segments: 1 })
+  const retrieve = async () => (await get(`${base}/v1/sms/${json.id}`, organisation.liveKey)).json
+  t.match(await retrieve(), {
+    status: 'scheduled',
+    scheduledAt: utc('18:30:00', '2028-03-20'),
+    sentAt: null,
+    events: [{ type: 'scheduled', occurredAt: utc('10:00:00') }],
+  })
+  t.equal(await backlogOf(sql, organisation), 0, 'it counts in no backlog')
+  t.same(await jobsOf(sql, json.id), [], 'and waits outside the job table')
+  t.match(await dueOf(json.id), { dueAt: new Date(scheduledAt) })
+
+  t.equal(await sweepAt(sql, at('18:28:29.999', '2028-03-20')), 0)
+  t.equal(await sweepAt(sql, at('18:28:30', '2028-03-20')), 1)
+  t.equal(await dueOf(json.id), undefined)
+  t.match(await retrieve(), { status: 'scheduled' }, 'until it is handed over')
+  t.same(await startSmsAt(sql, scheduledAt, json.id), [json.id])
+  t.match(await retrieve(), {
+    status: 'queued',
+    events: [
+      { type: 'scheduled', occurredAt: utc('10:00:00') },
+      { type: 'queued', occurredAt: utc('18:30:00', '2028-03-20') },
+    ],
+  })
+  await finishSmsAt(sql, at('18:30:01', '2028-03-20'), json.id, {
+    outcome: 'sent',
+    parts: [{ part: 1, network_id: 'whole' }],
+  })
+  t.match(await retrieve(), {
+    status: 'sent',
+    sentAt: utc('18:30:01', '2028-03-20'),
+    events: [{ type: 'scheduled' }, { type: 'queued' }, { type: 'sent' }],
+  })
+  t.same(await ledgerOf(sql, json.id), ['sms -1'])
+  t.equal(await backlogOf(sql, organisation), 0)
+})
+
+t.test('a time may be anything from now to 30 days ahead, over years and leap days', async (t) => {
+  const newYear = await startApiAt(sql, url, '2027-12-31T23:59:59.500+02:00')
+  for (const [api, scheduledAt, problem] of [
+    [base, NOW, null],
+    [base, utc('10:00:00'), null],
+    [base, at('09:59:59.999'), 'must not be in the past'],
+    [base, at('10:00:00', '2028-03-30'), null],
+    [base, '2028-03-30T08:00:00Z', null],
+    [base, '2028-03-30T04:00:00-04:00', null],
+    [base, at('10:00:00.001', '2028-03-30'), 'must be at most 30 days ahead'],
+    [base, '2028-03-30T08:00:00-04:00', 'must be at most 30 days ahead'],
+    [newYear.base, '2027-12-31T23:59:59.500+02:00', null],
+    [newYear.base, '2028-01-01T00:00:00+02:00', null],
+    [newYear.base, '2027-12-31T23:59:59.499+02:00', 'must not be in the past'],
+    [newYear.base, '2028-01-30T23:59:59.500+02:00', null],
+    [newYear.base, '2028-01-30T23:59:59.501+02:00', 'must be at most 30 days ahead'],
+  ] as const) {
+    const { status, json } = await post(
+      `${api}/v1/sms`,
+      organisation.liveKey,
+      anSms({ scheduledAt }),
+    )
+    if (problem === null) {
+      t.equal(status, 200, scheduledAt)
+      t.equal(json.status, 'scheduled')
+    } else {
+      t.equal(status, 422, scheduledAt)
+      t.same(json.error.fields, { scheduledAt: [problem] })
+    }
+  }
+})
+
+t.test('what is due too soon for the sweep has a job for its very moment', async (t) => {
+  const soon = await schedule(at('10:01:30'))
+  const later = await schedule(at('10:01:30.001'))
+  const now = await schedule(NOW)
+  const [[soonJob], [nowJob]] = [await jobsOf(sql, soon), await jobsOf(sql, now)]
+  t.equal(await dueOf(soon), undefined)
+  t.ok(soonJob && nowJob)
+  // The jobs have the server's time, their messages' the service's; both were accepted just now.
+  const [row] = await sql<{ early: number }[]>`
+    select extract(epoch from j.run_at - j.created_at)::float8 as early
+    from graphile_worker._private_jobs j where j.id = ${soonJob?.id ?? ''}`
+  t.equal(row?.early, 90)
+  t.same(await jobsOf(sql, later), [])
+  t.match(await dueOf(later), { dueAt: new Date(at('10:01:30.001')) })
+  t.equal(await sweepAt(sql, NOW), 0)
+  t.equal(await sweepAt(sql, at('10:00:00.001')), 1)
+  t.same(await startSmsAt(sql, NOW, now), [now])
+  t.same(await typesOf(now), ['scheduled', 'queued'], 'in this order, though at the same time')
+})
+
+t.test('what falls due in a sweep gets a job for its second', async (t) => {
+  const times = ['09:00:00', '09:00:01', '09:00:29.999', '09:00:30', '09:00:30.001']
+  const ids = await Promise.all(times.map((time) => schedule(at(time, '2028-03-01'))))
+  t.equal(await sweepAt(sql, at('08:59:00', '2028-03-01')), 4)
+  const [first] = await jobsOf(sql, ids[0] ?? '')
+  const runAts = await Promise.all(
+    ids.slice(0, 4).map(async (id) => Number((await jobsOf(sql, id))[0]?.runAt)),
+  )
+  t.same(
+    runAts.map((runAt) => runAt - Number(first?.runAt)),
+    [0, 1000, 29_999, 30_000],
+  )
+  t.same(await jobsOf(sql, ids[4] ?? ''), [])
+})
+
+t.test('a paused organisation’s wait until it is resumed', async (t) => {
+  const owner = await createOrganisation(sql)
+  const scheduledAt = at('12:00:00')
+  const id = await sendSms(base, owner, { scheduledAt })
+  await sql`select ops.pause(${owner.id}, 'a test')`
+  t.equal(await sweepAt(sql, at('11:59:00')), 1)
+  t.same(await startSmsAt(sql, scheduledAt, id), [])
+  t.match(await messageOf(sql, id), { status: 'scheduled', attempts: 0 })
+  t.same(await typesOf(id), ['scheduled'])
+  t.match(await dueOf(id), {
+    dueAt: null,
+    lateAt: new Date(at('12:00:00', '2028-03-01')),
+  })
+  t.equal(await sweepAt(sql, at('12:00:00', '2028-03-01')), 0, 'for 24 hours')
+  await sql`select ops.resume(${owner.id})`
+  t.same(await startSmsAt(sql, at('12:00:00', '2028-03-01'), id), [id])
+  t.same(await typesOf(id), ['scheduled', 'queued'])
+})
+
+t.test('a paused organisation’s that are a day late are rejected and refunded', async (t) => {
+  const owner = await createOrganisation(sql)
+  const id = await sendSms(base, owner, { scheduledAt: at('12:00:00') })
+  const unscheduled = await sendSms(base, owner)
+  await sql`select ops.pause(${owner.id}, 'a test')`
+  await sweepAt(sql, at('12:00:00'))
+  await startSmsAt(sql, at('12:00:00'), id, unscheduled)
+  await sql`delete from graphile_worker._private_jobs`
+
+  const late = at('12:00:00.001', '2028-03-01')
+  t.equal(await sweepAt(sql, late), 1, 'it is let go though its organisation is still paused')
+  t.equal((await jobsOf(sql, id)).length, 1)
+  t.same(await startSmsAt(sql, late, id), [])
+  t.match(await messageOf(sql, id), {
+    status: 'rejected',
+    errorCode: 'expired',
+    errorMessage: 'It could not be sent within 24 hours of the time that it was scheduled for.',
+  })
+  t.same(await typesOf(id), ['scheduled', 'rejected'])
+  t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+  t.equal(await sweepAt(sql, late), 0)
+  t.match(await messageOf(sql, unscheduled), { status: 'queued' }, 'others wait on')
+  t.equal(await backlogOf(sql, owner), 1)
+})
+
+t.test('resumed too late, it is rejected as well', async (t) => {
+  const owner = await createOrganisation(sql)
+  const id = await sendSms(base, owner, { scheduledAt: at('12:00:00') })
+  await sql`select ops.pause(${owner.id}, 'a test')`
+  await sweepAt(sql, at('12:00:00'))
+  await startSmsAt(sql, at('12:00:00'), id)
+  t.match(await sql`select ops.resume(${owner.id}) as released`, [{ released: 1 }])
+  t.same(await startSmsAt(sql, at('12:00:01', '2028-03-01'), id), [])
+  t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'expired' })
+})
+
+t.test('what nobody took for a day is rejected, whatever the reason', async (t) => {
+  const [intime, late] = [await schedule(at('12:00:00')), await schedule(at('12:00:00'))]
+  t.same(await startSmsAt(sql, at('12:00:00', '2028-03-01'), intime), [intime])
+  t.same(await startSmsAt(sql, at('12:00:00.001', '2028-03-01'), late), [])
+  t.match(await messageOf(sql, late), { status: 'rejected', errorCode: 'expired' })
+  t.same(await ledgerOf(sql, late), ['sms -1', 'refund 1'])
+})
+
+t.test('a suspended organisation’s are rejected and refunded at their time', async (t) => {
+  const owner = await createOrganisation(sql)
+  const [held, later, back] = [
+    await sendSms(base, owner, { scheduledAt: at('12:00:00') }),
+    await sendSms(base, owner, { scheduledAt: at('13:00:00') }),
+    await sendSms(base, owner, { scheduledAt: at('14:00:00') }),
+  ]
+  await sql`select ops.pause(${owner.id}, 'a test')`
+  await sweepAt(sql, at('12:00:00'))
+  await startSmsAt(sql, at('12:00:00'), held)
+  t.match(await sql`select ops.suspend(${owner.id}, 'a test') as released`, [{ released: 1 }])
+  await sweepAt(sql, at('13:00:00'))
+  t.same(await startSmsAt(sql, at('13:00:00'), held, later), [])
+  for (const id of [held, later]) {
+    t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'org_suspended' })
+    t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+  }
+  await sql`select ops.reinstate(${owner.id})`
+  t.same(await startSmsAt(sql, at('14:00:00'), back), [back], 'not before it')
+})
+
+t.test('marketing is held to the rules of its time', async (t) => {
+  const phone = '+27821234567'
+  await sql`select ops.record_consent(${organisation.id}, ${phone}, 'a form')`
+  const promotion = { class: 'marketing', body: PROMOTION, to: phone }
+  const sunday = await schedule(at('12:00:00', '2028-03-05'), promotion)
+  const evening = await schedule(at('20:00:00'), promotion)
+  const intime = await schedule(at('19:59:59'), promotion)
+  t.same(await startSmsAt(sql, at('12:00:00', '2028-03-05'), sunday), [])
+  t.same(await startSmsAt(sql, at('20:00:00'), evening), [])
+  t.same(await startSmsAt(sql, at('19:59:59'), intime), [intime])
+  for (const id of [sunday, evening]) {
+    t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'outside_sending_hours' })
+    t.same(await typesOf(id), ['scheduled', 'rejected'])
+    t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+  }
+})
+
+t.test('what is released together has its place in its own organisation’s queue', async (t) => {
+  await sql`delete from graphile_worker._private_jobs`
+  const [loud, quiet] = [await createOrganisation(sql), await createOrganisation(sql)]
+  await sql`select ops.grant_credits(${loud.id}, 1000, 'a test')`
+  const scheduledAt = at('09:00:00', '2028-03-02')
+  const messages = Array.from({ length: 350 }, () => anSms({ scheduledAt }))
+  const batch = await post(`${base}/v1/sms/batch`, loud.liveKey, { messages })
+  t.ok(batch.json.results.every(({ ok }: { ok: boolean }) => ok))
+  const one = await sendSms(base, quiet, { scheduledAt })
+  // What waits of it already is before all of them.
+  const waiting = Array.from({ length: 100 }, () => anSms())
+  await post(`${base}/v1/sms/batch`, loud.liveKey, { messages: waiting })
+  await sql`delete from graphile_worker._private_jobs`
+  // As if each had been the first when it was accepted.
+  await sql`update app.due_messages set priority = 0`
+
+  t.equal(await sweepAt(sql, at('08:59:00', '2028-03-02')), 351)
+  t.match(await jobsOf(sql, one), [{ priority: 0 }])
+  const rows = await sql<{ priority: number; jobs: number }[]>`
+    select j.priority, count(*)::integer as jobs
+    from graphile_worker._private_jobs j
+    where j.payload ->> 'id' <> core.decode_id('sm', ${one})::text
+    group by j.priority order by j.priority`
+  t.same(
+    rows.map(({ priority, jobs }) => [priority, jobs]),
+    [
+      [1, 99],
+      [2, 100],
+      [3, 100],
+      [4, 51],
+    ],
+  )
+})
