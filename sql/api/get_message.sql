@@ -8,6 +8,8 @@ as $$
   from app.messages m
   where m.id = core.decode_id(case get_message.channel when 'email' then 'em' when 'sms' then 'sm' end, get_message.id)
     and m.organisation_id = get_message.organisation_id
+    -- The id of an email is not one of an SMS for being given the other prefix.
+    and m.channel::text = get_message.channel
 $$;
 
 comment on function api.get_message is

@@ -34,6 +34,10 @@ const CAPACITY = {
   ucs2: { alone: 70, part: 67 },
 } as const
 
+const charactersBySeptets = new Map(
+  [...septets].map(([character, codes]) => [`${codes}`, character]),
+)
+
 export type Segments = {
   encoding: keyof typeof CAPACITY
   /** The text of each segment. */
@@ -66,4 +70,21 @@ export function segmentsOf(text: string): Segments {
 export function octetsOf(text: string, encoding: Segments['encoding']): Buffer {
   if (encoding === 'ucs2') return Buffer.from(text, 'utf16le').swap16()
   return Buffer.from([...text].flatMap((character) => septets.get(character) ?? []))
+}
+
+/** The text of GSM-7, one septet in each octet. What stands for nothing becomes U+FFFD. */
+export function textOf(octets: Buffer): string {
+  let text = ''
+  for (let place = 0; place < octets.length; place++) {
+    const code = octets[place] as number
+    const next = octets[place + 1]
+    const isEscaped = code === ESCAPE && next !== undefined
+    if (isEscaped) place++
+    // TS 23.038, 6.2.1.1: what the extension table does not have stands for itself.
+    text +=
+      (isEscaped ? charactersBySeptets.get(`${ESCAPE},${next}`) : undefined) ??
+      charactersBySeptets.get(`${isEscaped ? next : code}`) ??
+      '\uFFFD'
+  }
+  return text
 }

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { createSmtp } from '../../../src/providers/smtp/index.ts'
 import { readRelay } from '../../../src/providers/smtp/relay.ts'
+import { selfSigned } from '../../fixtures/certificate.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 import { secrets } from '../../fixtures/relay.ts'
 import { startScriptedRelay } from '../../fixtures/scripted-relay.ts'
@@ -109,18 +109,6 @@ t.test('anything else is refused, and not quoted', async (t) => {
 
 const certificate = selfSigned()
 const skip = noSmtpServer || (certificate ? false : 'openssl is not installed')
-
-function selfSigned(): { cert: string; key: string } | undefined {
-  const flags = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
-  const subject = ['-subj', '/CN=relay.example', '-addext', 'subjectAltName=IP:127.0.0.1']
-  const made = spawnSync('openssl', [
-    ...['req', '-x509', ...flags, ...subject],
-    ...['-keyout', '-', '-out', '-'],
-  ])
-  if (made.status !== 0) return
-  const [key = '', cert = ''] = made.stdout.toString().split(/(?=-----BEGIN CERTIFICATE)/)
-  return { key, cert }
-}
 
 /** Hands an email to a server over this URL; answers the outcome, and how the mail arrived. */
 async function sendOver(

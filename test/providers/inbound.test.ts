@@ -1,0 +1,328 @@
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import type { SmsReceipt } from '../../src/providers/sms.ts'
+import { createSmsListener } from '../../src/providers/sms-listener.ts'
+import { segmentsOf } from '../../src/sms/segments.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anSmsWorker } from '../fixtures/hand-over.ts'
+import { get } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import type { TestOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createSmsOrganisation, sendSms } from '../fixtures/sms.ts'
+import { createSmsStandIn } from '../fixtures/sms-stand-in.ts'
+
+// Only the API runs: the test is the worker and the network.
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+const call = caller(service)
+const worker = anSmsWorker(sql, call, createSmsStandIn())
+
+let numbersMade = 0
+const aNumber = () => {
+  numbersMade += 1
+  return `+2782${String(1_000_000 + numbersMade)}`
+}
+
+type Said = { from: string; to: string; keyword?: string; word?: string; received_at?: string }
+
+/** What the service does with keywords that arrive together. */
+const say = (...messages: Said[]) =>
+  call('record_inbound', {
+    messages: JSON.stringify(
+      messages.map(({ keyword = 'stop', word = keyword.toUpperCase(), ...rest }) => ({
+        provider: 'smsc',
+        received_at: new Date().toISOString(),
+        ...rest,
+        keyword,
+        word,
+      })),
+    ),
+  })
+
+/** An organisation with a number of its own. */
+async function withNumber() {
+  const organisation = await createSmsOrganisation(sql)
+  const number = aNumber()
+  await approve(organisation, number)
+  return { organisation, number }
+}
+
+const approve = ({ id }: TestOrganisation, sender: string) => sql`
+  insert into app.senders (organisation_id, sender, approved_at)
+  values (core.decode_id('org', ${id}), ${sender}, now())`
+
+/** An SMS that was handed over. */
+async function sent(organisation: TestOrganisation, overrides: Record<string, unknown>) {
+  const id = await sendSms(base, organisation, overrides)
+  await worker.handOver(id)
+  return id
+}
+
+const consent = ({ id }: TestOrganisation, phone: string) => sql`
+  insert into app.consents (organisation_id, phone, source, consented_at)
+  values (core.decode_id('org', ${id}), ${phone}, 'a form', now())`
+
+async function optOutOf({ id }: TestOrganisation, phone: string) {
+  const [row] = await sql<{ optedOutAt: Date | null; optedOutBy: string | null; source: string }[]>`
+    select opted_out_at, opted_out_by, source from app.consents
+    where organisation_id = core.decode_id('org', ${id}) and phone = ${phone}`
+  return row && { ...row }
+}
+
+const confirmationsTo = (phone: string) => sql<
+  { id: string; uuid: string; organisation: string; from: string; body: string }[]
+>`
+  select core.encode_id('sm', m.id) as id, m.from_address as "from", b.text as body,
+    core.encode_id('org', m.organisation_id) as organisation, m.credits, m.segments, m.class, m.mode, m.status,
+    m.is_rehearsal
+  from app.messages m join app.bodies b on b.message_id = m.id
+  where m.to_address = ${phone} and 'opt-out-confirmation' = any (m.tags)`
+
+const optOutsIn = async (id: string) =>
+  (await timelineOf(sql, id)).filter(({ type }) => type === 'opted_out')
+
+t.test('STOP to an own number opts out, is told of and confirmed once', async (t) => {
+  const { organisation, number } = await withNumber()
+  const phone = aNumber()
+  await consent(organisation, phone)
+  await sent(organisation, { to: phone, senderId: number })
+  const last = await sent(organisation, { to: phone })
+  await sendSms(base, organisation, { to: aNumber() })
+  const before = await backlogOf(sql, organisation)
+  const books = () => sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
+  const booksBefore = await books()
+
+  const received_at = '2026-03-01T10:00:00.000Z'
+  t.equal(await say({ from: phone, to: number, word: 'STOP ALL', received_at }), 1)
+  t.same(await optOutOf(organisation, phone), {
+    optedOutAt: new Date(received_at),
+    optedOutBy: 'STOP ALL',
+    source: 'a form',
+  })
+  t.match(await optOutsIn(last), [{ occurredAt: received_at, detail: { word: 'STOP ALL' } }])
+  t.match(await messageOf(sql, last), { status: 'sent', errorCode: null })
+
+  const [confirmation, ...more] = await confirmationsTo(phone)
+  t.same(more, [])
+  t.match(confirmation, {
+    organisation: organisation.id,
+    from: number,
+    credits: 0,
+    segments: 1,
+    class: 'transactional',
+    mode: 'live',
+    status: 'queued',
+    isRehearsal: false,
+  })
+  const { encoding, parts } = segmentsOf(confirmation?.body ?? '')
+  t.same([encoding, parts.length], ['gsm7', 1])
+  t.same(await books(), booksBefore, 'it costs nothing')
+  t.equal(await backlogOf(sql, organisation), before + 1)
+  t.equal((await jobsOf(sql, confirmation?.id ?? '')).length, 1)
+  await worker.handOver(confirmation?.id ?? '')
+  const { json } = await get(`${base}/v1/sms/${confirmation?.id}`, organisation.liveKey)
+  t.match(json, { status: 'sent', from: number, to: phone, credits: 0 })
+  t.equal(await backlogOf(sql, organisation), before)
+
+  for (const word of ['STOP', 'END']) {
+    t.equal(await say({ from: phone, to: number, word }, { from: phone, to: number, word }), 0)
+  }
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP ALL' })
+  t.equal((await optOutsIn(last)).length, 1)
+  t.equal((await confirmationsTo(phone)).length, 1)
+  t.same(await sql`select from app.suppressions`, [], 'which are for email')
+})
+
+t.test('of many STOPs at once one is new', async (t) => {
+  const { organisation, number } = await withNumber()
+  const phones = Array.from({ length: 5 }, aNumber)
+  const ids = await Promise.all(phones.map((to) => sent(organisation, { to, senderId: number })))
+  const changed = await Promise.all(
+    Array.from({ length: 8 }, (_, place) => {
+      const messages = phones.map((from) => ({ from, to: number }))
+      return say(...(place % 2 ? messages : messages.toReversed()))
+    }),
+  )
+  t.equal(
+    changed.reduce((sum, count) => sum + count, 0),
+    phones.length,
+  )
+  for (const [place, phone] of phones.entries()) {
+    t.equal((await confirmationsTo(phone)).length, 1)
+    t.equal((await optOutsIn(ids[place] ?? '')).length, 1)
+  }
+})
+
+t.test('STOP from who was never written to is kept, and confirmed', async (t) => {
+  const { organisation, number } = await withNumber()
+  const phone = aNumber()
+  t.equal(await say({ from: phone, to: number }), 1)
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP', source: null })
+  t.equal((await confirmationsTo(phone)).length, 1)
+})
+
+t.test('STOP to the shared sender means who wrote last from it', async (t) => {
+  const shared = aNumber()
+  await sql`update app.sms_settings set shared_sender = ${shared}`
+  const [first, last] = [await createSmsOrganisation(sql), await createSmsOrganisation(sql)]
+  const { organisation: other, number } = await withNumber()
+  const phone = aNumber()
+  await sent(first, { to: phone })
+  const id = await sent(last, { to: phone })
+  await sent(other, { to: phone, senderId: number })
+  // None of these reached the phone.
+  await sendSms(base, first, { to: phone })
+  await sendSms(base, { ...first, liveKey: first.testKey }, { to: phone })
+  t.equal(await say({ from: phone, to: shared }), 1)
+  t.match(await optOutOf(last, phone), { optedOutBy: 'STOP' })
+  t.same([await optOutOf(first, phone), await optOutOf(other, phone)], [undefined, undefined])
+  t.equal((await optOutsIn(id)).length, 1)
+  t.match(await confirmationsTo(phone), [{ organisation: last.id, from: shared }])
+  await sql`update app.sms_settings set shared_sender = default`
+})
+
+t.test('STOP to a name is taken where a network carries it, and not confirmed', async (t) => {
+  const organisation = await createSmsOrganisation(sql)
+  await approve(organisation, 'Acme')
+  const phone = aNumber()
+  await sent(organisation, { to: phone, senderId: 'Acme' })
+  t.equal(await say({ from: phone, to: 'Acme' }), 1)
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
+  t.same(await confirmationsTo(phone), [])
+})
+
+t.test('STOP to a number of the network means who wrote last under a name', async (t) => {
+  const { organisation: numbered, number } = await withNumber()
+  const organisation = await createSmsOrganisation(sql)
+  const phone = aNumber()
+  await sent(organisation, { to: phone })
+  await sent(numbered, { to: phone, senderId: number })
+  t.equal(await say({ from: phone, to: '12345' }), 1)
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
+  t.same(await confirmationsTo(phone), [], 'that number is not ours to write from')
+  t.equal(await say({ from: phone, to: 'Postgram' }), 0)
+})
+
+t.test('an SMS of 90 days ago is answered no more', async (t) => {
+  const organisation = await createSmsOrganisation(sql)
+  // Of earlier months there are no partitions by themselves.
+  await sql.begin(async (tx) => {
+    await tx`select set_config('postgram.shift', '-90 days', true)`
+    await tx`select api.make_partitions()`
+  })
+  for (const [age, changed] of [
+    ['90 days 1 minute', 0],
+    ['89 days 23 hours', 1],
+  ] as const) {
+    const phone = aNumber()
+    const id = await sent(organisation, { to: phone })
+    await sql`
+      update app.messages set id = core.new_id(now() - ${age}::interval)
+      where id = core.decode_id('sm', ${id})`
+    t.equal(await say({ from: phone, to: 'Postgram' }), changed)
+  }
+})
+
+t.test('what nobody can mean changes nothing', async (t) => {
+  const { number } = await withNumber()
+  t.equal(await say({ from: aNumber(), to: 'Postgram' }), 0, 'never written to')
+  for (const from of ['12345', 'Acme', '', '+0123456789', "'; drop table"]) {
+    t.equal(await say({ from, to: number }), 0, `from ${from}`)
+  }
+  t.equal(await say(), 0)
+})
+
+t.test('START brings back consent where there was some, and only that', async (t) => {
+  const { organisation, number } = await withNumber()
+  const [agreed, never] = [aNumber(), aNumber()]
+  await consent(organisation, agreed)
+  const start = (from: string) => say({ from, to: number, keyword: 'start' })
+  t.equal(await start(agreed), 0, 'nothing to bring back')
+  await say({ from: agreed, to: number }, { from: never, to: number })
+  t.equal(await start(agreed), 1)
+  t.same(await optOutOf(organisation, agreed), {
+    optedOutAt: null,
+    optedOutBy: null,
+    source: 'a form',
+  })
+  t.equal(await start(agreed), 0)
+  t.equal(await start(never), 0)
+  t.match(await optOutOf(organisation, never), { optedOutBy: 'STOP' })
+  t.equal(await start(aNumber()), 0)
+
+  t.equal(await say({ from: agreed, to: number }), 1, 'and can opt out anew')
+  t.equal((await confirmationsTo(agreed)).length, 2)
+})
+
+t.test('keywords that arrive together count in their order', async (t) => {
+  const { organisation, number } = await withNumber()
+  const phone = aNumber()
+  await consent(organisation, phone)
+  const [stop, start] = ['stop', 'start'].map((keyword) => ({ from: phone, to: number, keyword }))
+  if (!stop || !start) throw new Error('no keywords')
+  t.equal(await say(stop, start), 2)
+  t.match(await optOutOf(organisation, phone), { optedOutAt: null })
+  t.equal(await say(start, stop, stop), 1)
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
+})
+
+t.test('an opt-out of a rehearsal is confirmed as one', async (t) => {
+  const { organisation, number } = await withNumber()
+  const phone = '+447700900006'
+  const id = await sent(organisation, { to: phone, senderId: number })
+  await sql`update app.messages set is_rehearsal = true where id = core.decode_id('sm', ${id})`
+  await say({ from: phone, to: number })
+  t.match(await confirmationsTo(phone), [{ isRehearsal: true }])
+})
+
+t.test('the listener of a provider records keywords and receipts', async (t) => {
+  const { organisation, number } = await withNumber()
+  const phone = aNumber()
+  const id = await sent(organisation, { to: phone, senderId: number })
+  const listener = createSmsListener(call)
+  const inbound = {
+    provider: 'smsc',
+    from: phone,
+    to: number,
+    received_at: new Date().toISOString(),
+  }
+  await listener.onInbound({ ...inbound, body: 'please stop calling me at the bus stop' })
+  t.equal(await optOutOf(organisation, phone), undefined)
+  await Promise.all(['Stop!', ' stop '].map((body) => listener.onInbound({ ...inbound, body })))
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
+  t.equal((await confirmationsTo(phone)).length, 1)
+
+  const { id: uuid } = await messageOf(sql, id)
+  await listener.onReceipt({
+    provider: 'stand-in',
+    network_ids: [`${uuid}.1`],
+    type: 'delivered',
+    occurred_at: new Date().toISOString(),
+  })
+  t.match(await messageOf(sql, id), { status: 'delivered' })
+})
+
+t.test('the network is not told that we have what the database did not take', async (t) => {
+  const listener = createSmsListener(() => Promise.reject(new Error('the database is away')))
+  const at = new Date().toISOString()
+  const receipt: SmsReceipt = {
+    provider: 'smsc',
+    network_ids: ['1'],
+    type: 'delivered',
+    occurred_at: at,
+  }
+  await t.rejects(listener.onReceipt(receipt), { message: 'the database is away' })
+  const inbound = {
+    provider: 'smsc',
+    from: aNumber(),
+    to: aNumber(),
+    body: 'STOP',
+    received_at: at,
+  }
+  await t.rejects(listener.onInbound(inbound), { message: 'the database is away' })
+  await t.resolves(listener.onInbound({ ...inbound, body: 'Hello' }))
+})

@@ -1,0 +1,142 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import {
+  createPayer,
+  grant,
+  ledgerOf,
+  moneyOf,
+  reject,
+  smsOf,
+  wrongBooks,
+} from '../fixtures/money.ts'
+import type { TestOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { rolledBack } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'], hasSmsRehearsals: true })
+
+const to = '+27821234567'
+
+/** Accepts an SMS; answers its id. */
+async function send({ liveKey }: TestOrganisation, segments: number, overrides = {}) {
+  const { json, text } = await post(
+    `${base}/v1/sms`,
+    liveKey,
+    smsOf(segments, { to, ...overrides }),
+  )
+  if (!json.id) throw new Error(text)
+  return json.id as string
+}
+
+t.test('a refund gives back credits and what the plan includes, once', async (t) => {
+  const organisation = await createPayer(sql, { included: 3, credits: 4 })
+  const first = await send(organisation, 2)
+  const second = await send(organisation, 3)
+  t.equal(await reject(sql, [second]), 1)
+  t.same(await moneyOf(sql, organisation), { smsUsed: 2, smsCredits: 4, accepted: 2 })
+  t.equal(await reject(sql, [first, second]), 1, 'what has ended ends once')
+  for (let again = 0; again < 2; again++) {
+    await sql`select core.refund_sms(array[core.decode_id('sm', ${first}), core.decode_id('sm', ${second})])`
+  }
+  t.same(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 4, accepted: 2 })
+  t.same(await ledgerOf(sql, organisation), [
+    { kind: 'grant', credits: 4, included: 0, balance: 4 },
+    { kind: 'sms', credits: 0, included: -2, balance: 4 },
+    { kind: 'sms', credits: -2, included: -1, balance: 2 },
+    { kind: 'refund', credits: 2, included: 1, balance: 4 },
+    { kind: 'refund', credits: 0, included: 2, balance: 4 },
+  ])
+  t.same(await wrongBooks(sql), [])
+})
+
+t.test('many are refunded at a time, each to its organisation', async (t) => {
+  const payers = await Promise.all([5, 6].map((credits) => createPayer(sql, { credits })))
+  const ids = []
+  for (const organisation of [...payers, ...payers, ...payers])
+    ids.push(await send(organisation, 1))
+  await reject(sql, ids.slice(0, 5))
+  for (const [place, organisation] of payers.entries()) {
+    t.match(await moneyOf(sql, organisation), { smsCredits: 5 })
+    const balances = (await ledgerOf(sql, organisation)).slice(4).map(({ balance }) => balance)
+    t.same(balances, place === 0 ? [3, 4, 5] : [4, 5])
+  }
+  t.same(await wrongBooks(sql), [])
+})
+
+t.test('what was never paid is passed over', async (t) => {
+  const organisation = await createPayer(sql, { credits: 1 })
+  const { liveKey, testKey, domain } = organisation
+  const rehearsal = await send(organisation, 1, { to: '+447700900001' })
+  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  const { json: test } = await post(`${base}/v1/sms`, testKey, smsOf(1, { to }))
+  t.equal(await reject(sql, [rehearsal]), 1)
+  await sql`select core.refund_sms(array[core.decode_id('em', ${json.id}), core.decode_id('sm', ${test.id})])`
+  await sql`select core.refund_sms(null)`
+  await sql`select core.refund_sms('{}')`
+  t.match(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 1 })
+  t.equal((await ledgerOf(sql, organisation)).length, 1)
+})
+
+t.test('what an ended period included does not come back, credits do', async (t) => {
+  const organisation = await createPayer(sql, { included: 2, credits: 5 })
+  const ids = [await send(organisation, 1), await send(organisation, 3)]
+  await sql.begin(async (tx) => {
+    await tx`select set_config('postgram.shift', '31 days', true)`
+    await reject(tx, ids)
+  })
+  t.match(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 5 })
+  t.same((await ledgerOf(sql, organisation)).slice(-2), [
+    { kind: 'refund', credits: 0, included: 0, balance: 3 },
+    { kind: 'refund', credits: 2, included: 0, balance: 5 },
+  ])
+  t.same(await wrongBooks(sql), [], 'also in the period that the refund began')
+})
+
+t.test('an operator gives credits and takes back what is not spent', async (t) => {
+  const organisation = await createPayer(sql, {})
+  t.equal(await grant(sql, organisation, 10), 10)
+  await send(organisation, 4)
+  t.equal(await grant(sql, organisation, -6), 0)
+  await t.rejects(grant(sql, organisation, -1), {
+    message: 'the organisation has only 0 credits left',
+  })
+  const [row] = await sql`
+    select sms_used, sms_included, sms_credits from ops.organisations where id = ${organisation.id}`
+  t.same(row, { smsUsed: 0, smsIncluded: 0, smsCredits: 0 })
+  t.match(
+    [...(await sql`select * from ops.credit_ledger where organisation = ${organisation.id}`)],
+    [
+      { kind: 'grant', credits: -6, balance: 0, message: null, note: 'a test', createdAt: Date },
+      { kind: 'sms', credits: -4, balance: 6, message: /^sm_/, note: '' },
+      { kind: 'grant', credits: 10, balance: 10 },
+    ],
+  )
+})
+
+t.test('books that do not balance are found', async (t) => {
+  const organisation = await createPayer(sql, { included: 3, credits: 4 })
+  const id = await send(organisation, 5)
+  await reject(sql, [id])
+  const owner = sql`core.decode_id('org', ${organisation.id})`
+  const frauds = [
+    sql`update app.allowances set sms_credits = 5 where organisation_id = ${owner}`,
+    sql`update app.allowances set sms_used = 1 where organisation_id = ${owner}`,
+    sql`update app.credit_ledger set balance = balance + 1 where organisation_id = ${owner} and kind = 'sms'`,
+    sql`update app.credit_ledger set credits = credits + 1 where organisation_id = ${owner} and kind = 'refund'`,
+    sql`update app.credit_ledger set included = 1 where organisation_id = ${owner} and kind = 'refund'`,
+    sql`delete from app.credit_ledger where organisation_id = ${owner} and kind = 'sms'`,
+    sql`delete from app.credit_ledger where organisation_id = ${owner}`,
+  ]
+  t.same(await wrongBooks(sql), [])
+  for (const [place, fraud] of frauds.entries()) {
+    await rolledBack(sql, async (tx) => {
+      await tx`${fraud}`
+      t.match(await wrongBooks(tx), [{ organisation: organisation.id, isRight: false }], `${place}`)
+      const [check] = await tx`select is_well from ops.checks where what = 'books'`
+      // The check reads the newest balances only.
+      t.equal(check?.isWell, ![0, 6].includes(place))
+    })
+  }
+})

@@ -1,0 +1,318 @@
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import type { SmsHandOver } from '../../src/providers/sms.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anSmsWorker, helpersOf } from '../fixtures/hand-over.ts'
+import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { bodyOf, createSmsOrganisation, sendSms, sendSmsBatch } from '../fixtures/sms.ts'
+import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
+
+// Only the API runs: a job is run by calling the task, as often and whenever a test wants.
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const organisation = await createSmsOrganisation(sql)
+await liftRate(sql, organisation)
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+const asService = caller(service)
+
+const never = new Promise<never>(() => undefined)
+
+/** One worker with a provider of its own, and an SMS queued for it. */
+async function setUp({ segments = 1, kind = 'transactional' } = {}) {
+  const provider = createSmsStandIn()
+  const worker = anSmsWorker(sql, asService, provider)
+  const id = await sendSms(base, organisation, { body: bodyOf(segments) })
+  // The rules of marketing are not what is tested here.
+  await sql`update app.messages set class = ${kind} where id = core.decode_id('sm', ${id})`
+  const uuid = (await messageOf(sql, id)).id
+  return { provider, task: worker.task, id, uuid, handOver: () => worker.handOver(id) }
+}
+
+const partsTaken = (id: string) => sql<{ part: number; provider: string; networkId: string }[]>`
+  select part, provider, network_id, phone from app.sms_parts
+  where message_id = core.decode_id('sm', ${id}) order by part`
+
+const isPutOff = async (id: string) => {
+  const [job] = await jobsOf(sql, id)
+  return job !== undefined && Number(job.runAt) > Date.now()
+}
+
+/** What of its price came back: null when nothing did. */
+async function refundOf(id: string) {
+  const [refund] = await sql<{ given: number }[]>`
+    select credits + included as given from app.credit_ledger
+    where message_id = core.decode_id('sm', ${id}) and kind = 'refund'`
+  return refund?.given ?? null
+}
+
+t.test('a hand-over is committed as begun before the provider is called', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = async (sms) => {
+    t.match(await messageOf(sql, id), {
+      status: 'queued',
+      attempts: 1,
+      handoverStartedAt: Date,
+    })
+    t.match(sms, { attempt: 1, segments: 1, takenParts: [], class: 'transactional' })
+    t.match(sms, { sender: 'Postgram', recipient: '+27821234567', body: bodyOf(1) })
+    return { outcome: 'sent', parts: partsOf(sms) }
+  }
+  const before = await backlogOf(sql, organisation)
+  await handOver()
+  t.match(await messageOf(sql, id), {
+    status: 'sent',
+    attempts: 1,
+    handoverStartedAt: null,
+    provider: 'stand-in',
+    sentAt: Date,
+  })
+  t.match(await partsTaken(id), [{ part: 1, provider: 'stand-in', phone: '+27821234567' }])
+  t.equal(await backlogOf(sql, organisation), before - 1)
+  t.equal(await refundOf(id), null)
+})
+
+t.test('all parts of a long one are noted, each under its id', async (t) => {
+  const { id, uuid, handOver } = await setUp({ segments: 3 })
+  await handOver()
+  t.match(
+    await partsTaken(id),
+    [1, 2, 3].map((part) => ({ part, networkId: `${uuid}.${part}` })),
+  )
+})
+
+t.test('a network that refuses for good ends an SMS failed, refunded, at once', async (t) => {
+  const { provider, id, handOver } = await setUp({ segments: 2 })
+  const before = await backlogOf(sql, organisation)
+  provider.onSend = () => ({ outcome: 'failed', code: 'ESME_RINVDSTADR', text: 'No such number.' })
+  await handOver()
+  t.match(await messageOf(sql, id), {
+    status: 'failed',
+    errorCode: 'provider_rejected',
+    errorMessage: 'No such number.',
+    sentAt: null,
+  })
+  t.match(await timelineOf(sql, id), [
+    { type: 'queued' },
+    { type: 'failed', detail: { attempt: 1, provider: 'stand-in', code: 'ESME_RINVDSTADR' } },
+  ])
+  t.equal(await backlogOf(sql, organisation), before - 1)
+  t.equal(await refundOf(id), 2)
+  t.notOk(await isPutOff(id))
+})
+
+t.test('one that was partly taken and then refused has failed, and is not refunded', async (t) => {
+  const { provider, id, handOver } = await setUp({ segments: 3 })
+  provider.onSend = (sms) => ({
+    outcome: 'failed',
+    code: '1',
+    text: 'Too long.',
+    parts: partsOf(sms).slice(0, 1),
+  })
+  await handOver()
+  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
+  t.match(await partsTaken(id), [{ part: 1 }])
+  t.equal(await refundOf(id), null)
+})
+
+t.test('what a network takes in part and puts off goes on with the rest', async (t) => {
+  for (const kind of ['transactional', 'marketing']) {
+    const { provider, id, handOver } = await setUp({ segments: 3, kind })
+    provider.onSend = (sms) => ({
+      outcome: 'deferred',
+      code: 'ESME_RTHROTTLED',
+      parts: partsOf(sms).slice(0, 1),
+    })
+    await handOver()
+    t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null })
+    t.ok(await isPutOff(id))
+    provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
+    await handOver()
+    t.match(provider.handed, [{ takenParts: [] }, { takenParts: ['1'], attempt: 2 }])
+    t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
+    t.equal((await partsTaken(id)).length, 3)
+  }
+})
+
+t.test('one refused for now for a day ends failed, refunded as it never left', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = () => ({ outcome: 'deferred', text: 'Not now.' })
+  await handOver()
+  t.strictSame((await timelineOf(sql, id)).at(-1)?.detail, {
+    attempt: 1,
+    provider: 'stand-in',
+    text: 'Not now.',
+  })
+  await sql`
+    update app.events set occurred_at = now() - interval '24 hours 1 second'
+    where message_id = core.decode_id('sm', ${id})`
+  await handOver()
+  t.match(await messageOf(sql, id), {
+    status: 'failed',
+    errorCode: 'provider_unavailable',
+    errorMessage: 'Not now.',
+  })
+  t.equal(await refundOf(id), 1)
+})
+
+t.test('transactional of which nobody knows is sent again, the open parts only', async (t) => {
+  const { provider, id, handOver } = await setUp({ segments: 2 })
+  provider.onSend = (sms) => ({
+    outcome: 'ambiguous',
+    text: 'the link was lost',
+    parts: partsOf(sms).slice(0, 1),
+  })
+  await handOver()
+  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
+  t.match((await timelineOf(sql, id)).at(-1), {
+    type: 'deferred',
+    detail: { attempt: 1, isAmbiguous: true, text: 'the link was lost' },
+  })
+  t.ok(await isPutOff(id))
+  provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
+  await handOver()
+  t.same(provider.handed[1]?.takenParts, ['1'])
+  t.match(await messageOf(sql, id), { status: 'sent', handoverStartedAt: null })
+})
+
+t.test('what may have left is not refunded when it fails later', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = () => {
+    throw new Error('the link was lost')
+  }
+  await handOver()
+  provider.onSend = () => ({ outcome: 'deferred', text: 'Not now.' })
+  await handOver()
+  provider.onSend = () => ({ outcome: 'failed', text: 'No.' })
+  await handOver()
+  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
+  t.equal(await refundOf(id), null)
+})
+
+t.test(
+  'marketing of which nobody knows has failed, and is neither sent again nor refunded',
+  async (t) => {
+    const { provider, id, handOver } = await setUp({ kind: 'marketing' })
+    const before = await backlogOf(sql, organisation)
+    provider.onSend = () => {
+      throw new Error('the provider did not answer in time')
+    }
+    await handOver()
+    t.match(await messageOf(sql, id), {
+      status: 'failed',
+      errorCode: 'provider_unavailable',
+      errorMessage:
+        'The link to the network was lost before it answered; marketing is not sent twice.',
+      sentAt: null,
+    })
+    t.match(await timelineOf(sql, id), [
+      { type: 'queued' },
+      {
+        type: 'failed',
+        detail: { isAmbiguous: true, text: 'the provider did not answer in time' },
+      },
+    ])
+    t.equal(await refundOf(id), null)
+    t.equal(await backlogOf(sql, organisation), before - 1)
+    await handOver()
+    t.equal(provider.handed.length, 1)
+  },
+)
+
+t.test('a hand-over that a crash cut off counts as one that may have arrived', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
+  provider.onSend = () => {
+    take()
+    return never
+  }
+  // Its process was killed: nothing of what became of this is ever noted.
+  void handOver()
+  await isTaken
+  const next = createSmsStandIn()
+  next.onSend = () => ({ outcome: 'failed', text: 'No.' })
+  await anSmsWorker(sql, asService, next).handOver(id)
+  t.match(next.handed, [{ attempt: 2, takenParts: [] }])
+  t.match(await messageOf(sql, id), { status: 'failed', attempts: 2 })
+  t.equal(await refundOf(id), null)
+})
+
+t.test('an answer that comes late changes nothing but what is known of the parts', async (t) => {
+  const { provider, id, uuid, handOver } = await setUp({ segments: 2 })
+  const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
+  const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsHandOver>()
+  provider.onSend = () => {
+    take()
+    return answer
+  }
+  const cutOff = handOver()
+  await isTaken
+  await anSmsWorker(sql, asService, createSmsStandIn()).handOver(id)
+  const sent = await messageOf(sql, id)
+  t.match(sent, { status: 'sent', attempts: 2 })
+  answerLate({ outcome: 'failed', text: 'a duplicate', parts: [{ part: 1, network_id: 'other' }] })
+  await cutOff
+  t.same(await messageOf(sql, id), sent)
+  t.match(await partsTaken(id), [{ networkId: `${uuid}.1` }, { networkId: `${uuid}.2` }])
+})
+
+t.test('a worker that stops before it asks has not handed anything over', async (t) => {
+  const { provider, id } = await setUp({ kind: 'marketing' })
+  await anSmsWorker(sql, asService, provider).handOver(id, AbortSignal.abort())
+  t.equal(provider.handed.length, 0)
+  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null })
+  t.ok(await isPutOff(id))
+})
+
+t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
+  const provider = createSmsStandIn()
+  const { handOver, sandbox } = anSmsWorker(sql, asService, provider)
+  const id = await sendSms(base, organisation)
+  await sql`update app.messages set is_rehearsal = true where id = core.decode_id('sm', ${id})`
+  await handOver(id)
+  t.match(await messageOf(sql, id), { status: 'sent', provider: 'sandbox' })
+  t.match(await partsTaken(id), [{ provider: 'sandbox' }])
+  t.same([provider.handed.length, sandbox.handed.length], [0, 1])
+})
+
+t.test('SMS in hand at the same time each get their own outcome', async (t) => {
+  const provider = createSmsStandIn()
+  const { task } = anSmsWorker(sql, asService, provider)
+  const outcomes = ['sent', 'failed', 'deferred', 'ambiguous'] as const
+  const ids = await sendSmsBatch(
+    base,
+    organisation,
+    Array.from({ length: 80 }, (_, place) => ({ body: outcomes[place % outcomes.length] })),
+  )
+  provider.onSend = (sms) => ({ outcome: sms.body as 'sent', parts: partsOf(sms) })
+  const messages = await Promise.all(ids.map((id) => messageOf(sql, id)))
+  await Promise.all(messages.map(({ id }) => task({ id }, helpersOf('0'))))
+  const expected = { sent: 'sent', failed: 'failed', deferred: 'queued', ambiguous: 'queued' }
+  for (const [place, id] of ids.entries()) {
+    const outcome = outcomes[place % outcomes.length] ?? 'sent'
+    t.equal((await messageOf(sql, id)).status, expected[outcome])
+    t.equal((await partsTaken(id)).length, 1, 'whatever the outcome')
+  }
+})
+
+t.test('a payload that names no SMS does nothing', async (t) => {
+  const { provider, task, uuid } = await setUp()
+  t.same(await asService('start_emails', { ids: [uuid] }), [], 'an SMS is no email')
+  await t.rejects(Promise.resolve(task({ id: 'sm_01' }, helpersOf('0'))), { name: 'ValiError' })
+  t.equal(provider.handed.length, 0)
+})
+
+t.test('a provider that takes nothing is named by what waits for it', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = () => ({ outcome: 'deferred', text: 'The queue is full.' })
+  await handOver()
+  await asService('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
+  const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
+  t.match(row?.why, /because the provider stand-in takes nothing since .*: The queue is full\.$/)
+  provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
+  await handOver()
+  t.same(await sql`select from ops.failing_providers`, [])
+})
