@@ -8,9 +8,10 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anSmsWorker } from '../fixtures/hand-over.ts'
 import { get } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { createPayer } from '../fixtures/money.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createSmsOrganisation, sendSms } from '../fixtures/sms.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
 import { createSmsStandIn } from '../fixtures/sms-stand-in.ts'
 
 // Only the API runs: the test is the worker and the network.
@@ -45,7 +46,7 @@ const say = (...messages: Said[]) =>
 
 /** An organisation with a number of its own. */
 async function withNumber() {
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 1000 })
   const number = aNumber()
   await approve(organisation, number)
   return { organisation, number }
@@ -168,7 +169,10 @@ t.test('STOP from who was never written to is kept, and confirmed', async (t) =>
 t.test('STOP to the shared sender means who wrote last from it', async (t) => {
   const shared = aNumber()
   await sql`update app.sms_settings set shared_sender = ${shared}`
-  const [first, last] = [await createSmsOrganisation(sql), await createSmsOrganisation(sql)]
+  const [first, last] = [
+    await createPayer(sql, { included: 1000 }),
+    await createPayer(sql, { included: 1000 }),
+  ]
   const { organisation: other, number } = await withNumber()
   const phone = aNumber()
   await sent(first, { to: phone })
@@ -186,7 +190,7 @@ t.test('STOP to the shared sender means who wrote last from it', async (t) => {
 })
 
 t.test('STOP to a name is taken where a network carries it, and not confirmed', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 1000 })
   await approve(organisation, 'Acme')
   const phone = aNumber()
   await sent(organisation, { to: phone, senderId: 'Acme' })
@@ -197,7 +201,7 @@ t.test('STOP to a name is taken where a network carries it, and not confirmed', 
 
 t.test('STOP to a number of the network means who wrote last under a name', async (t) => {
   const { organisation: numbered, number } = await withNumber()
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 1000 })
   const phone = aNumber()
   await sent(organisation, { to: phone })
   await sent(numbered, { to: phone, senderId: number })
@@ -208,7 +212,7 @@ t.test('STOP to a number of the network means who wrote last under a name', asyn
 })
 
 t.test('an SMS of 90 days ago is answered no more', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 1000 })
   // Of earlier months there are no partitions by themselves.
   await sql.begin(async (tx) => {
     await tx`select set_config('postgram.shift', '-90 days', true)`

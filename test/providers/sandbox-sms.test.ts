@@ -5,9 +5,10 @@ import { createSmsSandbox } from '../../src/providers/sandbox-sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { get } from '../fixtures/http.ts'
 import { backlogOf, type TimelineEvent } from '../fixtures/messages.ts'
+import { createPayer, smsOf } from '../fixtures/money.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { bodyOf, createSmsOrganisation, sendSms } from '../fixtures/sms.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
 import { testSmsProvider } from '../fixtures/sms-provider-suite.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -45,7 +46,7 @@ async function outcome(
 const typesOf = ({ events }: { events: TimelineEvent[] }) => events.map(({ type }) => type)
 
 t.test('any number is delivered, but for the sandbox numbers that say otherwise', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 100 })
   for (const to of [numberWith(0), numberWith(8), '+27821234561', '+447700901001']) {
     const sms = await outcome(organisation, { to }, 'delivered')
     t.same(typesOf(sms), ['queued', 'sent', 'delivered'])
@@ -58,8 +59,8 @@ t.test('any number is delivered, but for the sandbox numbers that say otherwise'
 })
 
 t.test('a long one is delivered part by part', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
-  const sms = await outcome(organisation, { to: numberWith(0), body: bodyOf(3) }, 'delivered')
+  const organisation = await createPayer(sql, { included: 100 })
+  const sms = await outcome(organisation, smsOf(3, { to: numberWith(0) }), 'delivered')
   t.same(typesOf(sms), ['queued', 'sent', 'delivered', 'delivered', 'delivered'])
   t.same(
     sms.events
@@ -71,8 +72,8 @@ t.test('a long one is delivered part by part', async (t) => {
 })
 
 t.test('1 is not delivered, 2 expires', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
-  const failed = await outcome(organisation, { to: numberWith(1), body: bodyOf(2) }, 'failed')
+  const organisation = await createPayer(sql, { included: 100 })
+  const failed = await outcome(organisation, smsOf(2, { to: numberWith(1) }), 'failed')
   t.same(typesOf(failed), ['queued', 'sent', 'failed', 'failed'])
   t.match(failed, { sentAt: String, deliveredAt: null, error: { code: 'network_rejected' } })
   const expired = await outcome(organisation, { to: numberWith(2) }, 'expired')
@@ -81,7 +82,7 @@ t.test('1 is not delivered, 2 expires', async (t) => {
 })
 
 t.test('3 is refused for good, 4 for now', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 100 })
   const failed = await outcome(organisation, { to: numberWith(3) }, 'failed')
   t.same(typesOf(failed), ['queued', 'failed'])
   t.match(failed, { sentAt: null, error: { code: 'provider_rejected' } })
@@ -96,13 +97,13 @@ t.test('3 is refused for good, 4 for now', async (t) => {
 })
 
 t.test('5 takes its time and is delivered', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 100 })
   const sms = await outcome(organisation, { to: numberWith(5) }, 'delivered')
   t.ok(Date.parse(sms.sentAt) - Date.parse(sms.createdAt) >= 2000)
 })
 
 t.test('6 replies STOP, which is confirmed, and 7 START', async (t) => {
-  const organisation = await createSmsOrganisation(sql)
+  const organisation = await createPayer(sql, { included: 100 })
   const number = '+27820000001'
   await sql`
     insert into app.senders (organisation_id, sender, approved_at)

@@ -5,17 +5,16 @@ import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt, TakenPart } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { liftRate } from '../fixtures/rate.ts'
+import { createPayer, smsOf } from '../fixtures/money.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { bodyOf, createSmsOrganisation, sendSmsBatch } from '../fixtures/sms.ts'
+import { sendSmsBatch } from '../fixtures/sms.ts'
 import type { Tx } from '../fixtures/sql.ts'
 import { until } from '../fixtures/until.ts'
 
 // Only the API runs: the test is the worker and the network.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
-const organisation = await createSmsOrganisation(sql)
-await liftRate(sql, organisation)
+const organisation = await createPayer(sql, { included: 1_000_000 })
 const service = connect(url, { role: 'postgram_service' })
 t.teardown(() => service.end())
 const call = caller(service)
@@ -26,7 +25,7 @@ const STARTED_AT = Date.now()
 const stock = new Map(
   await Promise.all(
     [1, 3].map(async (segments) => {
-      const messages = Array.from({ length: 600 }, () => ({ to: PHONE, body: bodyOf(segments) }))
+      const messages = Array.from({ length: 600 }, () => smsOf(segments, { to: PHONE }))
       return [segments, await sendSmsBatch(base, organisation, messages)] as const
     }),
   ),

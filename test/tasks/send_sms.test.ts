@@ -5,16 +5,16 @@ import type { SmsHandOver } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anSmsWorker, helpersOf } from '../fixtures/hand-over.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { liftRate } from '../fixtures/rate.ts'
+import { createPayer, smsOf } from '../fixtures/money.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { bodyOf, createSmsOrganisation, sendSms, sendSmsBatch } from '../fixtures/sms.ts'
+import { sendSmsBatch } from '../fixtures/sms.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
 import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
 
 // Only the API runs: a job is run by calling the task, as often and whenever a test wants.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
-const organisation = await createSmsOrganisation(sql)
-await liftRate(sql, organisation)
+const organisation = await createPayer(sql, { included: 1_000_000 })
 const service = connect(url, { role: 'postgram_service' })
 t.teardown(() => service.end())
 const asService = caller(service)
@@ -25,7 +25,7 @@ const never = new Promise<never>(() => undefined)
 async function setUp({ segments = 1, kind = 'transactional' } = {}) {
   const provider = createSmsStandIn()
   const worker = anSmsWorker(sql, asService, provider)
-  const id = await sendSms(base, organisation, { body: bodyOf(segments) })
+  const id = await sendSms(base, organisation, smsOf(segments))
   // The rules of marketing are not what is tested here.
   await sql`update app.messages set class = ${kind} where id = core.decode_id('sm', ${id})`
   const uuid = (await messageOf(sql, id)).id
@@ -58,7 +58,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
       handoverStartedAt: Date,
     })
     t.match(sms, { attempt: 1, segments: 1, takenParts: [], class: 'transactional' })
-    t.match(sms, { sender: 'Postgram', recipient: '+27821234567', body: bodyOf(1) })
+    t.match(sms, { sender: 'Postgram', recipient: '+447700900000', body: smsOf(1).body })
     return { outcome: 'sent', parts: partsOf(sms) }
   }
   const before = await backlogOf(sql, organisation)
@@ -70,7 +70,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
     provider: 'stand-in',
     sentAt: Date,
   })
-  t.match(await partsTaken(id), [{ part: 1, provider: 'stand-in', phone: '+27821234567' }])
+  t.match(await partsTaken(id), [{ part: 1, provider: 'stand-in', phone: '+447700900000' }])
   t.equal(await backlogOf(sql, organisation), before - 1)
   t.equal(await refundOf(id), null)
 })
