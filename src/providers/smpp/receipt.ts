@@ -68,7 +68,7 @@ export function readReceipt(fields: Fields, now: Date): SmsReceipt | null {
 /** The word after a name, as in `id:0123 stat:DELIVRD`. Its own text comes last, and is not looked into. */
 function wordOf(text: string, name: string): string | undefined {
   const head = text.replace(/\btext:.*$/is, '')
-  return new RegExp(`(?:^|\\s)${name}:\\s*(\\S{1,100})`, 'i').exec(head)?.[1]
+  return new RegExp(`(?:^|\\s)${name}:(\\S{1,100})`, 'i').exec(head)?.[1]
 }
 
 /** The network's error; undefined where there was none. */

@@ -1,0 +1,230 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { readDelivery } from '../../../src/providers/smpp/delivery.ts'
+import type { Fields } from '../../../src/providers/smpp/pdu.ts'
+import { octetsOf } from '../../../src/sms/segments.ts'
+
+const now = new Date('2026-11-20T12:00:30.000Z')
+const text = (words: string) => Buffer.from(words, 'latin1')
+
+function receiptOf(words: string, fields: Fields = {}) {
+  const delivery = readDelivery(
+    {
+      esm_class: 4,
+      source_addr_ton: 1,
+      source_addr: '27820000000',
+      short_message: text(words),
+      ...fields,
+    },
+    now,
+  )
+  if (delivery && 'inbound' in delivery) throw new Error('it was taken for a message')
+  return delivery?.receipt ?? null
+}
+
+function inboundOf(fields: Fields) {
+  const delivery = readDelivery(
+    { source_addr: '27820000000', destination_addr: '27110000000', ...fields },
+    now,
+  )
+  return delivery && 'inbound' in delivery ? delivery.inbound : delivery
+}
+
+const whole = (stat: string, rest = 'err:000 text:A mess') =>
+  `id:0123ABCD sub:001 dlvrd:001 submit date:2611201159 done date:2611201200 stat:${stat} ${rest}`
+
+t.test('a receipt in the text form is read', async (t) => {
+  t.strictSame(receiptOf(whole('DELIVRD')), {
+    provider: 'smpp',
+    network_ids: ['0123abcd', '123abcd', '19114957', '0019114957'],
+    phone: '+27820000000',
+    type: 'delivered',
+    occurred_at: '2026-11-20T12:00:30.000Z',
+    text: 'DELIVRD',
+  })
+})
+
+t.test('each state becomes what it means, or nothing', async (t) => {
+  const types = {
+    DELIVRD: 'delivered',
+    delivrd: 'delivered',
+    DELIVERED: 'delivered',
+    EXPIRED: 'expired',
+    UNDELIV: 'failed',
+    UNDELIVERABLE: 'failed',
+    REJECTD: 'failed',
+    REJECTED: 'failed',
+    DELETED: 'failed',
+    ENROUTE: 'deferred',
+    ACCEPTD: null,
+    UNKNOWN: null,
+    '': null,
+    ['x'.repeat(5000)]: null,
+  }
+  for (const [word, type] of Object.entries(types)) {
+    t.equal(receiptOf(whole(word))?.type ?? null, type, word)
+  }
+  const numbers = [
+    null,
+    'deferred',
+    'delivered',
+    'expired',
+    'failed',
+    'failed',
+    null,
+    null,
+    'failed',
+  ]
+  for (const [number, type] of numbers.entries()) {
+    const fields = { receipted_message_id: 'A1', message_state: number, esm_class: 0 }
+    t.equal(receiptOf('', fields)?.type ?? null, type, `${number}`)
+  }
+})
+
+t.test('the parameters of a receipt come before its text', async (t) => {
+  const fields = { receipted_message_id: 'FF', message_state: 3 }
+  t.match(receiptOf(whole('DELIVRD'), fields), { network_ids: ['ff'], type: 'expired' })
+})
+
+t.test('the error is told where there is one', async (t) => {
+  t.equal(receiptOf(whole('UNDELIV', 'err:0b1 text:x'))?.code, '0b1')
+  t.equal(receiptOf(whole('UNDELIV', `err:${'9'.repeat(50)}`))?.code, '9'.repeat(20))
+  t.notOk('code' in (receiptOf(whole('DELIVRD', 'err:000')) ?? {}))
+  const network_error_code = Buffer.from([3, 0, 0x1b])
+  t.equal(receiptOf('id:1 stat:UNDELIV', { network_error_code })?.code, '001b')
+  t.notOk('code' in (receiptOf('id:1 stat:UNDELIV', { network_error_code: Buffer.alloc(0) }) ?? {}))
+})
+
+t.test('its date counts where it makes sense', async (t) => {
+  const dates = {
+    '2611201158': '2026-11-20T11:58:59.000Z',
+    '261120115801': '2026-11-20T11:58:01.000Z',
+    '2611201200': now.toISOString(),
+    // Hours of South Africa, which would be in the future.
+    '2611201400': now.toISOString(),
+    '2611171200': now.toISOString(),
+    '2613451299': now.toISOString(),
+    '11201200': now.toISOString(),
+    yesterday: now.toISOString(),
+  }
+  for (const [date, occurred_at] of Object.entries(dates)) {
+    t.equal(receiptOf(`id:1 done date:${date} stat:DELIVRD`)?.occurred_at, occurred_at, date)
+  }
+})
+
+t.test('the phone is told where the network tells it', async (t) => {
+  const phones: [string, number, string | undefined][] = [
+    ['27820000000', 1, '+27820000000'],
+    ['+27820000000', 1, '+27820000000'],
+    ['27820000000', 0, '+27820000000'],
+    ['0820000000', 2, undefined],
+    ['820000000', 2, undefined],
+    ['27820000000', 5, undefined],
+    ['Postgram', 5, undefined],
+    ['', 1, undefined],
+    ['2782000000012345', 1, undefined],
+  ]
+  for (const [source_addr, source_addr_ton, phone] of phones) {
+    const receipt = receiptOf(whole('DELIVRD'), { source_addr, source_addr_ton })
+    t.equal(receipt?.phone, phone, source_addr)
+  }
+})
+
+t.test('a receipt of nothing in particular is nothing', async (t) => {
+  for (const words of ['', 'id: stat:DELIVRD', 'stat:DELIVRD', 'id:123', 'Hello', '\0\xff\x1b']) {
+    t.equal(receiptOf(words), null, words)
+  }
+  t.equal(readDelivery({ esm_class: 4 }, now), null)
+})
+
+t.test('what looks like a receipt and is none is a message: anybody can write it', async (t) => {
+  t.match(inboundOf({ short_message: text(whole('DELIVRD')) }), { body: /^id:0123ABCD sub/ })
+  const quoted = 'id:1 stat:UNDELIV err:001 text:stat:DELIVRD id:2'
+  t.match(receiptOf(quoted), { network_ids: ['1'], type: 'failed' }, 'nor its own text')
+})
+
+t.test('an inbound message is read by its alphabet', async (t) => {
+  const gsm = octetsOf('STOP @ {€} à', 'gsm7')
+  const cases: [string, Fields][] = [
+    ['STOP', { short_message: text('STOP'), data_coding: 0 }],
+    ['STOP', { short_message: text('STOP') }],
+    ['STOP @ {€} à', { short_message: gsm, data_coding: 0 }],
+    ['STOP @ {€} à', { short_message: gsm, data_coding: 0xf1 }],
+    ['Stop @ é', { short_message: text('Stop @ é'), data_coding: 3 }],
+    ['Stop @ é', { short_message: text('Stop @ é'), data_coding: 1 }],
+    ['STÖP 🎉', { short_message: octetsOf('STÖP 🎉', 'ucs2'), data_coding: 8 }],
+    ['ST', { short_message: Buffer.from('0053005400', 'hex'), data_coding: 8 }],
+    ['STOP', { short_message: text('STOP'), data_coding: 4 }],
+    ['STOP', { message_payload: text('STOP'), short_message: Buffer.alloc(0) }],
+    [
+      'part',
+      {
+        short_message: Buffer.concat([Buffer.from([5, 0, 3, 1, 2, 1]), text('part')]),
+        esm_class: 0x40,
+      },
+    ],
+    ['', { short_message: Buffer.from([200, 1, 2]), esm_class: 0x40 }],
+    ['', {}],
+    ['a\uFFFDb', { short_message: Buffer.from('006100000062', 'hex'), data_coding: 8 }],
+    ['x'.repeat(2000), { message_payload: text('x'.repeat(5000)) }],
+  ]
+  for (const [body, fields] of cases) {
+    t.strictSame(inboundOf(fields), {
+      provider: 'smpp',
+      from: '+27820000000',
+      to: '+27110000000',
+      body,
+      received_at: now.toISOString(),
+    })
+  }
+})
+
+t.test('it is told whom it was written to', async (t) => {
+  const senders: [string, number, string][] = [
+    ['27110000000', 1, '+27110000000'],
+    ['+27110000000', 0, '+27110000000'],
+    ['31234', 3, '31234'],
+    ['Postgram', 5, 'Postgram'],
+  ]
+  for (const [destination_addr, dest_addr_ton, to] of senders) {
+    t.match(inboundOf({ destination_addr, dest_addr_ton }), { to })
+  }
+})
+
+t.test('a message from nobody, or to nobody, is nothing', async (t) => {
+  t.equal(inboundOf({ source_addr: 'Bank', source_addr_ton: 5 }), null)
+  t.equal(inboundOf({ source_addr: '0820000000' }), null)
+  t.equal(inboundOf({ destination_addr: '' }), null)
+  t.equal(readDelivery({}, now), null)
+})
+
+t.test('nothing that a peer sends throws', (t) => {
+  const octets = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array))
+  const number = fc.integer({ min: 0, max: 255 })
+  fc.assert(
+    fc.property(
+      fc.record(
+        {
+          source_addr: fc.string(),
+          source_addr_ton: number,
+          destination_addr: fc.string(),
+          dest_addr_ton: number,
+          esm_class: number,
+          data_coding: number,
+          short_message: fc.oneof(
+            octets,
+            fc.string().map((words) => text(`id:${words} stat:DELIVRD`)),
+          ),
+          message_payload: octets,
+          receipted_message_id: fc.string(),
+          message_state: number,
+          network_error_code: octets,
+        },
+        { requiredKeys: [] },
+      ),
+      (fields) => readDelivery(fields as Fields, now) !== undefined,
+    ),
+    { numRuns: 3000 },
+  )
+  t.end()
+})

@@ -1,0 +1,252 @@
+import { createServer, type Socket } from 'node:net'
+import t from 'tap'
+import { encode } from '../../../src/providers/smpp/pdu.ts'
+import { listen, smppTo } from '../../fixtures/smpp.ts'
+import { smsTo } from '../../fixtures/sms-provider-suite.ts'
+import { type Reply, type Script, startSmsc } from '../../fixtures/smsc.ts'
+import { until } from '../../fixtures/until.ts'
+
+const ann = '+27820000000'
+const bob = '+27820000009'
+
+/** Only the first time, then well. */
+const first = (reply: Reply) => (number: number) => (number === 1 ? reply : 'well')
+
+const garbage = { octets: Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n') }
+
+t.test(
+  'a link that is cut before it is bound is made again, and what waited is sent',
+  async (t) => {
+    const phases: [name: string, script: Script][] = [
+      ['at once', { connection: first('cut') }],
+      ['at once, politely', { connection: first('end') }],
+      ['at the bind', { bind_transceiver: first('cut') }],
+      ['at the bind, politely', { bind_transceiver: first('end') }],
+      ['refused', { bind_transceiver: first({ status: 0x0d }) }],
+      ['still bound from before', { bind_transceiver: first({ status: 0x05 }) }],
+      ['answered by garbage', { bind_transceiver: first(garbage) }],
+      ['greeted by garbage', { connection: first(garbage) }],
+      [
+        'answered by the wrong PDU',
+        { bind_transceiver: first({ octets: encode('unbind_resp', 1) }) },
+      ],
+      ['not answered', { bind_transceiver: first('silence') }],
+    ]
+    for (const [name, script] of phases) {
+      const smsc = await startSmsc(t, script)
+      const provider = smppTo(smsc, { times: { answersWithinMs: 1000 } })
+      t.match(await provider.send(smsTo(ann)), { outcome: 'sent' }, name)
+      t.equal(smsc.submits.length, 1)
+      t.equal(smsc.steps.filter((step) => step === 'connection').length, 2)
+      await provider.close()
+    }
+  },
+)
+
+t.test('with no link in time a message is deferred, with the reason', async (t) => {
+  const times = { linkWithinMs: 1000 }
+  const nobody = smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times })
+  t.strictSame(await nobody.send(smsTo(ann)), {
+    outcome: 'deferred',
+    code: 'ECONNREFUSED',
+    text: 'There is no link to the network: nobody listens there.',
+    parts: [],
+  })
+  await nobody.close()
+  const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
+  const stranger = smppTo(smsc, { times })
+  t.match(await stranger.send(smsTo(ann)), {
+    outcome: 'deferred',
+    code: 'ESME_RINVPASWD',
+    text: 'There is no link to the network: it refuses our login.',
+  })
+  t.strictSame(smsc.submits, [])
+  await stranger.close()
+})
+
+t.test('cut after the submit, nobody knows; the next one goes over a new link', async (t) => {
+  const submitted = encode('submit_sm_resp', 2, { message_id: 'A1' })
+  for (const reply of ['cut', 'end', garbage, { octets: encode('unbind_resp', 2) }] as Reply[]) {
+    const smsc = await startSmsc(t, { submit_sm: first(reply) })
+    const provider = smppTo(smsc)
+    const answer = await provider.send(smsTo(ann))
+    t.match(answer, { outcome: 'ambiguous', text: /before the network answered\.$/, parts: [] })
+    t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+    t.strictSame(
+      smsc.submits.map(({ to }) => `+${to}`),
+      [ann, bob],
+    )
+    await provider.close()
+  }
+  const smsc = await startSmsc(t, {
+    submit_sm(number) {
+      if (number > 1) return 'well'
+      smsc.write(submitted.subarray(0, 18))
+      return 'end'
+    },
+  })
+  const provider = smppTo(smsc)
+  t.match(await provider.send(smsTo(ann)), { outcome: 'ambiguous' }, 'half an answer is none')
+  t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+  await provider.close()
+})
+
+t.test(
+  'a submit that is not answered in time is ambiguous, and takes a dead link along',
+  async (t) => {
+    const smsc = await startSmsc(t, { submit_sm: first('silence') })
+    const provider = smppTo(smsc, { times: { answersWithinMs: 1000 } })
+    t.match(await provider.send(smsTo(ann)), {
+      outcome: 'ambiguous',
+      text: /did not answer in time\.$/,
+    })
+    t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+    t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 2)
+    t.equal(smsc.submits.length, 2)
+    await provider.close()
+  },
+)
+
+t.test('a link that is heard of stays, also when one submit is not answered', async (t) => {
+  const smsc = await startSmsc(t, {
+    submit_sm: (_, { to }) => (ann.endsWith(to) ? 'silence' : 'well'),
+  })
+  const provider = smppTo(smsc, { times: { answersWithinMs: 1000 } })
+  const unanswered = provider.send(smsTo(ann))
+  await until('the submit', async () => smsc.submits.length > 0)
+  t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+  t.match(await unanswered, { outcome: 'ambiguous' })
+  t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+  t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 1)
+  await provider.close()
+})
+
+t.test('a peer that stops in the middle of a PDU is left', async (t) => {
+  const half = encode('submit_sm_resp', 2, { message_id: 'A1' }).subarray(0, 18)
+  const smsc = await startSmsc(t, {
+    submit_sm: first({ octets: half }),
+    enquire_link: () => (smsc.submits.length === 1 ? 'silence' : 'well'),
+  })
+  const provider = smppTo(smsc, { times: { answersWithinMs: 1000, enquireEveryMs: 500 } })
+  t.match(await provider.send(smsTo(ann)), { outcome: 'ambiguous' })
+  await until('a new bind', async () => {
+    return smsc.steps.filter((step) => step === 'bind_transceiver').length === 2
+  })
+  t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+  await provider.close()
+})
+
+t.test('what waited for its turn when the link was cut is sent over the next, once', async (t) => {
+  const { promise: isCut, resolve: cut } = Promise.withResolvers<Reply>()
+  const smsc = await startSmsc(t, { submit_sm: (number) => (number === 1 ? isCut : 'well') })
+  const provider = smppTo(smsc, { window: 1 })
+  const sends = [ann, bob, bob].map((phone) => provider.send(smsTo(phone)))
+  await until('the first submit', async () => smsc.submits.length === 1)
+  cut('cut')
+  const answers = await Promise.all(sends)
+  t.strictSame(
+    answers.map(({ outcome }) => outcome),
+    ['ambiguous', 'sent', 'sent'],
+  )
+  t.equal(smsc.submits.length, 3)
+  await provider.close()
+})
+
+t.test('when the peer says goodbye it is answered, and what was asked is waited for', async (t) => {
+  const { promise, resolve: answer } = Promise.withResolvers<Reply>()
+  const smsc = await startSmsc(t, { submit_sm: (number) => (number === 1 ? promise : 'well') })
+  const provider = smppTo(smsc)
+  const send = provider.send(smsTo(ann))
+  await until('the submit', async () => smsc.submits.length === 1)
+  t.match(await smsc.ask('unbind'), { command: 'unbind_resp', command_status: 0 })
+  answer({ id: 'LATE' })
+  t.match(await send, { outcome: 'sent', parts: [{ part: 1, network_id: 'late' }] })
+  t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+  t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 2)
+  await provider.close()
+})
+
+t.test('the link is asked whether it lives, and answers that', async (t) => {
+  const smsc = await startSmsc(t, { enquire_link: (number) => (number > 2 ? 'silence' : 'well') })
+  const provider = smppTo(smsc, { times: { enquireEveryMs: 50, answersWithinMs: 1000 } })
+  await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
+  t.match(await smsc.ask('enquire_link'), { command: 'enquire_link_resp', command_status: 0 })
+  await until('a new bind, as it is dead', async () => {
+    return smsc.steps.filter((step) => step === 'bind_transceiver').length > 1
+  })
+  await provider.close()
+})
+
+t.test('closing lets what is under way end, takes nothing more, and says goodbye', async (t) => {
+  const { promise, resolve: answer } = Promise.withResolvers<Reply>()
+  const smsc = await startSmsc(t, { submit_sm: () => promise })
+  const provider = smppTo(smsc, { window: 1 })
+  const underWay = provider.send(smsTo(ann))
+  const waiting = provider.send(smsTo(bob))
+  await until('the submit', async () => smsc.submits.length === 1)
+  const closed = provider.close()
+  t.match(await waiting, { outcome: 'deferred', parts: [] })
+  t.match(await provider.send(smsTo(bob)), { outcome: 'deferred' })
+  answer('well')
+  t.match(await underWay, { outcome: 'sent' })
+  await closed
+  t.equal(smsc.submits.length, 1)
+  t.equal(smsc.steps.at(-1), 'unbind')
+})
+
+t.test('it closes also when the peer lets nothing end', async (t) => {
+  const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
+  const provider = smppTo(smsc, { times: { closesWithinMs: 100 } })
+  const send = provider.send(smsTo(ann))
+  await until('the submit', async () => smsc.submits.length === 1)
+  await provider.close()
+  t.match(await send, { outcome: 'ambiguous' })
+
+  const mute = await startSmsc(t, { bind_transceiver: () => 'silence' })
+  const unbound = smppTo(mute)
+  const waiting = unbound.send(smsTo(ann))
+  await until('the bind', async () => mute.steps.includes('bind_transceiver'))
+  await unbound.close()
+  t.match(await waiting, { outcome: 'deferred' })
+
+  const unused = smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { listener: null })
+  await unused.close()
+})
+
+t.test('who listens binds at once, who does not when something is sent', async (t) => {
+  const smsc = await startSmsc(t)
+  const idle = smppTo(smsc, { listener: null })
+  const listening = smppTo(smsc, { listener: listen().listener })
+  await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
+  t.equal(smsc.steps.length, 2)
+  t.match(await idle.send(smsTo(ann)), { outcome: 'sent' })
+  t.equal(smsc.steps.length, 5)
+  t.equal(await smsc.deliver({ esm_class: 4, data_coding: 0, short_message: 'id:1' }), 0x64)
+  await Promise.all([idle.close(), listening.close()])
+})
+
+t.test('a peer that asks and does not read is left', async (t) => {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => undefined)
+    socket.once('data', () => {
+      socket.pause()
+      socket.write(encode('bind_transceiver_resp', 1))
+      const asked = Buffer.concat(Array(4096).fill(encode('enquire_link', 7)))
+      const ask = (error?: Error | null) => {
+        if (!error) socket.write(asked, ask)
+      }
+      ask()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as { port: number }
+  const provider = smppTo({ url: `smpp://postgram:hunter2@127.0.0.1:${port}` })
+  await until('a second connection', async () => sockets.length > 1)
+  await provider.close()
+})
