@@ -61,7 +61,18 @@ t.test('without a secret key nothing of a provider is asked', async (t) => {
 })
 
 t.test('the sandbox has nothing to be examined', async (t) => {
-  t.notOk('email provider' in (await said({ EMAIL_PROVIDER: 'sandbox' })))
+  const checks = await said({ EMAIL_PROVIDER: 'sandbox', SMS_PROVIDER: 'sandbox' })
+  t.notOk('email provider' in checks)
+  t.notOk('SMS provider' in checks)
+})
+
+t.test('an SMSC that cannot be reached is not well, and one that can is', async (t) => {
+  const gone = await said({
+    SMS_PROVIDER: 'smpp',
+    SMPP_URL: 'smpp://me:hidden@127.0.0.1:1',
+  })
+  t.match(gone['SMS provider'], /SMPP_URL.*ECONNREFUSED/)
+  t.notMatch(gone['SMS provider'], /hidden/)
 })
 
 t.test('a key that signs must be found where records point to', { skip: noNsd }, async (t) => {

@@ -6,28 +6,31 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anSmsWorker, helpersOf } from '../fixtures/hand-over.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/money.ts'
-import { startTestService } from '../fixtures/service.ts'
 import { sendSmsBatch } from '../fixtures/sms.ts'
-import { sendSms } from '../fixtures/sms-clock.ts'
+import { PROMOTION, sendSms, startApiAt } from '../fixtures/sms-clock.ts'
 import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
 
 // Only the API runs: a job is run by calling the task, as often and whenever a test wants.
 const { url, sql } = await createDatabase()
-const { base } = await startTestService(url, { roles: ['api'] })
+/** A Wednesday, on which marketing may be sent. */
+const AT_NOON = '2026-03-04T10:00:00Z'
+const { base } = await startApiAt(sql, url, AT_NOON)
 const organisation = await createPayer(sql, { included: 1_000_000 })
-const service = connect(url, { role: 'postgram_service' })
+await sql`select ops.record_consent(${organisation.id}, '+447700900000', 'a form')`
+const service = connect(url, { role: 'postgram_service', clock: { 'postgram.now': AT_NOON } })
 t.teardown(() => service.end())
 const asService = caller(service)
-
-const never = new Promise<never>(() => undefined)
 
 /** One worker with a provider of its own, and an SMS queued for it. */
 async function setUp({ segments = 1, kind = 'transactional' } = {}) {
   const provider = createSmsStandIn()
   const worker = anSmsWorker(sql, asService, provider)
-  const id = await sendSms(base, organisation, smsOf(segments))
-  // The rules of marketing are not what is tested here.
-  await sql`update app.messages set class = ${kind} where id = core.decode_id('sm', ${id})`
+  const marketing = {
+    class: 'marketing',
+    body: segments === 1 ? PROMOTION : PROMOTION.padStart(153 * segments, 'x '),
+  }
+  const sms = kind === 'marketing' ? marketing : {}
+  const id = await sendSms(base, organisation, smsOf(segments, sms))
   const uuid = (await messageOf(sql, id)).id
   return { provider, task: worker.task, id, uuid, handOver: () => worker.handOver(id) }
 }
@@ -147,7 +150,7 @@ t.test('one refused for now for a day ends failed, refunded as it never left', a
     text: 'Not now.',
   })
   await sql`
-    update app.events set occurred_at = now() - interval '24 hours 1 second'
+    update app.events set occurred_at = occurred_at - interval '24 hours 1 second'
     where message_id = core.decode_id('sm', ${id})`
   await handOver()
   t.match(await messageOf(sql, id), {
@@ -224,19 +227,35 @@ t.test(
 
 t.test('a hand-over that a crash cut off counts as one that may have arrived', async (t) => {
   const { provider, id, handOver } = await setUp()
+  // Takes it and does not answer, as if the process had been killed meanwhile.
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
+  const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsHandOver>()
   provider.onSend = () => {
     take()
-    return never
+    return answer
   }
-  // Its process was killed: nothing of what became of this is ever noted.
-  void handOver()
+  const cutOff = handOver()
   await isTaken
   const next = createSmsStandIn()
   next.onSend = () => ({ outcome: 'failed', text: 'No.' })
   await anSmsWorker(sql, asService, next).handOver(id)
   t.match(next.handed, [{ attempt: 2, takenParts: [] }])
-  t.match(await messageOf(sql, id), { status: 'failed', attempts: 2 })
+  const failed = await messageOf(sql, id)
+  t.match(failed, { status: 'failed', attempts: 2 })
+  t.equal(await refundOf(id), null)
+
+  answerLate({ outcome: 'failed' })
+  await cutOff
+  t.same(await messageOf(sql, id), failed)
+  t.equal(await refundOf(id), null)
+})
+
+t.test('marketing that a crash cut off is not begun again', async (t) => {
+  const { id, uuid, provider, handOver } = await setUp({ kind: 'marketing' })
+  await asService('start_sms', { ids: [uuid] })
+  await handOver()
+  t.equal(provider.handed.length, 0)
+  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
   t.equal(await refundOf(id), null)
 })
 

@@ -14,7 +14,7 @@ testSmsProvider('smpp', async () => {
     },
   })
   return {
-    provider: tagging(smppTo(smsc, { times: { writesWithinMs: 200 } })),
+    provider: tagging(smppTo(smsc, { times: { writesWithinMs: 2000 } })),
     phones: {
       taken: '+27820000000',
       refusedForGood: '+27820000001',

@@ -44,7 +44,7 @@ t.test(
 )
 
 t.test('with no link in time a message is deferred, with the reason', async (t) => {
-  const times = { linkWithinMs: 200 }
+  const times = { linkWithinMs: 1000 }
   const nobody = smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times })
   t.strictSame(await nobody.send(smsTo(ann)), {
     outcome: 'deferred',

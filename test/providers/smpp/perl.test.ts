@@ -13,7 +13,7 @@ else {
   testSmsProvider('smpp', async () => {
     const smsc = await startPerlSmsc(t)
     return {
-      provider: tagging(smppTo(smsc, { times: { writesWithinMs: 200 } })),
+      provider: tagging(smppTo(smsc, { times: { writesWithinMs: 2000 } })),
       phones: { taken: ann, refusedForGood: '+27820000001', refusedForNow: '+27820000002' },
       async partsOf(sms) {
         return smsc.submits

@@ -1,0 +1,82 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { backlogOf } from '../fixtures/messages.ts'
+import { createPayer, smsOf } from '../fixtures/money.ts'
+import { spawnService } from '../fixtures/service.ts'
+import { sendSmsBatch } from '../fixtures/sms.ts'
+import { PROMOTION, startApiAt } from '../fixtures/sms-clock.ts'
+import { until } from '../fixtures/until.ts'
+
+const MESSAGES = 100
+const SEGMENTS = 2
+
+/** A Wednesday, on which marketing may be sent. */
+const AT_NOON = '2026-03-04T10:00:00Z'
+
+const { url, sql } = await createDatabase()
+const { base } = await startApiAt(sql, url, AT_NOON)
+const startWorker = () => spawnService(url, 'worker', { POSTGRAM_NOW: AT_NOON })
+
+type Counts = Record<
+  'taken' | 'doubled' | 'early' | 'delivered' | 'failed' | 'again' | 'noted' | 'refunds',
+  number
+>
+
+async function countsOf() {
+  const [counts] = await sql<Counts[]>`
+    select
+      (select count(*)::integer from app.sandbox_messages where kind = 'sms') as taken,
+      (select count(*)::integer from app.sandbox_messages s join app.messages m on m.id = s.message_id
+       where s.handovers > 1 and m.class = 'marketing') as doubled,
+      (select count(*)::integer from app.early_receipts) as early,
+      (select count(*)::integer from app.messages where status = 'delivered') as delivered,
+      (select count(*)::integer from app.messages where error_code = 'provider_unavailable') as failed,
+      (select count(*)::integer from app.messages where attempts > 1) as again,
+      (select count(*)::integer from app.sms_parts) as noted,
+      (select count(*)::integer from app.credit_ledger where kind = 'refund') as refunds`
+  if (!counts) throw new Error('no counts')
+  return counts
+}
+
+t.test('a killed worker loses no SMS, and sends no marketing twice', async (t) => {
+  const organisation = await createPayer(sql, { included: 2 * MESSAGES * SEGMENTS })
+  const phones = Array.from({ length: 10 }, (_, place) => `+4477009001${place}0`)
+  for (const phone of phones) {
+    await sql`select ops.record_consent(${organisation.id}, ${phone}, 'a form')`
+  }
+  const victim = await startWorker()
+  // The network takes everything and reports it, but no answer of it can be noted.
+  await sql`revoke execute on function api.finish_messages from postgram_service`
+  const messages = Array.from({ length: 2 * MESSAGES }, (_, place) => {
+    const kind = place % 2 ? 'marketing' : 'transactional'
+    const body = PROMOTION.padStart(153 * SEGMENTS, 'x ')
+    return smsOf(SEGMENTS, { to: phones[place % phones.length], class: kind, body })
+  })
+  await sendSmsBatch(base, organisation, messages)
+  const parts = 2 * MESSAGES * SEGMENTS
+  await until('all parts to be reported on', async () => (await countsOf()).early === parts)
+  await victim.end('SIGKILL')
+  t.match(await countsOf(), { taken: parts, delivered: 0, noted: 0 })
+
+  await sql`grant execute on function api.finish_messages to postgram_service`
+  const next = await startWorker()
+  await until('each to come to its end', async () => {
+    const { delivered, failed } = await countsOf()
+    return delivered === MESSAGES && failed === MESSAGES
+  })
+  t.match(await countsOf(), {
+    taken: parts,
+    doubled: 0,
+    again: MESSAGES,
+    noted: MESSAGES * SEGMENTS,
+    // What reports on marketing whose parts were never noted; it is forgotten after a day.
+    early: MESSAGES * SEGMENTS,
+    // Any of it may have left.
+    refunds: 0,
+  })
+  const [wrong] = await sql`
+    select from app.messages where status = 'failed' and class <> 'marketing' limit 1`
+  t.notOk(wrong)
+  t.equal(await backlogOf(sql, organisation), 0)
+  t.equal(await next.end('SIGTERM'), 0)
+})

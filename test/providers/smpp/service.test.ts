@@ -1,0 +1,115 @@
+import t from 'tap'
+import { createSmsProvider } from '../../../src/providers/index.ts'
+import { createDatabase } from '../../fixtures/database.ts'
+import { get } from '../../fixtures/http.ts'
+import type { TimelineEvent } from '../../fixtures/messages.ts'
+import { createPayer, smsOf } from '../../fixtures/money.ts'
+import { startTestService } from '../../fixtures/service.ts'
+import { atTime, PROMOTION, sendSms } from '../../fixtures/sms-clock.ts'
+import { type Smsc, startSmsc } from '../../fixtures/smsc.ts'
+import { until } from '../../fixtures/until.ts'
+
+const PHONE = '+27820000000'
+const NUMBER = '+27110000000'
+
+/** A Wednesday, on which marketing may be sent. */
+const AT_NOON = '2026-03-04T10:00:00Z'
+
+const receiptFor = (id: string, state = 'DELIVRD') => ({
+  esm_class: 4,
+  source_addr_ton: 1,
+  source_addr: PHONE.slice(1),
+  destination_addr: 'Postgram',
+  short_message: `id:${id} sub:001 dlvrd:001 stat:${state} err:000 text:`,
+})
+
+const { url, sql } = await createDatabase()
+await atTime(sql, AT_NOON, (tx) => tx`select api.make_partitions()`)
+
+// Takes each part under an id in hex; its receipts come first, and have it in decimal.
+const smsc: Smsc = await startSmsc(t, {
+  async submit_sm(number, { to }) {
+    const id = 0xab0000 + number
+    const state = to.endsWith('9') ? 'UNDELIV' : 'DELIVRD'
+    const receipt = { ...receiptFor(String(id), state), source_addr: to }
+    t.equal(await smsc.deliver(receipt), 0)
+    return { id: id.toString(16).toUpperCase() }
+  },
+})
+const { base } = await startTestService(url, {
+  clock: { 'postgram.now': AT_NOON },
+  hasSmsRehearsals: true,
+  createSmsProvider: (call, listener, log) =>
+    createSmsProvider({
+      sms: { provider: 'smpp', url: smsc.url, window: 10, rate: 1000 },
+      call,
+      listener,
+      log,
+    }),
+})
+const organisation = await createPayer(sql, { included: 1000 })
+await sql`select ops.approve_sender(${organisation.id}, ${NUMBER})`
+await sql`select ops.record_consent(${organisation.id}, ${PHONE}, 'a form')`
+
+/** The SMS as its sender sees it once it has come to that status. */
+const once = (id: string, status: string) =>
+  until(`${id} to be ${status}`, async () => {
+    const { json } = await get(`${base}/v1/sms/${id}`, organisation.liveKey)
+    return json.status === status && json
+  })
+
+const typesOf = ({ events }: { events: TimelineEvent[] }) => events.map(({ type }) => type)
+
+t.test('an SMS goes out part by part and is delivered with the last of them', async (t) => {
+  const id = await sendSms(base, organisation, smsOf(3, { to: PHONE }))
+  const sms = await once(id, 'delivered')
+  t.same(typesOf(sms), ['queued', 'sent', 'delivered', 'delivered', 'delivered'])
+  t.match(sms.events[1].detail, { provider: 'smpp' })
+  t.match(
+    smsc.submits.map(({ to, part, total }) => [to, part, total]),
+    [1, 2, 3].map((part) => [PHONE.slice(1), part, 3]),
+  )
+})
+
+t.test('an SMS that the network cannot deliver has failed', async (t) => {
+  const id = await sendSms(base, organisation, smsOf(1, { to: '+27820000009' }))
+  t.match(await once(id, 'failed'), { error: { code: 'network_rejected' }, sentAt: String })
+})
+
+t.test('a rehearsal never reaches the network', async (t) => {
+  const before = smsc.submits.length
+  const id = await sendSms(base, organisation, smsOf(1, { to: '+447700900000' }))
+  t.match((await once(id, 'delivered')).events[1].detail, { provider: 'sandbox' })
+  t.equal(smsc.submits.length, before)
+})
+
+t.test('who answers STOP is told so, and gets no marketing any more', async (t) => {
+  const promotion = { to: PHONE, senderId: NUMBER, class: 'marketing', body: PROMOTION }
+  const id = await sendSms(base, organisation, promotion)
+  await once(id, 'delivered')
+  const before = smsc.submits.length
+  const stop = {
+    esm_class: 0,
+    source_addr_ton: 1,
+    source_addr: PHONE.slice(1),
+    dest_addr_ton: 1,
+    destination_addr: NUMBER.slice(1),
+    short_message: ' “Stop”! ',
+    data_coding: 8,
+  }
+  const statuses = await Promise.all([1, 2, 3].map(() => smsc.deliver(stop)))
+  t.same(statuses, [0, 0, 0])
+  const { json } = await get(`${base}/v1/sms/${id}`, organisation.liveKey)
+  t.match(json.events.at(-1), { type: 'opted_out', detail: { word: 'STOP' } })
+  await until('the confirmation', async () => smsc.submits.length > before)
+  t.match(smsc.submits.at(-1), { from: NUMBER.slice(1), to: PHONE.slice(1), text: /opted out/ })
+
+  const next = await once(await sendSms(base, organisation, promotion), 'rejected')
+  t.match(next.error, { code: 'opted_out' })
+  const transactional = await sendSms(base, organisation, smsOf(1, { to: PHONE }))
+  await once(transactional, 'delivered')
+  t.equal(smsc.submits.length, before + 2, 'one confirmation, and what is no marketing')
+
+  t.equal(await smsc.deliver({ ...stop, short_message: 'start' }), 0)
+  await once(await sendSms(base, organisation, promotion), 'delivered')
+})
