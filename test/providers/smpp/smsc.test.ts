@@ -46,6 +46,8 @@ t.test('anything else is refused, and not quoted', async (t) => {
       'ssmpp://a:hunter2@smsc.example',
       'smpp:a:hunter2@smsc.example',
       'smpp://',
+      'smpp://smsc.example',
+      'smpp://:hunter2@smsc.example',
       'smpp://a:hunter2@',
       'smpp://a:hunter2%zz@smsc.example',
       'smpp://a:hunter2@smsc.example/path',
