@@ -84,6 +84,8 @@ export class Link {
       const startedAt = performance.now()
       try {
         this.#session = await open(this.#options, signal)
+        // Closing has not seen this one.
+        if (signal.aborted) return await this.#session.unbind()
         log.info({ host: smsc.host, port: smsc.port }, 'bound to the SMSC')
         for (const settle of this.#waiting) settle(this.#session)
         this.#failure = await this.#session.over
