@@ -4,7 +4,8 @@ language sql volatile
 as $$
   select core.add_jobs(array_agg(core.send_job(
     m.channel, m.id,
-    -- A scheduled message counts in no backlog, and what is due at the same moment was put off apart.
+    -- A scheduled message counts in no backlog, so those that fall due together count each other: the
+    -- hundred thousand of one organisation must not come before another's login code.
     greatest(d.priority, core.priority(b.backlog + d.place, m.class)),
     case when d.due_at <> 'infinity' then now() + (d.due_at - core.now()) end)))
   from (
@@ -19,4 +20,4 @@ as $$
 $$;
 
 comment on function core.release_messages is
-  'Enqueue messages that waited, each to run when it falls due, and each behind those of its organisation that wait already or are released before it.';
+  'Enqueue messages that waited, each to run when it falls due, and each behind those of its organisation that wait already or fall due before it.';

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t from 'tap'
 import { catalogue } from '../../src/errors.ts'
+import { segmentsOf } from '../../src/sms/segments.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { get, request } from '../fixtures/http.ts'
 import { STATUS } from '../fixtures/refusal.ts'
@@ -72,6 +73,44 @@ t.test('every link of a page leads somewhere', async (t) => {
       if (hash) t.ok(idsOf(target.text).includes(hash.slice(1)), `${path} -> ${link}`)
     }
   }
+})
+
+const ENTITIES: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' }
+
+t.test('the characters that the page on SMS gives GSM-7 are those it has', async (t) => {
+  const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
+  const paragraph = /<p>GSM-7 has[\s\S]*?Counting as two[\s\S]*?<\/p>/.exec(text)?.[0] ?? ''
+  const [single = '', double = ''] = allOf(paragraph, /<code>([\s\S]*?)<\/code>/g).map((list) =>
+    list.replaceAll(/&\w+;/g, (entity) => ENTITIES[entity] ?? entity).replaceAll(/\s/g, ''),
+  )
+  const plain = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 \n\r']
+  const singles = new Set([...single, ...plain])
+  // Beside the form feed, which nobody would look for, this is the whole alphabet.
+  t.equal(singles.size, 127)
+  t.equal(new Set(double).size, 9)
+  const isOne = (character: string, times: number) => {
+    const { encoding, parts } = segmentsOf(character.repeat(times))
+    return encoding === 'gsm7' && parts.length === 1
+  }
+  t.strictSame(
+    [...singles].filter((character) => !isOne(character, 160)),
+    [],
+  )
+  t.strictSame(
+    [...double].filter((character) => !isOne(character, 80) || isOne(character, 81)),
+    [],
+  )
+})
+
+t.test('the opt-out words that the page on SMS suggests do', async (t) => {
+  const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
+  const paragraph = /<p>Words that do[\s\S]*?<\/p>/.exec(text)?.[0] ?? ''
+  const words = allOf(paragraph, /“([^”]*)”/g)
+  t.ok(words.length >= 5)
+  const bad = await sql`
+    select words from unnest(${words}::text[]) words
+    where not core.has_opt_out_footer('News. ' || words || '.')`
+  t.same(bad, [])
 })
 
 t.test('every setting is described, and nothing else', async (t) => {

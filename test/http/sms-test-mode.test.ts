@@ -91,3 +91,40 @@ t.test('test SMS are validated like live ones', async (t) => {
   t.strictSame(batch.json.results, [{ index: 0, ok: false, error }])
   t.strictSame(await traces(sql), { ...before, keys: before.keys + 1 }, 'only the batch is kept')
 })
+
+t.test('marketing is judged at once, and shown as sent or rejected', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const consenting = '+447700900010'
+  await sql`select ops.record_consent(${organisation.id}, ${consenting}, 'web form')`
+  const news = { class: 'marketing', body: 'News. Reply STOP to opt out' }
+  const [monday] = await sql<{ noon: string; night: string }[]>`
+    select core.iso(day + interval '12 hours') as noon, core.iso(day + interval '20 hours') as night
+    from (
+      select date_trunc('week', now() at time zone 'Africa/Johannesburg' + interval '1 week')
+        at time zone 'Africa/Johannesburg' as day
+    ) next`
+  const cases: [fields: Record<string, unknown>, code: string | null][] = [
+    [{ to: consenting, scheduledAt: monday?.noon }, null],
+    [{ to: '+447700900011', scheduledAt: monday?.noon }, 'consent_missing'],
+    [{ to: consenting, scheduledAt: monday?.noon, body: 'News.' }, 'opt_out_footer_missing'],
+    [{ to: consenting, scheduledAt: monday?.night }, 'outside_sending_hours'],
+  ]
+  for (const [fields, code] of cases) {
+    const { status, json } = await send(organisation, { ...news, ...fields })
+    t.strictSame([status, json.status], [200, 'scheduled'], `${code}: accepted all the same`)
+    const shown = (await show(organisation, json.id)).json
+    if (code === null) {
+      t.match(shown, { status: 'sent', error: null })
+      continue
+    }
+    t.match(shown, { status: 'rejected', sentAt: null, error: { code, message: String } })
+    t.strictSame(shown.events, [
+      { type: 'queued', occurredAt: shown.createdAt, detail: {} },
+      {
+        type: 'rejected',
+        occurredAt: shown.createdAt,
+        detail: { code, text: shown.error.message },
+      },
+    ])
+  }
+})

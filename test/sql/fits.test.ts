@@ -64,3 +64,58 @@ t.test('the window is what serving them one by one gives', async () => {
     { numRuns: 200 },
   )
 })
+
+type Charge = { amount: number; call: number }
+
+/** The same of calls, none of whose items fits once one did not. */
+async function fittedUntilShort(items: Charge[], available: number): Promise<boolean[]> {
+  const rows = await sql<{ fits: boolean }[]>`
+    select core.fits_until_short(i.amount, ${available}::bigint, i.call) over (order by i.place) as fits
+    from unnest(${items.map(({ amount }) => amount)}::integer[], ${items.map(({ call }) => call)}::integer[])
+      with ordinality as i (amount, call, place)
+    order by i.place`
+  return rows.map(({ fits }) => fits)
+}
+
+function servedUntilShort(items: Charge[], available: number): boolean[] {
+  const short = new Set<number>()
+  let rest = available
+  return items.map(({ amount, call }) => {
+    if (amount === 0) return true
+    if (amount > rest) short.add(call)
+    if (short.has(call)) return false
+    rest -= amount
+    return true
+  })
+}
+
+t.test('once something did not fit, the rest of its call does not, other calls may', async (t) => {
+  const items = [
+    ...[2, 4, 1, 0].map((amount) => ({ amount, call: 0 })),
+    ...[1, 3].map((amount) => ({ amount, call: 1 })),
+    { amount: 1, call: 2 },
+  ]
+  const expected = [true, false, false, true, true, false, true]
+  t.same(await fittedUntilShort(items, 5), expected)
+})
+
+t.test('that window, too, is what serving them one by one gives', async () => {
+  const calls = fc.array(
+    fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 10 })), {
+      minLength: 1,
+      maxLength: 20,
+    }),
+    { minLength: 1, maxLength: 8 },
+  )
+  await fc.assert(
+    fc.asyncProperty(calls, fc.nat(120), async (calls, available) => {
+      const items = calls.flatMap((amounts, call) => amounts.map((amount) => ({ amount, call })))
+      const [window, one] = [
+        await fittedUntilShort(items, available),
+        servedUntilShort(items, available),
+      ]
+      if (window.join() !== one.join()) throw new Error(`${window} instead of ${one}`)
+    }),
+    { numRuns: 200 },
+  )
+})

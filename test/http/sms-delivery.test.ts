@@ -1,0 +1,36 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anSms, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url)
+
+const typesOf = (events: { type: string }[]) => events.map(({ type }) => type)
+
+t.test('an SMS goes from queued to sent to delivered', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const sent = await post(`${base}/v1/sms`, liveKey, anSms({ body: 'x'.repeat(161) }))
+  t.match(sent.json, { status: 'queued', segments: 2 })
+  const message = await until('delivery', async () => {
+    const { json } = await get(`${base}/v1/sms/${sent.json.id}`, liveKey)
+    return json.status === 'delivered' && json
+  })
+  t.match(message, { sentAt: String, deliveredAt: String, error: null })
+  t.strictSame(typesOf(message.events), ['queued', 'sent', 'delivered', 'delivered'], 'two parts')
+})
+
+t.test('a scheduled SMS goes out at its time', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const scheduledAt = new Date(Date.now() + 1500).toISOString()
+  const sent = await post(`${base}/v1/sms`, liveKey, anSms({ scheduledAt }))
+  t.equal(sent.json.status, 'scheduled')
+  const message = await until('delivery', async () => {
+    const { json } = await get(`${base}/v1/sms/${sent.json.id}`, liveKey)
+    return json.status === 'delivered' && json
+  })
+  t.ok(message.sentAt >= scheduledAt, 'not before')
+  t.strictSame(typesOf(message.events), ['scheduled', 'queued', 'sent', 'delivered'])
+})
