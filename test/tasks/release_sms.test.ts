@@ -6,7 +6,7 @@ import { createOrganisation, type TestOrganisation } from '../fixtures/organisat
 import {
   atTime,
   finishSmsAt,
-  ledgerOf,
+  movementsOf,
   PROMOTION,
   sendSms,
   startApiAt,
@@ -41,7 +41,7 @@ async function isRejected(t: Test, id: string, code: string, text: string | RegE
     `rejected for ${code}`,
   )
   t.match((await timelineOf(sql, id)).at(-1), { type: 'rejected', detail: { code, text } })
-  t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'], 'and refunded')
+  t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'], 'and refunded')
 }
 
 t.test('marketing goes where it may', async (t) => {
@@ -52,7 +52,7 @@ t.test('marketing goes where it may', async (t) => {
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, errorCode: null })
   await finishSmsAt(sql, NOW, id, { outcome: 'sent', parts: [{ part: 1, network_id: 'one' }] })
   t.match(await messageOf(sql, id), { status: 'sent' })
-  t.same(await ledgerOf(sql, id), ['sms -1'])
+  t.same(await movementsOf(sql, id), ['sms -1'])
   t.equal(await backlogOf(sql, organisation), 0)
 })
 
@@ -159,7 +159,7 @@ t.test('marketing that the rules forbid is rejected and refunded, with the reaso
       await isRejected(t, id, code, text)
       t.equal(await backlogOf(sql, organisation), 0)
       t.same(await startSmsAt(sql, NOW, id), [], 'for good')
-      t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'], 'refunded once')
+      t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'], 'refunded once')
     })
   }
 })
@@ -223,7 +223,7 @@ t.test('rehearsals are held to the rules too, and cost nothing', async (t) => {
   t.match(await messageOf(sql, id), { isRehearsal: true })
   t.same(await startSmsAt(sql, NOW, id), [])
   t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'consent_missing' })
-  t.same(await ledgerOf(sql, id), [])
+  t.same(await movementsOf(sql, id), [])
   await consent(organisation, '+447700900000')
   const agreed = await sendSms(rehearsing.base, organisation, { ...promotion, to: '+447700900000' })
   t.same(await startSmsAt(sql, NOW, agreed), [agreed])
@@ -270,7 +270,7 @@ t.test('what was refused whole is held to the rules again', async (t) => {
   await finishSmsAt(sql, NOW, id, { outcome: 'deferred', text: 'Slow down.' })
   t.same(await startSmsAt(sql, at('20:00:00'), id), [])
   t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'outside_sending_hours' })
-  t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+  t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
 })
 
 t.test('a hand-over that was cut off: login codes start again, marketing fails', async (t) => {
@@ -290,7 +290,7 @@ t.test('a hand-over that was cut off: login codes start again, marketing fails',
     { type: 'queued' },
     { type: 'failed', detail: { code: 'provider_unavailable' } },
   ])
-  t.same(await ledgerOf(sql, marketing), ['sms -1'], 'it may have left')
+  t.same(await movementsOf(sql, marketing), ['sms -1'], 'it may have left')
   t.equal(await backlogOf(sql, organisation), 1)
 })
 
@@ -303,7 +303,7 @@ t.test('what waits is rejected once its organisation is suspended', async (t) =>
   t.same(await startSmsAt(sql, NOW, id, begun), [])
   await isRejected(t, id, 'org_suspended', 'The organisation is suspended.')
   t.match(await messageOf(sql, begun), { status: 'failed', errorCode: 'org_suspended' })
-  t.same(await ledgerOf(sql, begun), ['sms -1'], 'what may have left is not refunded')
+  t.same(await movementsOf(sql, begun), ['sms -1'], 'what may have left is not refunded')
   t.equal(await backlogOf(sql, organisation), 0)
 })
 

@@ -4,15 +4,17 @@ import { anSms, get, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
+import { startTestService } from '../fixtures/service.ts'
 import {
   finishSmsAt,
-  ledgerOf,
+  movementsOf,
   PROMOTION,
   sendSms,
   startApiAt,
   startSmsAt,
   sweepAt,
 } from '../fixtures/sms-clock.ts'
+import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
 
@@ -75,7 +77,7 @@ t.test('a scheduled SMS from its acceptance to its delivery to the network', asy
     sentAt: utc('18:30:01', '2028-03-20'),
     events: [{ type: 'scheduled' }, { type: 'queued' }, { type: 'sent' }],
   })
-  t.same(await ledgerOf(sql, json.id), ['sms -1'])
+  t.same(await movementsOf(sql, json.id), ['sms -1'])
   t.equal(await backlogOf(sql, organisation), 0)
 })
 
@@ -184,7 +186,7 @@ t.test('a paused organisation’s that are a day late are rejected and refunded'
     errorMessage: 'It could not be sent within 24 hours of the time that it was scheduled for.',
   })
   t.same(await typesOf(id), ['scheduled', 'rejected'])
-  t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+  t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
   t.equal(await sweepAt(sql, late), 0)
   t.match(await messageOf(sql, unscheduled), { status: 'queued' }, 'others wait on')
   t.equal(await backlogOf(sql, owner), 1)
@@ -206,7 +208,7 @@ t.test('what nobody took for a day is rejected, whatever the reason', async (t) 
   t.same(await startSmsAt(sql, at('12:00:00', '2028-03-01'), intime), [intime])
   t.same(await startSmsAt(sql, at('12:00:00.001', '2028-03-01'), late), [])
   t.match(await messageOf(sql, late), { status: 'rejected', errorCode: 'expired' })
-  t.same(await ledgerOf(sql, late), ['sms -1', 'refund 1'])
+  t.same(await movementsOf(sql, late), ['sms -1', 'refund 1'])
 })
 
 t.test('a suspended organisation’s are rejected and refunded at their time', async (t) => {
@@ -224,7 +226,7 @@ t.test('a suspended organisation’s are rejected and refunded at their time', a
   t.same(await startSmsAt(sql, at('13:00:00'), held, later), [])
   for (const id of [held, later]) {
     t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'org_suspended' })
-    t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+    t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
   }
   await sql`select ops.reinstate(${owner.id})`
   t.same(await startSmsAt(sql, at('14:00:00'), back), [back], 'not before it')
@@ -243,7 +245,7 @@ t.test('marketing is held to the rules of its time', async (t) => {
   for (const id of [sunday, evening]) {
     t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'outside_sending_hours' })
     t.same(await typesOf(id), ['scheduled', 'rejected'])
-    t.same(await ledgerOf(sql, id), ['sms -1', 'refund 1'])
+    t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
   }
 })
 
@@ -278,5 +280,23 @@ t.test('what is released together has its place in its own organisation’s queu
       [3, 100],
       [4, 51],
     ],
+  )
+})
+
+t.test('with a worker and a clock it is handed over at its time, not before', async (t) => {
+  const { url, sql } = await createDatabase()
+  const { base } = await startTestService(url)
+  const owner = await createOrganisation(sql)
+  const scheduledAt = new Date(Date.now() + 1500)
+  const id = await sendSms(base, owner, { scheduledAt: scheduledAt.toISOString() })
+  const atOnce = await sendSms(base, owner)
+  const { sentAt } = await until('both to be sent', async () => {
+    const [first, last] = [await messageOf(sql, atOnce), await messageOf(sql, id)]
+    return first.sentAt && last.sentAt ? last : null
+  })
+  t.ok(Number(sentAt) >= Number(scheduledAt), `${sentAt?.toISOString()}`)
+  t.same(
+    (await timelineOf(sql, id)).slice(0, 3).map(({ type }) => type),
+    ['scheduled', 'queued', 'sent'],
   )
 })
