@@ -108,6 +108,10 @@ t.test('an empty variable is one that is not set, and others are passed over', a
       'MAIL_FROM_LABEL',
       'SYSTEM_FROM',
       'DNS_SERVERS',
+      'SMS_PROVIDER',
+      'SMPP_URL',
+      'SMPP_WINDOW',
+      'SMPP_RATE',
       'POSTGRAM_NOW',
       'LOG_LEVEL',
     ].map((name) => [name, '']),
@@ -162,6 +166,17 @@ const good: [name: string, values: string[]][] = [
     'DNS_SERVERS',
     ['sandbox', '8.8.8.8', '8.8.8.8:53,1.1.1.1', '::1', '[2001:db8::1]:53', ' ::1 , sandbox'],
   ],
+  ['SMS_PROVIDER', ['sandbox', 'smpp']],
+  [
+    'SMPP_URL',
+    [
+      'smpp://postgram:hunter2@smsc.example',
+      'smpps://po%40st:p%2Fw%23@smsc.example:3551',
+      'smpp://a:b@[2001:db8::1]:2775?systemType=VMA&tls.rejectUnauthorized=false',
+    ],
+  ],
+  ['SMPP_WINDOW', ['1', '1000']],
+  ['SMPP_RATE', ['1', '10000']],
   ['WORKER_CONCURRENCY', ['1', '1000']],
   ['LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']],
   [
@@ -303,6 +318,38 @@ const bad: [name: string, values: string[], problem: string][] = [
   ],
   ['DNS_SERVERS', [Array(11).fill('::1').join(',')], 'must be at most 10'],
   ['SMS_PROVIDER', ['pigeon'], 'must be sandbox or smpp'],
+  [
+    'SMPP_URL',
+    [
+      'smsc.example',
+      'http://a:b@smsc.example',
+      'smpp://smsc.example',
+      'smpp://a:p/w@smsc.example',
+      'smpp://a:12?w@smsc.example',
+    ],
+    'must be smpp:// or smpps:// with user:password@host; write special characters as %XX',
+  ],
+  [
+    'SMPP_URL',
+    ['smpp://1234567890123456:b@smsc.example'],
+    'must have a user of at most 15 plain characters',
+  ],
+  [
+    'SMPP_URL',
+    ['smpp://a:hunter234@smsc.example'],
+    'must have a password of at most 8 characters, as SMPP has',
+  ],
+  [
+    'SMPP_URL',
+    ['smpp://a:b@smsc.example?debug=true'],
+    'takes systemType, tls.rejectUnauthorized after its ?',
+  ],
+  ['SMPP_WINDOW', ['ten', '1.5', '-1'], 'must be a whole number'],
+  ['SMPP_WINDOW', ['0'], 'must be at least 1'],
+  ['SMPP_WINDOW', ['1001'], 'must be at most 1000'],
+  ['SMPP_RATE', ['ten', '0.5'], 'must be a whole number'],
+  ['SMPP_RATE', ['0'], 'must be at least 1'],
+  ['SMPP_RATE', ['10001'], 'must be at most 10000'],
   ['WORKER_CONCURRENCY', ['many'], 'must be a whole number'],
   ['WORKER_CONCURRENCY', ['0'], 'must be at least 1'],
   ['WORKER_CONCURRENCY', ['1001'], 'must be at most 1000'],
@@ -385,6 +432,23 @@ for (const [provider, own] of [
     }
   })
 }
+
+t.test('to serve SMS by SMPP takes an SMSC, and nothing of what email needs', async (t) => {
+  const line = 'SMPP_URL: is required with SMS_PROVIDER=smpp'
+  t.same(problems({ SMS_PROVIDER: 'smpp' }), [line])
+  t.same(problems({ SMS_PROVIDER: 'smpp', SMPP_URL: '' }), [line])
+  t.same(problems({ SMS_PROVIDER: 'smpp' }, false), [], 'and nothing for other commands')
+  const url = 'smpp://postgram:hunter2@smsc.example'
+  const own = { SMS_PROVIDER: 'smpp', SMPP_URL: url }
+  t.strictSame(read(own).sms, { provider: 'smpp', url, window: 10, rate: 10 })
+  t.strictSame(read({ ...own, SMPP_WINDOW: '50', SMPP_RATE: '200' }).sms, {
+    provider: 'smpp',
+    url,
+    window: 50,
+    rate: 200,
+  })
+  t.strictSame(read({ SMPP_URL: url }).sms, { provider: 'sandbox' })
+})
 
 t.test('each provider is told what is its own', async (t) => {
   const all = {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HandOver } from '../email.ts'
 import type { OutgoingSms, SmsHandOver, TakenPart } from '../sms.ts'
@@ -17,6 +18,8 @@ export type SenderOptions = {
   writesWithinMs: number
   /** The pause before a part is tried again that the network did not take for now; it doubles. */
   retryAfterMs: number
+  /** Aborted when nothing more is to be written. */
+  signal: AbortSignal
 }
 
 type Outcome = HandOver & { taken?: TakenPart }
@@ -27,7 +30,10 @@ const RANKS = ['ambiguous', 'failed', 'deferred', 'sent'] as const
 const TEXT_OF_LINK = 'There is no link to the network'
 
 /** Hands messages over through a link, at its pace. */
-export function createSender({ link, pace, ...times }: SenderOptions) {
+export function createSender({ link, pace, signal, ...times }: SenderOptions) {
+  // One for each part that waits before it is offered again.
+  setMaxListeners(0, signal)
+
   /**
    * The first part goes ahead: what is wrong with it is wrong with all of them, and parts that nobody
    * can put together cost as much as others.
@@ -36,19 +42,22 @@ export function createSender({ link, pace, ...times }: SenderOptions) {
     const until = performance.now() + times.writesWithinMs
     const [first, ...rest] = partsOf(sms)
     if (!first) return { outcome: 'sent', parts: [] }
-    const outcomes = [await send(first)]
-    if (outcomes[0]?.outcome === 'sent') outcomes.push(...(await Promise.all(rest.map(send))))
+    const outcomes = [await send(first, false)]
+    if (outcomes[0]?.outcome === 'sent') {
+      outcomes.push(...(await Promise.all(rest.map((part) => send(part, true)))))
+    }
     return together(outcomes)
 
     /** Offer a part until the network takes it or says that it never will, or time is up. */
-    async function send(part: Part): Promise<Outcome> {
+    async function send(part: Part, hasBegun: boolean): Promise<Outcome> {
       for (let waitMs = times.retryAfterMs; ; waitMs *= 2) {
-        const answer = await offer(sms, part, until)
+        const isFirst = hasBegun || waitMs > times.retryAfterMs
+        const answer = await offer(sms, part, { until, isFirst })
         if ('outcome' in answer) return answer
         if (performance.now() + waitMs > until) {
           return deferred(nameOf(answer.refused), 'The network does not take it now')
         }
-        await pause(waitMs * (0.5 + Math.random() / 2))
+        await pause(waitMs * (0.5 + Math.random() / 2), null, { signal }).catch(() => undefined)
       }
     }
   }
@@ -56,7 +65,7 @@ export function createSender({ link, pace, ...times }: SenderOptions) {
   async function offer(
     sms: OutgoingSms,
     part: Part,
-    until: number,
+    { until, isFirst }: { until: number; isFirst: boolean },
   ): Promise<Outcome | { refused: number }> {
     for (;;) {
       const leftMs = () => Math.max(0, until - performance.now())
@@ -64,7 +73,7 @@ export function createSender({ link, pace, ...times }: SenderOptions) {
         const { code, message } = link.failure ?? {}
         return deferred(code, message ? `${TEXT_OF_LINK}: ${message}` : TEXT_OF_LINK)
       }
-      const turn = await pace.turn(leftMs())
+      const turn = await pace.turn(leftMs(), { isFirst })
       if (!turn) return deferred(undefined, 'Its turn at the network did not come in time')
       const { session } = link
       // It may have been lost while this waited for its turn. Nothing is written yet.

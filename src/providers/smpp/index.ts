@@ -73,7 +73,8 @@ export function createSmpp({
   const options = { ...times, smsc, log, deliver }
   const link = new Link(options)
   const pace = new Pace({ window, rate })
-  const send = createSender({ ...times, link, pace })
+  const closing = new AbortController()
+  const send = createSender({ ...times, link, pace, signal: closing.signal })
   if (listener) link.start()
 
   /** Tell the listener; answers with what the SMSC is to be told. */
@@ -105,6 +106,7 @@ export function createSmpp({
       }
     },
     async close() {
+      closing.abort()
       pace.close()
       await link.close()
     },

@@ -28,6 +28,8 @@ export type Turn = {
   end(answer?: 'taken' | 'throttled'): void
 }
 
+type Queue = Set<(turn: Turn | null) => void>
+
 /**
  * A timer that fires late must not cost speed: what it missed is made up for within so many
  * milliseconds, at an interval that is longer by as much, so that no second has more than the rate.
@@ -45,7 +47,8 @@ export class Pace {
   readonly #window: number
   readonly #rate: number
   readonly #timer: Timer
-  readonly #waiting = new Set<(turn: Turn | null) => void>()
+  readonly #waiting: Queue = new Set()
+  readonly #waitingFirst: Queue = new Set()
   #speed: number
   #unanswered = 0
   #nextAt = -Infinity
@@ -65,17 +68,21 @@ export class Pace {
     return this.#speed
   }
 
-  /** The next turn; null when it does not come in time, or not at all. */
-  async turn(withinMs: number): Promise<Turn | null> {
+  /**
+   * The next turn; null when it does not come in time, or not at all. Whoever is to be `first` goes
+   * before all who are not: what has begun is to end soon.
+   */
+  async turn(withinMs: number, { isFirst = false } = {}): Promise<Turn | null> {
     if (this.#isClosed) return null
+    const queue = isFirst ? this.#waitingFirst : this.#waiting
     return new Promise((resolve) => {
       const settle = (turn: Turn | null) => {
         callOff()
-        this.#waiting.delete(settle)
+        queue.delete(settle)
         resolve(turn)
       }
       const callOff = this.#timer.after(withinMs, () => settle(null))
-      this.#waiting.add(settle)
+      queue.add(settle)
       this.#giveOut()
     })
   }
@@ -83,12 +90,14 @@ export class Pace {
   /** No more turns. */
   close(): void {
     this.#isClosed = true
-    for (const settle of this.#waiting) settle(null)
+    for (const settle of [...this.#waitingFirst, ...this.#waiting]) settle(null)
     this.#callOff?.()
   }
 
   #giveOut(): void {
-    for (const settle of this.#waiting) {
+    for (;;) {
+      const [settle] = this.#waitingFirst.size > 0 ? this.#waitingFirst : this.#waiting
+      if (!settle) return
       if (this.#unanswered >= this.#window || this.#callOff) return
       const now = this.#timer.now()
       const waitMs = this.#nextAt - SLACK_MS - now

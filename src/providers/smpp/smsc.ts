@@ -42,7 +42,13 @@ export function readSmsc(text: string): Smsc | { problem: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isWhole = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
   const auth = url && authOf(url)
-  if (!url || !isWhole || !auth || !/^smpps?:$/.test(url.protocol) || url.hostname === '') {
+  if (
+    !url ||
+    !isWhole ||
+    !auth?.systemId ||
+    !/^smpps?:$/.test(url.protocol) ||
+    url.hostname === ''
+  ) {
     return {
       problem:
         'must be smpp:// or smpps:// with user:password@host; write special characters as %XX',

@@ -195,6 +195,28 @@ t.test('a message whose turn does not come in time is deferred, and was not sent
   await provider.close()
 })
 
+t.test('a message that has begun ends before others begin', async (t) => {
+  const smsc = await startSmsc(t)
+  const provider = smppTo(smsc, { window: 1 })
+  await Promise.all([
+    provider.send(smsTo(phone(1), { body: LONG })),
+    provider.send(smsTo(phone(2))),
+    provider.send(smsTo(phone(3))),
+  ])
+  t.strictSame(
+    smsc.submits.map(({ to, part }) => [`+${to}`, part]),
+    [
+      [phone(1), 1],
+      // Its turn came with the answer to the first, before anybody could know of more parts.
+      [phone(2), 1],
+      [phone(1), 2],
+      [phone(1), 3],
+      [phone(3), 1],
+    ],
+  )
+  await provider.close()
+})
+
 t.test('10 000 messages go through a window of 50, each once', async (t) => {
   const COUNT = 10_000
   const WINDOW = 50

@@ -194,6 +194,15 @@ t.test('closing lets what is under way end, takes nothing more, and says goodbye
   t.equal(smsc.steps.at(-1), 'unbind')
 })
 
+t.test('closing does not wait for what is to be tried again later', async (t) => {
+  const smsc = await startSmsc(t, { submit_sm: () => ({ status: 0x58 }) })
+  const provider = smppTo(smsc, { times: { retryAfterMs: 1_000_000, writesWithinMs: 10_000_000 } })
+  const send = provider.send(smsTo(ann))
+  await until('the submit', async () => smsc.submits.length > 0)
+  await provider.close()
+  t.match(await send, { outcome: 'deferred', parts: [] })
+})
+
 t.test('it closes also when the peer lets nothing end', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
   const provider = smppTo(smsc, { times: { closesWithinMs: 100 } })

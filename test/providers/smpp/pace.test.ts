@@ -85,6 +85,19 @@ t.test('no more than the window are unanswered, and turns come in order', async 
   t.strictSame(order, [1, 2, 3, 4, 5, 6, 7])
 })
 
+t.test('who is to be first goes before all who are not, in order too', async (t) => {
+  const all = paced(1, 10)
+  const order: string[] = []
+  for (const name of ['a', 'b', 'C', 'D', 'e']) {
+    all.pace.turn(10_000, { isFirst: name < 'a' }).then((turn) => {
+      order.push(name)
+      turn?.end()
+    })
+  }
+  await all.timer.pass(1000)
+  t.strictSame(order, ['a', 'C', 'D', 'b', 'e'])
+})
+
 t.test('who waited too long gets none, and those behind are not held up', async (t) => {
   const all = paced(1, 1000)
   const open: Turn[] = []

@@ -46,11 +46,14 @@ t.test('anything else is refused, and not quoted', async (t) => {
       'ssmpp://a:hunter2@smsc.example',
       'smpp:a:hunter2@smsc.example',
       'smpp://',
+      'smpp://smsc.example',
+      'smpp://:hunter2@smsc.example',
       'smpp://a:hunter2@',
       'smpp://a:hunter2%zz@smsc.example',
       'smpp://a:hunter2@smsc.example/path',
       'smpp://a:12/hunter2@smsc.example',
       'smpp://a:12#hunter2@smsc.example',
+      'smpp://a:12?hunter2@smsc.example',
       'smpp://a:hunter2@smsc.example:99999',
     ],
     'must have a user of at most 15 plain characters': [
@@ -62,7 +65,6 @@ t.test('anything else is refused, and not quoted', async (t) => {
       'smpp://a:hunter234@smsc.example',
     ],
     'takes systemType, tls.rejectUnauthorized after its ?': [
-      'smpp://a:12?hunter2@smsc.example',
       'smpp://a:hunter2@smsc.example?debug=true',
       'smpp://a:hunter2@smsc.example?tls.rejectUnauthorized=0',
       'smpp://a:hunter2@smsc.example?systemType=1234567890123',
