@@ -11,11 +11,17 @@ as $$
       case r.receipt ->> 'type' when 'deferred' then r.receipt ->> 'code' end))
   from jsonb_array_elements(receipts) with ordinality as r (receipt, n)
   cross join lateral jsonb_array_elements_text(r.receipt -> 'network_ids') with ordinality as s (network_id, place)
-  join app.sms_parts p on p.network_id = s.network_id
-    and p.provider = r.receipt ->> 'provider'
-    and p.phone = coalesce(r.receipt ->> 'phone', p.phone)
-  -- Networks use their ids again in time: the part that was taken last is meant.
-  order by r.n, s.place, p.taken_at desc, p.message_id desc, p.part
+  cross join lateral (
+    select p.message_id, p.part
+    from app.sms_parts p
+    where p.network_id = s.network_id
+      and p.provider = r.receipt ->> 'provider'
+      and p.phone = coalesce(r.receipt ->> 'phone', p.phone)
+    -- Networks use their ids again in time: the part that was taken last is meant.
+    order by p.taken_at desc, p.message_id desc, p.part
+    limit 1
+  ) p
+  order by r.n, s.place
 $$;
 
 comment on function core.receipts_of_parts is

@@ -23,8 +23,7 @@ begin
   select array_agg(t.network_id) into v_network_ids from taken t;
 
   select array_agg(e order by e.received_at, e.id) into v_early
-  from app.early_receipts e
-  where e.network_ids && v_network_ids;
+  from core.early_receipts_for(v_network_ids) e;
   if v_early is null then
     return null;
   end if;

@@ -119,7 +119,8 @@ create table app.early_receipts (
   receipt jsonb not null,
   received_at timestamptz not null
 );
-create index early_receipts_network_ids on app.early_receipts using gin (network_ids);
+-- Without its list of what is still to be sorted in, which every hand-over would have to read through.
+create index early_receipts_network_ids on app.early_receipts using gin (network_ids) with (fastupdate = off);
 create index early_receipts_received_at on app.early_receipts (received_at);
 comment on table app.early_receipts is
   'Receipts for parts that we do not know yet: a network may report before we noted its answer. Kept for a day.';
