@@ -66,6 +66,9 @@ async function start(config: Config, args: string[]) {
       createEmailProvider: (call) => createEmailProvider({ ...config, call, secrets }),
       createSmsProvider: (call, listener, log) =>
         createSmsProvider({ ...config, call, listener, log }),
+      // So that while some are on their way the next are ready.
+      smsConcurrency:
+        config.sms.provider === 'smpp' ? 2 * config.sms.window : config.workerConcurrency,
       hasRehearsals: config.email.provider !== 'sandbox',
       hasSmsRehearsals: config.sms.provider !== 'sandbox',
       secrets,

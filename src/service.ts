@@ -40,6 +40,7 @@ export type ServiceOptions = {
   mailFromLabel: string
   systemFrom: string
   workerConcurrency: number
+  smsConcurrency: number
   clock: ClockSettings
   log: Logger
 }
@@ -62,26 +63,29 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const sql = connect(url, client)
   const call = caller(sql)
   const parts: Part[] = [{ stop: () => sql.end({ timeout: 5 }) }]
-  let presence: Presence | undefined
-  let announcing: Promise<void> = Promise.resolve()
-  // One after the other: of two at once, as when a worker is begun anew again, one would stay for good.
-  const announceAs = (poolId: string) => {
-    announcing = announcing
-      .catch(() => undefined)
-      .then(async () => {
-        const left = presence
-        presence = undefined
-        await left?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
-        presence = await announce(url, client, { poolId, roles: [...roles], pid: process.pid }, log)
-      })
-    return announcing
+  /** Says by which worker pool this process is known in some of its roles, again when it has a new one. */
+  const announcer = (as: readonly string[]) => {
+    let presence: Presence | undefined
+    let announcing: Promise<void> = Promise.resolve()
+    parts.push({
+      async stop() {
+        await announcing.catch(() => undefined)
+        await presence?.leave()
+      },
+    })
+    // One after the other: of two at once, as when a pool is begun anew again, one would stay for good.
+    return (poolId: string) => {
+      announcing = announcing
+        .catch(() => undefined)
+        .then(async () => {
+          const left = presence
+          presence = undefined
+          await left?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
+          presence = await announce(url, client, { poolId, roles: [...as], pid: process.pid }, log)
+        })
+      return announcing
+    }
   }
-  parts.push({
-    async stop() {
-      await announcing.catch(() => undefined)
-      await presence?.leave()
-    },
-  })
   const runningRoles: Part[] = []
 
   const stopPart = (part: Part) =>
@@ -106,7 +110,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (roles.includes('worker')) {
       parts.push(reportSandbox(call, log))
       const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)
-      parts.push({ stop: () => smsProvider.close() })
+      // With the worker: what waits for its turn at the network is put off at once, while it can be.
+      runningRoles.push({ stop: () => smsProvider.close() })
       runningRoles.push(
         await startWorker({
           ...options,
@@ -118,11 +123,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           registry,
           publicUrl,
           links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),
-          announce: announceAs,
+          announce: announcer(roles),
+          announceSms: announcer(['sms']),
         }),
       )
     } else {
-      await announceAs(`${roles.join('-')}-${randomUUID()}`)
+      await announcer(roles)(`${roles.join('-')}-${randomUUID()}`)
     }
     if (roles.includes('clock'))
       runningRoles.push(await startClock({ url, role: SERVICE_ROLE, call, emailProvider, log }))

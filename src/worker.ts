@@ -1,13 +1,3 @@
-import { EventEmitter } from 'node:events'
-import { setTimeout as pause } from 'node:timers/promises'
-import {
-  type Runner,
-  run,
-  type TaskList,
-  type WorkerEvents,
-  Logger as WorkerLogger,
-} from 'graphile-worker'
-import pg from 'pg'
 import type { Logger } from 'pino'
 import checkDomain from '../tasks/check_domain.ts'
 import forgetSuppression from '../tasks/forget_suppression.ts'
@@ -17,18 +7,20 @@ import rotateDkim from '../tasks/rotate_dkim.ts'
 import sendEmail from '../tasks/send_email.ts'
 import sendSms from '../tasks/send_sms.ts'
 import type { Call } from './db/call.ts'
-import { planSettings, settings } from './db/client.ts'
 import type { Registry } from './domains/registry.ts'
 import type { UnsubscribeLinks } from './marketing/link.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { createSandbox } from './providers/sandbox.ts'
 import { createSmsSandbox } from './providers/sandbox-sms.ts'
 import type { SmsProvider } from './providers/sms.ts'
+import { startWorkerPool, type WorkerPool } from './worker-pool.ts'
 
 export type WorkerOptions = {
   url: string
   role: string
   concurrency: number
+  /** The same for SMS, whose networks take few at a time: those that wait must not be in the way of email. */
+  smsConcurrency: number
   call: Call
   emailProvider: EmailProvider
   smsProvider: SmsProvider
@@ -39,114 +31,43 @@ export type WorkerOptions = {
   systemFrom: string
   mailFromLabel: string
   log: Logger
-  /** Puts the worker pool on the list of running ones; no job is taken before it settles. */
-  announce(poolId: string): Promise<void>
+  /** Puts a worker pool on the list of running ones: that of SMS, or that of all else. */
+  announce: WorkerPoolAnnouncer
+  announceSms: WorkerPoolAnnouncer
 }
 
-const BEGIN_ANEW_AFTER_MS = 1000
+type WorkerPoolAnnouncer = (poolId: string) => Promise<void>
 
 /** Starts taking jobs; `stop` finishes those in hand and hands back the rest. */
-export async function startWorker(options: WorkerOptions): Promise<{ stop(): Promise<void> }> {
-  const { url, role, concurrency, call, emailProvider: provider, registry, links, log } = options
+export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
+  const { call, emailProvider: provider, registry, links } = options
   const sandbox = createSandbox(call)
-  const tasks: TaskList = {
+  const tasks = {
     check_domain: checkDomain(registry),
     forget_suppression: forgetSuppression(provider),
     notify_owner: notifyOwner(call, { ...options, provider, sandbox }),
     poll_receipts: pollReceipts(call, provider),
     rotate_dkim: rotateDkim(registry),
     send_email: sendEmail(call, { provider, sandbox, links }),
+  }
+  const smsTasks = {
     send_sms: sendSms(call, { provider: options.smsProvider, sandbox: createSmsSandbox(call) }),
   }
-
-  // A job taken by a pool that nobody knows would stay locked for four hours if we died now.
-  let announced: Promise<void> = Promise.resolve()
-  // Settles when the pool that was made last gives up. The runner's own promise may never: two batches
-  // of finished jobs that fail side by side leave its count of what is pending below zero.
-  let givenUp = Promise.withResolvers<void>()
-  const events: WorkerEvents = new EventEmitter()
-  events.on('pool:create', ({ workerPool }) => {
-    announced = options.announce(workerPool.id)
-    announced.catch(() => undefined)
-    givenUp = Promise.withResolvers()
-  })
-  events.on('pool:gracefulShutdown', () => givenUp.resolve())
-  const pgPool = new pg.Pool({
-    connectionString: url,
-    max: 10,
-    application_name: 'postgram worker',
-    options: settings({ role, ...planSettings }),
-  })
-  const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
-  pgPool.connect = ((...args: unknown[]) =>
-    announced.then(() => connect(...args))) as typeof pgPool.connect
-  const onLost = (error: Error) => log.warn({ err: error }, 'a worker connection was lost')
-  pgPool.on('error', onLost)
-  pgPool.on('connect', (client) => client.on('error', onLost))
-
-  const begin = async (): Promise<Runner> => {
-    const runner = await run({
-      pgPool,
-      taskList: tasks,
-      concurrency,
-      noHandleSignals: true,
-      events,
-      logger: quietLogger(log),
-      preset: {
-        worker: {
-          // One job more than can run: what a worker has fetched but not begun waits for nobody else.
-          localQueue: { size: concurrency + 1 },
-          completeJobBatchDelay: 0,
-          failJobBatchDelay: 0,
-          gracefulShutdownAbortTimeout: 10_000,
-        },
-      },
+  const pool = await startWorkerPool({ ...options, tasks })
+  try {
+    const smsPool = await startWorkerPool({
+      ...options,
+      tasks: smsTasks,
+      concurrency: options.smsConcurrency,
+      announce: options.announceSms,
     })
-    await announced
-    return runner
-  }
-
-  let isStopping = false
-  let runner: Runner | undefined = await begin()
-  /** A runner that ends by itself, as it may when the database is gone for long, is begun anew. */
-  const watch = async (watched: Runner): Promise<void> => {
-    const ended = watched.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
-    await Promise.race([ended, givenUp.promise])
-    if (isStopping) return
-    // Not to be waited for any more, as it may never end.
-    runner = undefined
-    while (!isStopping && !runner) {
-      await pause(BEGIN_ANEW_AFTER_MS)
-      if (isStopping) return
-      runner = await begin().catch((error) => {
-        log.error({ err: error }, 'the worker could not begin anew')
-        return undefined
-      })
+    return {
+      async stop() {
+        await Promise.all([pool.stop(), smsPool.stop()])
+      },
     }
-    if (isStopping) await runner?.stop()
-    else if (runner) await watch(runner)
+  } catch (error) {
+    await pool.stop()
+    throw error
   }
-  const watching = watch(runner)
-
-  return {
-    async stop() {
-      isStopping = true
-      await runner?.stop()
-      await watching
-      await pgPool.end()
-    },
-  }
-}
-
-/**
- * graphile-worker logs every job at info; that is what ops.messages is for. And it warns of fewer
- * connections than jobs, which is right only where jobs are not taken in batches.
- */
-function quietLogger(log: Logger): WorkerLogger {
-  return new WorkerLogger(() => (level, message, meta) => {
-    if (message.includes('maxPoolSize')) return
-    if (level === 'error') log.error({ err: meta?.error }, message)
-    else if (level === 'warning') log.warn(message)
-    else log.debug(message)
-  })
 }

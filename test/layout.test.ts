@@ -16,7 +16,7 @@ const layers = [
   ['config-values', 'http', 'dashboard', 'worker', 'clock', 'presence'],
   ['tasks'],
   ['domains', 'marketing', 'notices'],
-  ['providers', 'webhooks', 'schemas'],
+  ['providers', 'webhooks', 'schemas', 'worker-pool'],
   ['db'],
   ['errors', 'html', 'log', 'secrets', 'sms', 'storable', 'table', 'turns'],
 ]

@@ -62,6 +62,7 @@ if (form === 'naive') {
     mailFromLabel: 'mail',
     systemFrom: 'postgram@sandbox.postgram.test',
     workerConcurrency: 200,
+    smsConcurrency: 400,
     clock: {},
     log: pino({ level: 'warn' }),
   })

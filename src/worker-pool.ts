@@ -1,0 +1,122 @@
+import { EventEmitter } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+  Logger as WorkerLogger,
+} from 'graphile-worker'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { planSettings, settings } from './db/client.ts'
+
+export type WorkerPoolOptions = {
+  url: string
+  role: string
+  tasks: TaskList
+  /** Jobs in hand at a time. */
+  concurrency: number
+  log: Logger
+  /** Puts the pool on the list of running ones; no job is taken before it settles. */
+  announce(poolId: string): Promise<void>
+}
+
+export type WorkerPool = { stop(): Promise<void> }
+
+const BEGIN_ANEW_AFTER_MS = 1000
+
+/** Starts taking jobs of these tasks; `stop` finishes those in hand and hands back the rest. */
+export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
+  const { url, role, tasks, concurrency, log } = options
+  // A job taken by a pool that nobody knows would stay locked for four hours if we died now.
+  let announced: Promise<void> = Promise.resolve()
+  // Settles when the pool that was made last gives up. The runner's own promise may never: two batches
+  // of finished jobs that fail side by side leave its count of what is pending below zero.
+  let givenUp = Promise.withResolvers<void>()
+  const events: WorkerEvents = new EventEmitter()
+  events.on('pool:create', ({ workerPool }) => {
+    announced = options.announce(workerPool.id)
+    announced.catch(() => undefined)
+    givenUp = Promise.withResolvers()
+  })
+  events.on('pool:gracefulShutdown', () => givenUp.resolve())
+  const pgPool = new pg.Pool({
+    connectionString: url,
+    max: 10,
+    application_name: 'postgram worker',
+    options: settings({ role, ...planSettings }),
+  })
+  const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
+  pgPool.connect = ((...args: unknown[]) =>
+    announced.then(() => connect(...args))) as typeof pgPool.connect
+  const onLost = (error: Error) => log.warn({ err: error }, 'a worker connection was lost')
+  pgPool.on('error', onLost)
+  pgPool.on('connect', (client) => client.on('error', onLost))
+
+  const begin = async (): Promise<Runner> => {
+    const runner = await run({
+      pgPool,
+      taskList: tasks,
+      concurrency,
+      noHandleSignals: true,
+      events,
+      logger: quietLogger(log),
+      preset: {
+        worker: {
+          // One job more than can run: what a worker has fetched but not begun waits for nobody else.
+          localQueue: { size: concurrency + 1 },
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+          gracefulShutdownAbortTimeout: 10_000,
+        },
+      },
+    })
+    await announced
+    return runner
+  }
+
+  let isStopping = false
+  let runner: Runner | undefined = await begin()
+  /** A runner that ends by itself, as it may when the database is gone for long, is begun anew. */
+  const watch = async (watched: Runner): Promise<void> => {
+    const ended = watched.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
+    await Promise.race([ended, givenUp.promise])
+    if (isStopping) return
+    // Not to be waited for any more, as it may never end.
+    runner = undefined
+    while (!isStopping && !runner) {
+      await pause(BEGIN_ANEW_AFTER_MS)
+      if (isStopping) return
+      runner = await begin().catch((error) => {
+        log.error({ err: error }, 'the worker could not begin anew')
+        return undefined
+      })
+    }
+    if (isStopping) await runner?.stop()
+    else if (runner) await watch(runner)
+  }
+  const watching = watch(runner)
+
+  return {
+    async stop() {
+      isStopping = true
+      await runner?.stop()
+      await watching
+      await pgPool.end()
+    },
+  }
+}
+
+/**
+ * graphile-worker logs every job at info; that is what ops.messages is for. And it warns of fewer
+ * connections than jobs, which is right only where jobs are not taken in batches.
+ */
+function quietLogger(log: Logger): WorkerLogger {
+  return new WorkerLogger(() => (level, message, meta) => {
+    if (message.includes('maxPoolSize')) return
+    if (level === 'error') log.error({ err: meta?.error }, message)
+    else if (level === 'warning') log.warn(message)
+    else log.debug(message)
+  })
+}
