@@ -106,7 +106,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (roles.includes('worker')) {
       parts.push(reportSandbox(call, log))
       const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)
-      parts.push({ stop: () => smsProvider.close() })
+      // Beside the worker, not after it: what waits there for its turn is given back as not sent, before
+      // the worker's patience makes it something of which nobody knows.
+      runningRoles.push({ stop: () => smsProvider.close() })
       runningRoles.push(
         await startWorker({
           ...options,
