@@ -110,7 +110,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (roles.includes('worker')) {
       parts.push(reportSandbox(call, log))
       const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)
-      // With the worker: what waits for its turn at the network is put off at once, while it can be.
+      // Beside the worker, not after it: what waits there for its turn is given back as not sent, before
+      // the worker's patience makes it something of which nobody knows.
       runningRoles.push({ stop: () => smsProvider.close() })
       runningRoles.push(
         await startWorker({

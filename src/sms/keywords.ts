@@ -24,9 +24,13 @@ export function readKeyword(body: string): Keyword | null {
 
 /** The words of a message in capitals, without what stands around and between them. */
 export function bareWords(body: string): string {
-  return body
-    .normalize('NFKC')
-    .toUpperCase()
-    .replace(/[^\p{L}\p{N}]+/gu, ' ')
-    .trim()
+  return (
+    body
+      .normalize('NFKC')
+      // What nobody sees, such as a zero-width space, parts no word.
+      .replace(/\p{Cf}/gu, '')
+      .toUpperCase()
+      .replace(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim()
+  )
 }

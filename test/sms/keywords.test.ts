@@ -65,4 +65,5 @@ t.test('names of what every object has are no keywords', async (t) => {
 t.test('the words are kept as they were meant', async (t) => {
   t.equal(bareWords(' "opt-out!" '), 'OPT OUT')
   t.equal(bareWords('Stop.'), 'STOP')
+  t.equal(bareWords('\ufeffST\u200bO\u00adP\u200e'), 'STOP', 'with what nobody sees')
 })

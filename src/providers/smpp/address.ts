@@ -2,7 +2,7 @@ import { storable } from '../../storable.ts'
 
 /** A phone's number in E.164; undefined for what is none, as a number without its country. */
 export function phoneOf(address: string | undefined, ton: number | undefined): string | undefined {
-  const digits = /^\+?([1-9]\d{6,14})$/.exec((address ?? '').trim())?.[1]
+  const digits = /^(?:\+|00)?([1-9]\d{6,14})$/.exec((address ?? '').trim())?.[1]
   if (!digits || ton === NATIONAL || ton === ALPHANUMERIC) return
   return `+${digits}`
 }

@@ -1,4 +1,4 @@
-import { ALREADY_BOUND, isOfTheLogin, nameOf } from './status.ts'
+import { ALREADY_BOUND, isOfTheLogin, isWrongLogin, nameOf } from './status.ts'
 
 /** The SMSC cannot be reached, or does not let us in. */
 export class LinkFailed extends Error {
@@ -10,6 +10,11 @@ export class LinkFailed extends Error {
     super(message)
     this.code = code
     this.status = status
+  }
+
+  /** Whether user or password is wrong, and not just this bind refused. */
+  get isWrongLogin(): boolean {
+    return this.status !== null && isWrongLogin(this.status)
   }
 
   /** A bind that was answered with anything but ESME_ROK. */

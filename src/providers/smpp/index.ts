@@ -55,7 +55,7 @@ const TIMES: SmppTimes = {
   retryAfterMs: 500,
   reconnectAfterMs: 500,
   reconnectAtMostEveryMs: 30_000,
-  closesWithinMs: 3000,
+  closesWithinMs: 8000,
 }
 
 /** An SMS provider that hands over to an SMSC by SMPP 3.4. */

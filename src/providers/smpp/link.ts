@@ -17,6 +17,9 @@ export type LinkOptions = SessionOptions & {
 /** A session that lasted shorter has come to nothing: who binds and is cut off again must wait longer. */
 const LASTED_MS = 10_000
 
+/** Networks lock accounts that try a wrong password too often; it is right only once somebody mends it. */
+const WRONG_LOGIN_PAUSE_MS = 60_000
+
 const IDLE_LOOKS_EVERY_MS = 20
 
 /** Keeps a session with the SMSC, with a new one whenever it is lost. */
@@ -68,11 +71,14 @@ export class Link {
     this.#stopping.abort()
     for (const settle of this.#waiting) settle(null)
     const session = this.#session
-    const until = performance.now() + this.#options.closesWithinMs
-    while (session?.isOpen && !session.isIdle && performance.now() < until) {
-      await pause(IDLE_LOOKS_EVERY_MS)
-    }
+    // One limit for all of it: who does not answer what is under way would not answer a goodbye either.
+    const limit = setTimeout(
+      () => session?.destroy(LinkFailed.lost('ESTOPPED')),
+      this.#options.closesWithinMs,
+    )
+    while (session?.isOpen && !session.isIdle) await pause(IDLE_LOOKS_EVERY_MS)
     await session?.unbind()
+    clearTimeout(limit)
     await this.#running
   }
 
@@ -96,7 +102,9 @@ export class Link {
       if (signal.aborted) return
       const { code, message } = this.#failure
       log.warn({ host: smsc.host, port: smsc.port, code }, `no link to the SMSC: ${message}`)
-      const waitMs = Math.min(reconnectAfterMs * 2 ** failures, reconnectAtMostEveryMs)
+      const waitMs = this.#failure.isWrongLogin
+        ? WRONG_LOGIN_PAUSE_MS
+        : Math.min(reconnectAfterMs * 2 ** failures, reconnectAtMostEveryMs)
       failures++
       // Not all processes at once, after a failure that all of them saw.
       await pause(waitMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined)

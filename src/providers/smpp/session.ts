@@ -45,6 +45,7 @@ export class Session {
   readonly #waiting = new Map<number, Waiting>()
   readonly #enquiring: NodeJS.Timeout
   readonly #end: (reason: LinkFailed) => void
+  readonly #ended = Promise.withResolvers<void>()
   #sequence = 0
   #heardAt = 0
   #deliveries = 0
@@ -124,14 +125,13 @@ export class Session {
     return promise
   }
 
-  /** Say goodbye, and end. */
+  /** Say goodbye, and end once what was asked is answered, or soon. */
   async unbind(): Promise<void> {
     if (this.#isOpen) {
-      const answer = this.request('unbind').catch(() => undefined)
+      this.request('unbind').catch(() => undefined)
       this.#close(LinkFailed.lost(CLOSED))
-      await answer
     }
-    this.destroy(LinkFailed.lost(CLOSED))
+    await this.#ended.promise
   }
 
   /** End at once: nobody knows what becomes of what is not answered. */
@@ -139,6 +139,7 @@ export class Session {
     this.#isOpen = false
     clearInterval(this.#enquiring)
     this.#end(reason)
+    this.#ended.resolve()
     this.#socket.destroy()
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
@@ -182,6 +183,7 @@ export class Session {
       this.#waiting.delete(pdu.sequence)
       clearTimeout(waiting.timer)
       waiting.resolve(pdu)
+      if (!this.#isOpen && this.#waiting.size === 0) this.destroy(LinkFailed.lost(CLOSED))
     }
   }
 

@@ -41,6 +41,11 @@ export function isOfTheLogin(status: number): boolean {
   return OF_THE_LOGIN.has(status)
 }
 
+/** ESME_RINVPASWD, ESME_RINVSYSID. ESME_RBINDFAIL is also what a network says that has no room just now. */
+export function isWrongLogin(status: number): boolean {
+  return status === 0x0e || status === 0x0f
+}
+
 /** The name of a status, with which one can look it up; its number where it has none. */
 export function nameOf(status: number): string {
   return namesByNumber.get(status) ?? numberOf(status)

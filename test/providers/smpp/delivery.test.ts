@@ -118,6 +118,7 @@ t.test('the phone is told where the network tells it', async (t) => {
     ['+27820000000', 1, '+27820000000'],
     ['27820000000', 0, '+27820000000'],
     ['0820000000', 2, undefined],
+    ['0027820000000', 0, '+27820000000'],
     ['820000000', 2, undefined],
     ['27820000000', 5, undefined],
     ['Postgram', 5, undefined],

@@ -1,0 +1,28 @@
+import t from 'tap'
+import type { SmsHandOver } from '../../src/providers/sms.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { createPayer, smsOf } from '../fixtures/money.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
+import { createSmsStandIn } from '../fixtures/sms-stand-in.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+t.test('an SMS that waits for its turn at a stop is given back as not sent', async (t) => {
+  const provider = createSmsStandIn()
+  const closing = Promise.withResolvers<SmsHandOver>()
+  provider.onSend = () => closing.promise
+  provider.close = async () => closing.resolve({ outcome: 'deferred', text: 'not its turn yet' })
+  const service = await startTestService(url, { createSmsProvider: () => provider })
+  const organisation = await createPayer(sql, { included: 100 })
+  const id = await sendSms(service.base, organisation, smsOf(1))
+  await until('the hand-over', async () => provider.handed.length === 1)
+  await service.stop()
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1 })
+  t.match(await jobsOf(sql, id), [{ lockedBy: null }])
+  const [, event] = await timelineOf(sql, id)
+  t.match(event, { type: 'deferred', detail: { text: 'not its turn yet' } })
+  t.notOk(event?.detail.isAmbiguous)
+})

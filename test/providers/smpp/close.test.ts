@@ -1,0 +1,47 @@
+import t from 'tap'
+import { smppTo } from '../../fixtures/smpp.ts'
+import { smsTo } from '../../fixtures/sms-provider-suite.ts'
+import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
+import { until } from '../../fixtures/until.ts'
+
+const WRONG_BIND_STATE = 0x04
+const WRONG_PASSWORD = 0x0e
+
+const PHONE = '+27820000000'
+
+t.test('an SMSC that hangs holds a close up only once', async (t) => {
+  const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
+  const provider = smppTo(smsc, { times: { closesWithinMs: 200 } })
+  const sending = provider.send(smsTo(PHONE))
+  await until('the submit', async () => smsc.submits.length === 1)
+  await provider.close()
+  t.match(await sending, { outcome: 'ambiguous' })
+  t.notOk(smsc.steps.includes('unbind'), 'who does not answer is not asked more')
+})
+
+t.test('an SMSC that has forgotten the bind still answers what else it was asked', async (t) => {
+  const answers: ((reply: Reply) => void)[] = []
+  const smsc = await startSmsc(t, {
+    submit_sm: (number) => (number > 3 ? 'well' : new Promise((resolve) => answers.push(resolve))),
+    unbind: () => 'silence',
+  })
+  const provider = smppTo(smsc)
+  const sendings = Array.from({ length: 3 }, () => provider.send(smsTo(PHONE)))
+  await until('three submits', async () => answers.length === 3)
+  answers[0]?.({ status: WRONG_BIND_STATE })
+  await until('the first again, over a new link', async () => smsc.submits.length === 4)
+  answers[1]?.({ status: WRONG_BIND_STATE })
+  await until('the second again', async () => smsc.submits.length === 5)
+  answers[2]?.('well')
+  for (const sending of sendings) t.match(await sending, { outcome: 'sent' })
+  t.equal(smsc.submits.length, 5, 'none was doubled')
+  await provider.close()
+})
+
+t.test('a wrong password is not tried again and again', async (t) => {
+  const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: WRONG_PASSWORD }) })
+  const provider = smppTo(smsc, { times: { reconnectAfterMs: 1, linkWithinMs: 200 } })
+  t.match(await provider.send(smsTo(PHONE)), { outcome: 'deferred', code: 'ESME_RINVPASWD' })
+  t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 1)
+  await provider.close()
+})
