@@ -119,7 +119,7 @@ begin
   waiting as (
     insert into app.due_messages (message_id, organisation_id, due_at, priority, late_at)
     select a.id, a.organisation_id, a.scheduled_at, core.priority(a.backlog + a.place, a.class),
-      a.scheduled_at + interval '24 hours'
+      core.late_at(a.scheduled_at)
     from accepted a
     where a.mode = 'live' and a.is_far
   ),
