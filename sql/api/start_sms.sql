@@ -8,6 +8,10 @@ as $$
 declare
   v_now timestamptz := core.now();
 begin
+  -- First of all, as what follows reads more than these rows: whoever had to wait for another worker must
+  -- see in all of it what that one did.
+  perform from app.messages m where m.id = any (ids) order by m.id for no key update;
+
   return query
   with mine as materialized (
     select m.id, m.status, l.has_left, l.obstacle_code, l.obstacle,
@@ -31,8 +35,6 @@ begin
       ) r on true
     ) l
     where m.id = any (ids) and m.status in ('queued', 'scheduled') and m.mode = 'live' and m.channel = 'sms'
-    order by m.id
-    for no key update of m
   ),
   put_aside as (
     select core.hold_messages(array_agg(i.id) filter (where i.verdict = 'hold')),

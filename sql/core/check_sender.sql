@@ -3,7 +3,7 @@ returns void
 language plpgsql immutable
 as $$
 begin
-  if sender is null or sender !~ '^\+[1-9][0-9]{6,14}$' and sender !~ '^(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}$' then
+  if sender is null or not core.is_phone(sender) and sender !~ '^(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}$' then
     raise exception '% is neither a number in E.164 nor 1 to 11 letters, digits and spaces with a letter among them',
       coalesce(quote_literal(sender), 'null');
   end if;

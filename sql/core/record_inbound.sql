@@ -18,7 +18,7 @@ begin
     )) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
     cross join lateral core.answered_sms(i."from", i."to") a
     -- Who has no number of the world's cannot have been written to.
-    where a.organisation_id is not null and i."from" ~ '^\+[1-9][0-9]{6,14}$'
+    where a.organisation_id is not null and core.is_phone(i."from")
     order by i.place
   loop
     if v_item.keyword = 'stop' then

@@ -7,7 +7,8 @@ declare
 begin
   if scheduled_at < at then
     v_fields := '{"scheduledAt": ["must not be in the past"]}';
-  elsif scheduled_at > at + interval '30 days' then
+  -- In hours, as a day is one of the session's time zone, where clocks may be changed meanwhile.
+  elsif scheduled_at > at + interval '720 hours' then
     v_fields := '{"scheduledAt": ["must be at most 30 days ahead"]}';
   end if;
   if sender_id is not null and not exists (
