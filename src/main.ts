@@ -66,9 +66,7 @@ async function start(config: Config, args: string[]) {
       createEmailProvider: (call) => createEmailProvider({ ...config, call, secrets }),
       createSmsProvider: (call, listener, log) =>
         createSmsProvider({ ...config, call, listener, log }),
-      // So that while some are on their way the next are ready.
-      smsConcurrency:
-        config.sms.provider === 'smpp' ? 2 * config.sms.window : config.workerConcurrency,
+      smsConcurrency: smsConcurrencyOf(config),
       hasRehearsals: config.email.provider !== 'sandbox',
       hasSmsRehearsals: config.sms.provider !== 'sandbox',
       secrets,
@@ -82,6 +80,11 @@ async function start(config: Config, args: string[]) {
   } finally {
     await database.close()
   }
+}
+
+/** So many that the next are ready while some are on their way, but no more than soon have their turn. */
+function smsConcurrencyOf({ sms, workerConcurrency }: Config): number {
+  return sms.provider === 'smpp' ? Math.min(2 * sms.window, 10 * sms.rate) : workerConcurrency
 }
 
 async function secretsOf({ secretKeys, dataFolder }: Config) {

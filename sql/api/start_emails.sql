@@ -8,6 +8,10 @@ as $$
 declare
   v_now timestamptz := core.now();
 begin
+  -- First of all, as what follows reads more than these rows: whoever had to wait for another worker must
+  -- see in all of it what that one did.
+  perform from app.messages m where m.id = any (ids) order by m.id for no key update;
+
   return query
   with mine as materialized (
     select m.id, m.organisation_id, m.class, m.handover_started_at as ambiguous_since,
@@ -31,8 +35,6 @@ begin
     join app.organisations o on o.id = m.organisation_id
     left join lateral core.sending_domain(m.organisation_id, split_part(m.from_address, '@', 2)) d on true
     where m.id = any (ids) and m.status = 'queued' and m.channel = 'email'
-    order by m.id
-    for no key update of m
   ),
   put_aside as (
     select core.hold_messages(array_agg(i.id) filter (where i.verdict = 'hold')),

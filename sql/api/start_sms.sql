@@ -19,7 +19,7 @@ begin
         -- Nobody knows whether the network has it: a second marketing message is worse than none.
         when m.class = 'marketing' and m.handover_started_at is not null then 'provider_unavailable'
         when o.state = 'suspended' then 'org_suspended'
-        when m.status = 'scheduled' and core.late_at(m.scheduled_at) < v_now then 'expired'
+        when core.late_at(m.scheduled_at) < v_now then 'expired'
         when o.state = 'paused' then 'hold'
         else coalesce(l.obstacle_code, 'start')
       end as verdict

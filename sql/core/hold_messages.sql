@@ -5,7 +5,7 @@ as $$
   -- A resumption that commits meanwhile does not see these rows: the clock's sweep finds them.
   insert into app.due_messages (message_id, organisation_id, due_at, priority, late_at)
   select m.id, m.organisation_id, 'infinity', core.priority(0, m.class),
-    case m.status when 'scheduled' then core.late_at(m.scheduled_at) end
+    core.late_at(m.scheduled_at)
   from app.messages m
   where m.id = any (ids)
   on conflict do nothing

@@ -4,7 +4,7 @@ import { messageOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import {
   atTime,
-  ledgerOf,
+  movementsOf,
   PROMOTION,
   sendSms,
   startApiAt,
@@ -37,5 +37,5 @@ t.test('marketing that two workers begin at once is not refunded: one sends it',
   })
   t.same(await second, [])
   t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
-  t.same(await ledgerOf(sql, id), ['sms -1'])
+  t.same(await movementsOf(sql, id), ['sms -1'])
 })
