@@ -38,6 +38,8 @@ export type SmppTimes = {
   /** The pause before a new link; it doubles. */
   reconnectAfterMs: number
   reconnectAtMostEveryMs: number
+  /** The pause after a wrong user or password: networks lock accounts that try one too often. */
+  wrongLoginPauseMs: number
   /** What is under way may take so long to end. */
   closesWithinMs: number
 }
@@ -55,6 +57,7 @@ const TIMES: SmppTimes = {
   retryAfterMs: 500,
   reconnectAfterMs: 500,
   reconnectAtMostEveryMs: 30_000,
+  wrongLoginPauseMs: 60_000,
   closesWithinMs: 8000,
 }
 

@@ -11,14 +11,13 @@ export type LinkOptions = SessionOptions & {
   /** The pause after a first failure, which doubles with each that follows. */
   reconnectAfterMs: number
   reconnectAtMostEveryMs: number
+  /** The pause after a wrong login: it is right only once somebody mends it. */
+  wrongLoginPauseMs: number
   log: Logger
 }
 
 /** A session that lasted shorter has come to nothing: who binds and is cut off again must wait longer. */
 const LASTED_MS = 10_000
-
-/** Networks lock accounts that try a wrong password too often; it is right only once somebody mends it. */
-const WRONG_LOGIN_PAUSE_MS = 60_000
 
 const IDLE_LOOKS_EVERY_MS = 20
 
@@ -83,7 +82,7 @@ export class Link {
   }
 
   async #run(): Promise<void> {
-    const { reconnectAfterMs, reconnectAtMostEveryMs, log, smsc } = this.#options
+    const { reconnectAfterMs, reconnectAtMostEveryMs, wrongLoginPauseMs, log, smsc } = this.#options
     const { signal } = this.#stopping
     let failures = 0
     while (!signal.aborted) {
@@ -103,7 +102,7 @@ export class Link {
       const { code, message } = this.#failure
       log.warn({ host: smsc.host, port: smsc.port, code }, `no link to the SMSC: ${message}`)
       const waitMs = this.#failure.isWrongLogin
-        ? WRONG_LOGIN_PAUSE_MS
+        ? wrongLoginPauseMs
         : Math.min(reconnectAfterMs * 2 ** failures, reconnectAtMostEveryMs)
       failures++
       // Not all processes at once, after a failure that all of them saw.
