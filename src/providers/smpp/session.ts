@@ -204,6 +204,12 @@ export class Session {
 
   #write(octets: Buffer): void {
     if (this.#socket.destroyed) return
+    // What is written in one go leaves in one: a packet and a system call for each PDU would cost more
+    // than the PDUs.
+    if (this.#socket.writableCorked === 0) {
+      this.#socket.cork()
+      process.nextTick(() => this.#socket.uncork())
+    }
     this.#socket.write(octets)
     if (this.#socket.writableLength > MAX_UNREAD_BYTES) this.destroy(LinkFailed.lost(SILENT))
   }
