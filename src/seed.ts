@@ -7,7 +7,7 @@ const demoSchema = v.object({ organisation: v.string(), liveKey: v.string(), tes
 
 export type Demo = v.InferOutput<typeof demoSchema>
 
-export const DEMO_DOMAIN = 'sandbox.postgram.test'
+const DEMO_DOMAIN = 'sandbox.postgram.test'
 
 /** Any number will do that no other lock of ours has. */
 const SEED_LOCK = 5_402_119

@@ -38,7 +38,7 @@ function messageOf(issue: v.BaseIssue<unknown>): string {
  * The answer's `fields` for valibot issues: every problem once, in the order found, at most 1 000
  * keys of at most 200 characters, safe to store as jsonb. `unknownKeys` of the body come last.
  */
-export function toFields(
+function toFields(
   issues: readonly v.BaseIssue<unknown>[],
   unknownKeys: readonly string[] = [],
 ): Fields {

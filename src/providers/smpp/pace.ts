@@ -6,7 +6,7 @@ export type Timer = {
   after(ms: number, run: () => void): () => void
 }
 
-export const realTimer: Timer = {
+const realTimer: Timer = {
   now: () => performance.now(),
   after(ms, run) {
     const timeout = setTimeout(run, ms)
