@@ -29,6 +29,16 @@ export const clockTasks: ClockTask[] = [
       untilNone(() => call('enqueue_due_domain_checks', { provider: account })),
   },
   {
+    name: 'enqueue-due-deliveries',
+    schedule: '* * * * *',
+    run: (call) => call('enqueue_due_deliveries', {}),
+  },
+  {
+    name: 'judge-endpoints',
+    schedule: '* * * * *',
+    run: (call) => call('judge_endpoints', {}),
+  },
+  {
     name: 'poll-receipts',
     schedule: '* * * * *',
     // One that makes no callbacks has nothing to tell afterwards either.

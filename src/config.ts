@@ -41,6 +41,8 @@ export type Config = {
   /** Whether names under .test and .example are answered for as if all were published. */
   hasSandboxDns: boolean
   sms: SmsConfig
+  /** Whether http and private addresses are fine for webhook endpoints. */
+  webhookAllowPrivate: boolean
   workerConcurrency: number
   logLevel: string
   clock: ClockSettings
@@ -84,6 +86,7 @@ const environment = v.object({
   SMPP_URL: v.optional(smppUrl),
   SMPP_WINDOW: v.optional(integer(1, 1000), '10'),
   SMPP_RATE: v.optional(integer(1, 10_000), '10'),
+  WEBHOOK_ALLOW_PRIVATE: v.optional(word('true', 'false'), 'false'),
   WORKER_CONCURRENCY: v.optional(integer(1, 1000), '200'),
   LOG_LEVEL: v.optional(word('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info'),
   NODE_ENV: v.optional(v.string()),
@@ -144,6 +147,7 @@ export function readConfig(
             rate: values.SMPP_RATE,
           }
         : { provider: 'sandbox' },
+    webhookAllowPrivate: values.WEBHOOK_ALLOW_PRIVATE === 'true',
     workerConcurrency: values.WORKER_CONCURRENCY,
     logLevel: values.LOG_LEVEL,
     clock: values.POSTGRAM_NOW ?? {},

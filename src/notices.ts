@@ -7,6 +7,12 @@ export type Occasion = Pick<Notice, 'kind' | 'detail' | 'createdAt' | 'organisat
 export type Mail = { subject: string; text: string }
 
 const complaints = v.object({ complaints: v.number(), sent: v.number() })
+const endpoint = v.object({
+  endpoint: v.string(),
+  url: v.string(),
+  failingSince: v.string(),
+  lastError: v.nullable(v.string()),
+})
 const records = v.object({ domain: v.string(), records: v.array(v.string()) })
 
 const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) => Mail> = {
@@ -49,6 +55,34 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         'What this means: the domain cannot send, and is no longer checked by itself.',
         'What to do: publish the records as GET /v1/domains lists them, each with what was found instead, then ask for a check with POST /v1/domains/{id}/verify, as often as you like.',
         `${publicUrl}/docs/errors#domain_not_verified`,
+      ),
+    }
+  },
+
+  webhook_failing({ detail, organisationName }, publicUrl) {
+    const { endpoint: id, url, failingSince, lastError } = v.parse(endpoint, detail)
+    return {
+      subject: 'A webhook endpoint has been failing for a day',
+      text: paragraphs(
+        `No event of ${organisationName} could be delivered to ${url} (${id}) since ${minute(new Date(failingSince))}.`,
+        `The last attempt came to this: ${lastError ?? 'no answer'}`,
+        'What this means: each event is tried six times over some 27 hours and then rests. Once the endpoint has failed for three days it is disabled.',
+        'What to do: make it answer any 2xx within 10 seconds. Events of the last 30 days are kept and can be replayed.',
+        `${publicUrl}/docs/webhooks#retries`,
+      ),
+    }
+  },
+
+  webhook_disabled({ detail, organisationName }, publicUrl) {
+    const { endpoint: id, url, failingSince, lastError } = v.parse(endpoint, detail)
+    return {
+      subject: 'A webhook endpoint was disabled: it failed for three days',
+      text: paragraphs(
+        `No event of ${organisationName} could be delivered to ${url} (${id}) since ${minute(new Date(failingSince))}, so nothing is sent there any more.`,
+        `The last attempt came to this: ${lastError ?? 'no answer'}`,
+        'What this means: events go on being recorded, and are kept for 30 days.',
+        'What to do: make it answer any 2xx within 10 seconds, then have whoever runs this service enable it again, which can replay all that it missed.',
+        `${publicUrl}/docs/webhooks#disabled`,
       ),
     }
   },

@@ -13,6 +13,8 @@ import { reportSandbox } from './providers/sandbox-network.ts'
 import type { SmsListener, SmsProvider } from './providers/sms.ts'
 import { createSmsListener } from './providers/sms-listener.ts'
 import type { Secrets } from './secrets.ts'
+import { createPoster } from './webhooks/post.ts'
+import { createSecretOpener, prepareSealing } from './webhooks/secrets.ts'
 import { startWorker } from './worker.ts'
 
 export const ROLES = ['api', 'worker', 'clock'] as const
@@ -36,6 +38,10 @@ export type ServiceOptions = {
   secrets: Secrets
   /** Public DNS. */
   resolver: Resolver
+  /** Resolvers of webhook endpoints' names, `host[:port]`; empty: the system's. */
+  dnsServers: readonly string[]
+  /** Whether http and private addresses are fine for webhook endpoints. */
+  webhookAllowPrivate: boolean
   dkimZone: string
   mailFromLabel: string
   systemFrom: string
@@ -100,6 +106,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   try {
     const emailProvider = options.createEmailProvider(call)
     parts.push({ stop: () => emailProvider.close() })
+    await prepareSealing(call, options.secrets)
+    await call('set_up_webhooks', { allows_private: options.webhookAllowPrivate })
     const registry = createRegistry({ ...options, call, provider: emailProvider })
     // The API first: the links in the emails that a worker hands over may have to name its port.
     const api = roles.includes('api')
@@ -109,6 +117,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)
     if (roles.includes('worker')) {
       parts.push(reportSandbox(call, log))
+      const poster = createPoster({ ...options, allowsPrivate: options.webhookAllowPrivate })
+      parts.push({ stop: () => poster.close() })
       const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)
       // Beside the worker, not after it: what waits there for its turn is given back as not sent, before
       // the worker's patience makes it something of which nobody knows.
@@ -121,11 +131,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           call,
           emailProvider,
           smsProvider,
+          poster,
+          openSecret: createSecretOpener(call, options.secrets),
           registry,
           publicUrl,
           links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),
           announce: announcer(roles),
           announceSms: announcer(['sms']),
+          announceWebhooks: announcer(['webhooks']),
         }),
       )
     } else {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import checkDomain from '../tasks/check_domain.ts'
+import deliverWebhook from '../tasks/deliver_webhook.ts'
 import forgetSuppression from '../tasks/forget_suppression.ts'
 import notifyOwner from '../tasks/notify_owner.ts'
 import pollReceipts from '../tasks/poll_receipts.ts'
@@ -13,6 +14,7 @@ import type { EmailProvider } from './providers/email.ts'
 import { createSandbox } from './providers/sandbox.ts'
 import { createSmsSandbox } from './providers/sandbox-sms.ts'
 import type { SmsProvider } from './providers/sms.ts'
+import type { Poster } from './webhooks/post.ts'
 import { startWorkerPool, type WorkerPool } from './worker-pool.ts'
 
 export type WorkerOptions = {
@@ -24,6 +26,8 @@ export type WorkerOptions = {
   call: Call
   emailProvider: EmailProvider
   smsProvider: SmsProvider
+  poster: Poster
+  openSecret(sealed: string): Promise<string>
   registry: Registry
   links: UnsubscribeLinks
   publicUrl: string
@@ -31,10 +35,14 @@ export type WorkerOptions = {
   systemFrom: string
   mailFromLabel: string
   log: Logger
-  /** Puts a worker pool on the list of running ones: that of SMS, or that of all else. */
+  /** Each puts a worker pool on the list of running ones: that of SMS, of webhooks, or of all else. */
   announce: WorkerPoolAnnouncer
   announceSms: WorkerPoolAnnouncer
+  announceWebhooks: WorkerPoolAnnouncer
 }
+
+/** A job is an endpoint's turn, and waits for that endpoint most of its time. */
+const ENDPOINTS_AT_A_TIME = 100
 
 type WorkerPoolAnnouncer = (poolId: string) => Promise<void>
 
@@ -53,21 +61,32 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const smsTasks = {
     send_sms: sendSms(call, { provider: options.smsProvider, sandbox: createSmsSandbox(call) }),
   }
-  const pool = await startWorkerPool({ ...options, tasks })
+  const webhookTasks = { deliver_webhook: deliverWebhook(call, options) }
+  const pools: WorkerPool[] = []
+  const stop = async () => {
+    await Promise.all(pools.map((pool) => pool.stop()))
+  }
   try {
-    const smsPool = await startWorkerPool({
-      ...options,
-      tasks: smsTasks,
-      concurrency: options.smsConcurrency,
-      announce: options.announceSms,
-    })
-    return {
-      async stop() {
-        await Promise.all([pool.stop(), smsPool.stop()])
-      },
-    }
+    pools.push(await startWorkerPool({ ...options, tasks }))
+    pools.push(
+      await startWorkerPool({
+        ...options,
+        tasks: smsTasks,
+        concurrency: options.smsConcurrency,
+        announce: options.announceSms,
+      }),
+    )
+    pools.push(
+      await startWorkerPool({
+        ...options,
+        tasks: webhookTasks,
+        concurrency: ENDPOINTS_AT_A_TIME,
+        announce: options.announceWebhooks,
+      }),
+    )
+    return { stop }
   } catch (error) {
-    await pool.stop()
+    await stop()
     throw error
   }
 }

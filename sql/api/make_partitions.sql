@@ -17,7 +17,7 @@ begin
     select v_made + sum(core.make_partition(
       parent, core.first_id_at(v_month)::text, core.first_id_at(v_month + interval '1 month')::text,
       parent || to_char(v_month at time zone 'UTC', '_YYYY_MM'))) into v_made
-    from unnest(array['messages', 'bodies', 'events']) parent;
+    from unnest(array['messages', 'bodies', 'events', 'webhook_events', 'webhook_attempts']) parent;
   end loop;
   -- From two days back, because a key made just before midnight is looked up until its day is over.
   for v_day in

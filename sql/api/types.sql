@@ -149,3 +149,19 @@ comment on column api.sms_to_send.is_rehearsal is 'It goes to the sandbox, whate
 comment on column api.sms_to_send.sender is 'A number in E.164 or an alphanumeric sender ID.';
 comment on column api.sms_to_send.recipient is 'In E.164.';
 comment on column api.sms_to_send.taken_parts is 'Numbers, from 1 on, of the parts that the network took in earlier attempts: not to be sent again.';
+
+create type api.sealing_key as (
+  id uuid,
+  private_key text
+);
+comment on type api.sealing_key is 'A key that opens the secrets which core.make_secret sealed; itself encrypted with SECRET_KEY.';
+
+create type api.delivery as (
+  endpoint_id uuid,
+  event_id uuid,
+  url text,
+  secrets text[],
+  body text
+);
+comment on type api.delivery is
+  'An event that is to be posted to an endpoint now; secrets, as core.make_secret sealed them, are all that sign it.';

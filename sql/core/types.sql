@@ -56,3 +56,10 @@ create type core.answer as (
   replayed boolean
 );
 comment on type core.answer is 'What to answer to one call: api.answer, which core does not know.';
+
+create type core.message_change as (
+  message_id uuid,
+  organisation_id uuid,
+  change app.event_type
+);
+comment on type core.message_change is 'That something happened to a message which a webhook event may report.';

@@ -24,6 +24,14 @@ export type Answer = {
   replayed: boolean
 }
 
+export type Delivery = {
+  endpointId: string
+  eventId: string
+  url: string
+  secrets: string[]
+  body: string
+}
+
 export type DomainWork = {
   verdict: string
   /** null unless this is the answer */
@@ -88,7 +96,7 @@ export type EmailToSend = {
 
 export type Notice = {
   id: string
-  kind: 'org_paused' | 'domain_failed' | 'domain_not_found'
+  kind: 'org_paused' | 'domain_failed' | 'domain_not_found' | 'webhook_failing' | 'webhook_disabled'
   detail: unknown
   createdAt: Date
   organisationId: string
@@ -109,6 +117,11 @@ export type Reply = {
   /** JSON text. */
   body: string
   replayed: boolean
+}
+
+export type SealingKey = {
+  id: string
+  privateKey: string
 }
 
 export type SentEmail = {
@@ -169,6 +182,10 @@ export type Api = {
   drop_expired_keys: { args: Record<string, never>; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
+  /** Give up the turns of jobs, {endpoint_id, job}, so that others have theirs; what is due there gets a job behind theirs. Answers how many such jobs there are. */
+  end_turns: { args: { turns: string }; result: number }
+  /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, and one for each where something is overdue. Answers how many. */
+  enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
   /** Enqueue what falls due within 90 seconds, each to its second, what was held for organisations that may send again, and what was held until it was late. Answers how many, at most 20 000. */
@@ -177,6 +194,8 @@ export type Api = {
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: string; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
+  /** Record what came of attempts: {endpoint_id, event_id, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests. Answers how many succeeded. */
+  finish_deliveries: { args: { results: string }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
   /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
@@ -199,6 +218,10 @@ export type Api = {
   get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
   /** The SHA-256 of the SQL code in place; a process whose own differs is of another version. */
   health: { args: Record<string, never>; result: string }
+  /** Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many. */
+  judge_endpoints: { args: Record<string, never>; result: number }
+  /** Keep a key for sealing secrets from now on, if the newest is still the one that the caller saw (left out: none); modulus in decimal. Answers whether it was kept. */
+  keep_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
   /** Take a process that stops off the list and hand back what it may still hold. */
   leave: { args: { pool_id: string }; result: boolean }
   /** The domain objects of an organisation as JSON text, newest first (interface 4.5). */
@@ -223,6 +246,12 @@ export type Api = {
   sandbox_report: { args: Record<string, never>; result: number }
   /** The sandbox network takes messages: {id, copy, kind (all as in app.sandbox_messages), reports (as the function that records them takes them, without their time), due_in_ms}; a second hand-over of one is counted, its reports are not doubled. */
   sandbox_take: { args: { messages: string }; result: number }
+  /** The keys that open sealed secrets, the one in use first. */
+  sealing_keys: { args: Record<string, never>; result: SealingKey[] }
+  /** Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql. */
+  set_up_webhooks: { args: { allows_private: boolean }; result: null }
+  /** What is to be posted next: turns are {endpoint_id, job, in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up. */
+  start_deliveries: { args: { turns: string }; result: Delivery[] }
   /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. */
   start_emails: { args: { ids: string[] }; result: EmailToSend[] }
   /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
@@ -250,10 +279,13 @@ export const signatures = {
   domain_to_check: { types: { id: 'uuid' }, returns: 'rows' },
   drop_expired_keys: { types: {}, returns: 'value' },
   end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, returns: 'value' },
+  end_turns: { types: { turns: 'jsonb' }, returns: 'value' },
+  enqueue_due_deliveries: { types: {}, returns: 'value' },
   enqueue_due_domain_checks: { types: { provider: 'text' }, returns: 'value' },
   enqueue_due_messages: { types: {}, returns: 'value' },
   enqueue_receipt_polls: { types: { provider: 'text' }, returns: 'value' },
   finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text' }, returns: 'rows' },
+  finish_deliveries: { types: { results: 'jsonb' }, returns: 'value' },
   finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text' }, returns: 'rows' },
   finish_messages: { types: { results: 'jsonb' }, returns: 'value' },
   finish_notice: { types: { result: 'jsonb' }, returns: 'value' },
@@ -265,6 +297,8 @@ export const signatures = {
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, returns: 'value' },
   health: { types: {}, returns: 'value' },
+  judge_endpoints: { types: {}, returns: 'value' },
+  keep_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, returns: 'value' },
   leave: { types: { pool_id: 'text' }, returns: 'value' },
   list_domains: { types: { organisation_id: 'uuid' }, returns: 'value' },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, returns: 'value' },
@@ -277,6 +311,9 @@ export const signatures = {
   sandbox_knows: { types: { messages: 'jsonb' }, returns: 'values' },
   sandbox_report: { types: {}, returns: 'value' },
   sandbox_take: { types: { messages: 'jsonb' }, returns: 'value' },
+  sealing_keys: { types: {}, returns: 'rows' },
+  set_up_webhooks: { types: { allows_private: 'boolean' }, returns: 'value' },
+  start_deliveries: { types: { turns: 'jsonb' }, returns: 'rows' },
   start_emails: { types: { ids: 'uuid[]' }, returns: 'rows' },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, returns: 'rows' },
   start_poll: { types: { ids: 'uuid[]' }, returns: 'rows' },

@@ -58,6 +58,8 @@ if (form === 'naive') {
     hasSmsRehearsals: false,
     secrets: createSecrets([Buffer.alloc(32).toString('base64')]),
     resolver: createResolver({ servers: [], hasSandbox: true }),
+    dnsServers: [],
+    webhookAllowPrivate: true,
     dkimZone: 'dkim.postgram.test',
     mailFromLabel: 'mail',
     systemFrom: 'postgram@sandbox.postgram.test',

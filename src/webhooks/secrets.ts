@@ -1,0 +1,86 @@
+import {
+  constants,
+  createHash,
+  createPrivateKey,
+  generateKeyPair,
+  type KeyObject,
+  privateDecrypt,
+} from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Call } from '../db/call.ts'
+import type { Secrets } from '../secrets.ts'
+
+const MODULUS_BITS = 2048
+
+/** So many opened secrets are remembered, as opening one takes a third of a millisecond. */
+const MAX_REMEMBERED = 10_000
+
+/**
+ * Sees to it that psql can make signing secrets which we can open (core.make_secret): keeps an RSA key,
+ * sealed with SECRET_KEY, unless there is one already. One that SECRET_KEY does not open is followed by
+ * a new one; what it sealed stays shut until the old SECRET_KEY is set beside the new one.
+ */
+export async function prepareSealing(call: Call, secrets: Secrets): Promise<void> {
+  const [newest] = await call('sealing_keys', {})
+  if (newest && isOpenedBy(secrets, newest.privateKey)) return
+  const pair = await promisify(generateKeyPair)('rsa', { modulusLength: MODULUS_BITS })
+  const { n = '' } = pair.publicKey.export({ format: 'jwk' })
+  const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')
+  await call('keep_sealing_key', {
+    modulus: BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`).toString(),
+    private_key: secrets.seal(privateKey),
+    ...(newest && { newest: newest.id }),
+  })
+}
+
+function isOpenedBy(secrets: Secrets, sealed: string): boolean {
+  try {
+    secrets.open(sealed)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Opens the signing secrets that core.make_secret sealed; throws when SECRET_KEY is not what it was. */
+export function createSecretOpener(
+  call: Call,
+  secrets: Secrets,
+): (sealed: string) => Promise<string> {
+  const keys = new Map<string, KeyObject>()
+  const opened = new Map<string, string>()
+
+  async function keyOf(id: string): Promise<KeyObject> {
+    const known = keys.get(id)
+    if (known) return known
+    const row = (await call('sealing_keys', {})).find((key) => key.id === id)
+    if (!row) throw new Error('the key that its signing secret was sealed with is gone')
+    const der = Buffer.from(secrets.open(row.privateKey), 'base64')
+    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+    keys.set(id, key)
+    return key
+  }
+
+  return async (sealed) => {
+    const known = opened.get(sealed)
+    if (known !== undefined) return known
+    const [id = '', power = ''] = sealed.split('.')
+    const secret = secretOf(decrypt(await keyOf(id), BigInt(power)))
+    // The oldest goes; which one hardly matters.
+    const [oldest] = opened.keys()
+    if (opened.size >= MAX_REMEMBERED && oldest !== undefined) opened.delete(oldest)
+    opened.set(sealed, secret)
+    return secret
+  }
+}
+
+function decrypt(key: KeyObject, power: bigint): bigint {
+  const bytes = Buffer.from(power.toString(16).padStart(MODULUS_BITS / 4, '0'), 'hex')
+  const plain = privateDecrypt({ key, padding: constants.RSA_NO_PADDING }, bytes)
+  return BigInt(`0x${plain.toString('hex')}`)
+}
+
+/** As core.make_secret derives it. */
+function secretOf(number: bigint): string {
+  return `whsec_${createHash('sha256').update(number.toString()).digest('hex')}`
+}
