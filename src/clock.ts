@@ -39,6 +39,11 @@ export const clockTasks: ClockTask[] = [
     run: (call) => call('judge_endpoints', {}),
   },
   {
+    name: 'close-periods',
+    schedule: '* * * * *',
+    run: (call) => untilNone(() => call('close_periods', {})),
+  },
+  {
     name: 'poll-receipts',
     schedule: '* * * * *',
     // One that makes no callbacks has nothing to tell afterwards either.

@@ -8,12 +8,11 @@ begin
   order by a.organisation_id
   for no key update;
 
-  update app.allowances a
-  set emails_used = 0, sms_used = 0, (period_start, period_end) = (select p.* from core.period_at(o.created_at, core.now()) p)
-  from app.organisations o
-  where a.organisation_id = any (ids)
-    and a.period_end <= core.now()
-    and o.id = a.organisation_id;
+  if exists (
+    select from app.allowances a where a.organisation_id = any (ids) and a.period_end <= core.now()
+  ) then
+    perform core.close_periods(ids);
+  end if;
 end
 $$;
 

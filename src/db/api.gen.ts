@@ -174,6 +174,8 @@ export type Api = {
   begin_domain: { args: { organisation_id: string; mode: string; fingerprint: string; name: string; mail_from_label: string; key?: string }; result: DomainWork[] }
   /** Note that a domain's identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found. */
   begin_removal: { args: { organisation_id: string; id: string }; result: DomainWork[] }
+  /** Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed. */
+  close_periods: { args: Record<string, never>; result: number }
   /** Remove one of the organisation's own entries, here and at the provider (interface 4.10); an address that is suppressed for another reason too is listed anew for that. Refuses not_found, also for what a hard bounce made. */
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
   /** What is to be asked about a domain whose check is due; no row when it is gone, or in someone's hands. */
@@ -216,6 +218,8 @@ export type Api = {
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** null when the organisation has no such message, else the message object with its events as JSON text (interface 4.3). channel: email or sms. */
   get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
+  /** The usage object (interface 2.5) of an organisation. A plan that was made smaller may have used more than it includes; then nothing remains. */
+  get_usage: { args: { organisation_id: string }; result: string }
   /** The SHA-256 of the SQL code in place; a process whose own differs is of another version. */
   health: { args: Record<string, never>; result: string }
   /** Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many. */
@@ -275,6 +279,7 @@ export const signatures = {
   begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text' }, returns: 'rows' },
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text' }, returns: 'rows' },
   begin_removal: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'rows' },
+  close_periods: { types: {}, returns: 'value' },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   domain_to_check: { types: { id: 'uuid' }, returns: 'rows' },
   drop_expired_keys: { types: {}, returns: 'value' },
@@ -296,6 +301,7 @@ export const signatures = {
   forget_sandbox: { types: {}, returns: 'value' },
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, returns: 'value' },
+  get_usage: { types: { organisation_id: 'uuid' }, returns: 'value' },
   health: { types: {}, returns: 'value' },
   judge_endpoints: { types: {}, returns: 'value' },
   keep_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, returns: 'value' },

@@ -142,6 +142,29 @@ const message = (id: Schema, channel: string, statuses: string, own: Schema = {}
   },
 })
 
+const count = { type: 'integer', minimum: 0 }
+const usage: Schema = {
+  type: 'object',
+  properties: {
+    plan: {
+      type: 'object',
+      properties: { id: { type: 'string' }, name: { type: 'string' }, priceRand: count },
+    },
+    period: { type: 'object', properties: { start: timestamp, end: timestamp } },
+    emails: {
+      type: 'object',
+      description: 'Recipients.',
+      properties: { used: count, included: count, remaining: count },
+    },
+    sms: {
+      type: 'object',
+      description: 'Segments; credits are prepaid ones, beside what the plan includes.',
+      properties: { used: count, included: count, remaining: count, credits: count },
+    },
+    domains: { type: 'object', properties: { used: count, included: count } },
+  },
+}
+
 /** JSON Schemas of what endpoints answer, by the names by which they refer to them. */
 export const answers = {
   sentEmail: sent(acceptedEmail),
@@ -155,6 +178,7 @@ export const answers = {
   }),
   domain,
   domains: { type: 'object', properties: { data: { type: 'array', items: domain } } },
+  usage,
   suppression,
   suppressions: {
     type: 'object',

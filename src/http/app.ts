@@ -19,6 +19,7 @@ import { smsRouter } from './sms.ts'
 import { suppressionEndpoints } from './suppressions.ts'
 import { unknownRoute } from './unknown.ts'
 import { unsubscribeRouter } from './unsubscribe.ts'
+import { usageEndpoint } from './usage.ts'
 
 export type AppOptions = {
   call: Call
@@ -48,6 +49,7 @@ export function createApp(options: AppOptions) {
     ...sms.endpoints,
     ...domainEndpoints({ call, registry }),
     ...suppressionEndpoints(call),
+    usageEndpoint(call),
   ]
 
   app.use(requestId())

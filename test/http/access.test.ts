@@ -54,6 +54,7 @@ for (const [state, enter] of Object.entries(states)) {
       { ...sendSms, path: '/v1/sms/batch', body: { messages: [sms] } },
       { method: 'GET', path: `/v1/sms/${sent.json.id}`, scope: 'read' },
       { method: 'GET', path: '/v1/suppressions', scope: 'read' },
+      { method: 'GET', path: '/v1/usage', scope: 'read' },
       { method: 'POST', path: '/v1/suppressions', scope: 'emails:send', body },
       { method: 'DELETE', path: '/v1/suppressions/', scope: 'emails:send', makeId: entry },
     ]

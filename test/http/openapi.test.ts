@@ -29,6 +29,7 @@ t.test('every endpoint of the interface is described', async (t) => {
       ['/v1/domains/{id}/verify', ['post']],
       ['/v1/suppressions', ['get', 'post']],
       ['/v1/suppressions/{id}', ['delete']],
+      ['/v1/usage', ['get']],
     ],
   )
 })

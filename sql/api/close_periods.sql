@@ -1,0 +1,21 @@
+create function api.close_periods()
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  -- Bounded, so that accepts wait for the locks of few; the caller asks again.
+  v_ids uuid[] := array(
+    select a.organisation_id
+    from app.allowances a
+    where a.period_end <= core.now()
+    order by a.organisation_id
+    limit 500
+    for no key update skip locked);
+begin
+  return core.close_periods(v_ids);
+end
+$$;
+
+comment on function api.close_periods is
+  'Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed.';

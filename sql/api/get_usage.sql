@@ -1,0 +1,23 @@
+create function api.get_usage(organisation_id uuid)
+returns text
+language sql stable security definer
+set search_path = ''
+as $$
+  select json_build_object(
+    'plan', json_build_object('id', p.id, 'name', p.name, 'priceRand', p.price_rand),
+    'period', json_build_object('start', core.iso(u.period_start), 'end', core.iso(u.period_end)),
+    'emails', json_build_object('used', u.emails_used, 'included', p.emails_included,
+      'remaining', greatest(0, p.emails_included - u.emails_used)),
+    'sms', json_build_object('used', u.sms_used, 'included', p.sms_included,
+      'remaining', greatest(0, p.sms_included - u.sms_used), 'credits', u.sms_credits),
+    'domains', json_build_object('included', p.domains_included,
+      'used', (select count(*) from app.domains d where d.organisation_id = o.id))
+  )::text
+  from app.organisations o
+  join app.plans p on p.id = o.plan_id
+  cross join lateral core.current_usage(o.id) u
+  where o.id = get_usage.organisation_id
+$$;
+
+comment on function api.get_usage is
+  'The usage object (interface 2.5) of an organisation. A plan that was made smaller may have used more than it includes; then nothing remains.';

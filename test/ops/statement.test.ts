@@ -1,0 +1,115 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { atTime, sendSms, startApiAt } from '../fixtures/sms-clock.ts'
+import { raisedBy, rolledBack } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+// Its start makes what every service needs.
+await startTestService(url, { roles: ['api'] })
+
+const begun = '2031-01-31T10:00:00.000Z'
+
+/** An organisation that began then. */
+async function organisationOf(smsIncluded: number): Promise<TestOrganisation> {
+  const organisation = await createOrganisation(sql, { emailsIncluded: 100, smsIncluded })
+  await sql`
+    with made as (
+      update app.organisations set created_at = ${begun} where id = core.decode_id('org', ${organisation.id}) returning id
+    )
+    update app.allowances a set (period_start, period_end) = (select p.* from core.period_at(${begun}, ${begun}) p)
+    from made m where a.organisation_id = m.id`
+  return organisation
+}
+
+async function statementAt(time: string, { id }: TestOrganisation, period: string | null = null) {
+  const [row] = await atTime(
+    sql,
+    time,
+    (tx) => tx`select s.* from ops.statement(${id}, ${period}) s`,
+  )
+  return Object.fromEntries(
+    Object.entries(row ?? {}).map(([name, value]) => [
+      name,
+      value instanceof Date
+        ? value.toISOString()
+        : typeof value === 'string' && /^-?\d+$/.test(value)
+          ? Number(value)
+          : value,
+    ]),
+  )
+}
+
+t.test('a statement says what a period is to be invoiced for, now and later', async (t) => {
+  const organisation = await organisationOf(2)
+  const { id, domain, liveKey } = organisation
+  const february = '2031-02-10T12:00:00.000Z'
+  const march = '2031-03-10T12:00:00.000Z'
+  const { base } = await startApiAt(sql, url, february)
+  await atTime(sql, february, async (tx) => {
+    await tx`select ops.grant_credits(${id}, 10, 'invoice 7')`
+    await tx`select ops.create_plan('bigger', 'Bigger', 99, 200, 2, 5)`
+  })
+  await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: ['a@c.example', 'b@c.example'] }))
+  for (let n = 0; n < 5; n += 1) await sendSms(base, organisation)
+  await atTime(sql, february, (tx) => tx`select ops.set_plan(${id}, 'bigger')`)
+
+  const first = {
+    periodStart: begun,
+    periodEnd: '2031-02-28T10:00:00.000Z',
+    plan: 'bigger',
+    priceRand: 99,
+    planChanges: `${february} from plan-100-2 to bigger`,
+    emailsIncluded: 200,
+    emailsUsed: 2,
+    smsIncluded: 2,
+    smsUsed: 2,
+    creditsBefore: 0,
+    creditsGranted: 10,
+    creditsSpent: 3,
+    creditsRefunded: 0,
+    creditsAfter: 7,
+  }
+  t.strictSame(await statementAt(february, organisation), { ...first, isClosed: false })
+  t.strictSame(
+    await statementAt(march, organisation, february),
+    { ...first, isClosed: false },
+    'the same when it has ended and nobody has closed it yet',
+  )
+  await atTime(sql, march, (tx) => tx`select api.close_periods()`)
+  await atTime(sql, march, async (tx) => {
+    await tx`select ops.set_plan(${id}, 'starter')`
+    await tx`select ops.grant_credits(${id}, 1, 'invoice 8')`
+  })
+  t.strictSame(
+    await statementAt(march, organisation, february),
+    { ...first, isClosed: true },
+    'and for good once it is closed',
+  )
+  t.match(await statementAt(march, organisation), {
+    isClosed: false,
+    periodStart: '2031-02-28T10:00:00.000Z',
+    plan: 'starter',
+    planChanges: `${march} from bigger to starter`,
+    emailsUsed: 0,
+    smsUsed: 0,
+    creditsBefore: 7,
+    creditsGranted: 1,
+    creditsAfter: 8,
+  })
+})
+
+t.test('a time without a period is refused', async (t) => {
+  const { id } = await organisationOf(0)
+  await rolledBack(sql, async (tx) => {
+    await tx`select set_config('postgram.now', '2031-03-01T00:00:00Z', true)`
+    for (const time of ['2031-01-31T09:59:59Z', '2031-03-01T00:00:01Z']) {
+      const { message } = await raisedBy(tx, (inner) => inner`select ops.statement(${id}, ${time})`)
+      t.match(message, /^there is no period of org_/)
+    }
+    const unknown = await raisedBy(tx, (inner) => inner`select ops.statement('org_x')`)
+    t.match(unknown.message, /^there is no organisation/)
+  })
+})
