@@ -45,6 +45,8 @@ begin
   set (status, records, wrong_since, verified_at, last_checked_at, next_check_at) =
     (v_domain.status, v_domain.records, v_domain.wrong_since, v_domain.verified_at, v_domain.last_checked_at, v_domain.next_check_at)
   where d.id = judge_domain.domain_id;
+  perform core.audit('judge_domain', v_domain.organisation_id, v_domain.name,
+    jsonb_build_object('status', v_old.status), jsonb_build_object('status', v_domain.status));
   if v_domain.status = 'failed' and v_old.status <> 'failed' then
     perform core.notify_owner(v_domain.organisation_id,
       case v_old.status when 'verified' then 'domain_failed' else 'domain_not_found' end,

@@ -9,11 +9,14 @@ as $$
     from (select a.id from app.organisations a where a.id = any (ids) and a.state = 'active') a
     cross join lateral core.complaint_rate(a.id) r
     where o.id = a.id and r.complaints >= 3 and r.sent <= r.complaints * 1000::bigint
-    returning o.id, r.complaints, r.sent
+    returning o.id, o.state_reason, r.complaints, r.sent
   )
-  select count(core.notify_owner(
-    p.id, 'org_paused', jsonb_build_object('complaints', p.complaints, 'sent', p.sent)))::integer
+  select count(n.id)::integer
   from paused p
+  cross join lateral core.notify_owner(
+    p.id, 'org_paused', jsonb_build_object('complaints', p.complaints, 'sent', p.sent)) n (id)
+  cross join lateral core.audit('pause_for_complaints', p.id, core.encode_id('org', p.id),
+    '{"state": "active"}', jsonb_build_object('state', 'paused', 'reason', p.state_reason)) a
 $$;
 
 comment on function core.pause_for_complaints is

@@ -4,6 +4,8 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  v_before jsonb := (select jsonb_build_object('name', h.name) from app.extra_holidays h where h.day = add_holiday.day);
 begin
   if add_holiday.day is null or not isfinite(add_holiday.day) then
     raise exception 'give a day, like 2029-05-30';
@@ -13,6 +15,7 @@ begin
   insert into app.extra_holidays (day, name)
   values (add_holiday.day, add_holiday.name)
   on conflict (day) do update set name = excluded.name;
+  perform core.audit('add_holiday', null, add_holiday.day::text, v_before, jsonb_build_object('name', add_holiday.name));
 end
 $$;
 

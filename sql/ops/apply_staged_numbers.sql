@@ -7,6 +7,7 @@ as $$
 declare
   v_bad text;
   v_bad_lines bigint;
+  v_gone integer := 0;
   v_new integer;
 begin
   if replaces is null then
@@ -31,6 +32,7 @@ begin
   if replaces then
     delete from app.blocked_numbers b
     where not exists (select from ops.staged_numbers s where btrim(s.phone) = b.phone);
+    get diagnostics v_gone = row_count;
   end if;
   insert into app.blocked_numbers (phone, note, created_at)
   select distinct btrim(s.phone), coalesce(apply_staged_numbers.note, ''), core.now()
@@ -39,6 +41,8 @@ begin
   on conflict (phone) do nothing;
   get diagnostics v_new = row_count;
   truncate ops.staged_numbers;
+  perform core.audit('apply_staged_numbers', null, null, null, jsonb_build_object(
+    'new', v_new, 'gone', v_gone, 'replaces', replaces, 'note', apply_staged_numbers.note));
   return v_new;
 end
 $$;

@@ -17,7 +17,10 @@ begin
   insert into app.senders (organisation_id, sender, approved_at)
   values (v_organisation, approve_sender.sender, core.now())
   on conflict do nothing;
-  if not found and not exists (
+  if found then
+    perform core.audit('approve_sender', v_organisation, approve_sender.sender, null,
+      jsonb_build_object('approved_at', core.iso(core.now())));
+  elsif not exists (
     select from app.senders s where s.organisation_id = v_organisation and s.sender = approve_sender.sender) then
     raise exception 'another organisation holds %', approve_sender.sender;
   end if;

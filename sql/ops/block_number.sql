@@ -4,6 +4,8 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  v_after jsonb;
 begin
   perform core.check_phone(block_number.phone);
   if length(block_number.note) > 1000 then
@@ -11,7 +13,9 @@ begin
   end if;
   insert into app.blocked_numbers (phone, note, created_at)
   values (block_number.phone, coalesce(block_number.note, ''), core.now())
-  on conflict (phone) do nothing;
+  on conflict (phone) do nothing
+  returning jsonb_build_object('note', note) into v_after;
+  perform core.audit('block_number', null, block_number.phone, null, v_after);
 end
 $$;
 

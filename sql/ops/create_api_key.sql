@@ -24,6 +24,8 @@ begin
   insert into app.api_keys (id, organisation_id, mode, scopes, prefix, sha256)
   values (core.new_id(core.now()), v_organisation, create_api_key.mode::app.mode,
     create_api_key.scopes::app.scope[], left(v_key, 16), sha256(convert_to(v_key, 'UTF8')));
+  perform core.audit('create_api_key', v_organisation, left(v_key, 16), null,
+    jsonb_build_object('mode', create_api_key.mode, 'scopes', create_api_key.scopes));
   return v_key;
 end
 $$;

@@ -28,6 +28,9 @@ begin
   insert into app.credit_ledger (organisation_id, kind, credits, balance, period_start, note, created_at)
   values (v_organisation, 'grant', grant_credits.credits, v_balance, v_allowance.period_start, grant_credits.note, core.now());
   update app.allowances a set sms_credits = v_balance where a.organisation_id = v_organisation;
+  perform core.audit('grant_credits', v_organisation, organisation,
+    jsonb_build_object('credits', v_allowance.sms_credits),
+    jsonb_build_object('credits', v_balance, 'note', grant_credits.note));
   return v_balance;
 end
 $$;

@@ -3,7 +3,7 @@ returns void
 language sql volatile security definer
 set search_path = ''
 as $$
-  select core.set_state(organisation, 'paused', reason, '{active}')
+  select core.set_state('pause', organisation, 'paused', reason, '{active}')
 $$;
 
 comment on function ops.pause is

@@ -6,6 +6,7 @@ as $$
 #variable_conflict use_column
 declare
   v_organisation uuid := core.organisation_id(organisation);
+  v_before jsonb := core.consent(v_organisation, phone);
 begin
   perform core.check_phone(record_consent.phone);
   if coalesce(length(record_consent.source), 0) not between 1 and 1000 then
@@ -15,6 +16,8 @@ begin
   values (v_organisation, record_consent.phone, record_consent.source, core.now())
   on conflict on constraint consents_pkey do update
   set source = excluded.source, consented_at = excluded.consented_at, opted_out_at = null, opted_out_by = null;
+  perform core.audit('record_consent', v_organisation, record_consent.phone, v_before,
+    core.consent(v_organisation, record_consent.phone));
 end
 $$;
 

@@ -3,7 +3,7 @@ returns void
 language sql volatile security definer
 set search_path = ''
 as $$
-  select core.set_state(organisation, 'active', null, '{suspended}')
+  select core.set_state('reinstate', organisation, 'active', null, '{suspended}')
 $$;
 
 comment on function ops.reinstate is 'End an organisation''s suspension. What was rejected meanwhile stays rejected.';

@@ -4,12 +4,16 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  v_before jsonb;
 begin
-  delete from app.extra_holidays h where h.day = remove_holiday.day;
+  delete from app.extra_holidays h where h.day = remove_holiday.day
+  returning jsonb_build_object('name', h.name) into v_before;
   if not found then
     raise exception '% is not a holiday that was added', coalesce(remove_holiday.day::text, 'null')
       using hint = 'select day, name from ops.holidays';
   end if;
+  perform core.audit('remove_holiday', null, remove_holiday.day::text, v_before, null);
 end
 $$;
 

@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 declare
-  v_organisation uuid := core.set_state(organisation, 'active', null, '{paused}');
+  v_organisation uuid := core.set_state('resume', organisation, 'active', null, '{paused}');
 begin
   -- Also those that came after this transaction began.
   update app.organisations o

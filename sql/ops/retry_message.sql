@@ -35,6 +35,9 @@ begin
     -- Due now, with all its attempts before it.
     perform graphile_worker.reschedule_jobs(array[v_job.id], run_at := now(), attempts := 0);
   end if;
+  perform core.audit('retry_message', v_message.organisation_id, message,
+    jsonb_build_object('status', v_message.status, 'error_code', v_message.error_code),
+    jsonb_build_object('status', coalesce(nullif(v_message.status, 'failed'), 'queued'), 'due', 'now'));
 end
 $$;
 

@@ -4,21 +4,22 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 declare
-  v_ids uuid[];
-  v_prefix text;
+  v_keys app.api_keys[];
 begin
-  select array_agg(k.id), min(k.prefix) into v_ids, v_prefix
+  select array_agg(k) into v_keys
   from app.api_keys k
   where k.revoked_at is null
     and (k.sha256 = sha256(convert_to(key_or_prefix, 'UTF8')) or k.prefix = key_or_prefix);
-  if v_ids is null then
+  if v_keys is null then
     raise exception 'there is no such key, or it is revoked already'
       using hint = 'select * from ops.api_keys';
-  elsif cardinality(v_ids) > 1 then
+  elsif cardinality(v_keys) > 1 then
     raise exception 'several keys start with %; give the whole key', quote_literal(key_or_prefix);
   end if;
-  update app.api_keys k set revoked_at = core.now() where k.id = v_ids[1];
-  return v_prefix;
+  update app.api_keys k set revoked_at = core.now() where k.id = v_keys[1].id;
+  perform core.audit('revoke_api_key', v_keys[1].organisation_id, v_keys[1].prefix,
+    '{"revoked_at": null}', jsonb_build_object('revoked_at', core.iso(core.now())));
+  return v_keys[1].prefix;
 end
 $$;
 

@@ -6,12 +6,15 @@ as $$
 #variable_conflict use_column
 declare
   v_organisation uuid := core.organisation_id(organisation);
+  v_before jsonb;
 begin
-  delete from app.senders s where s.organisation_id = v_organisation and s.sender = revoke_sender.sender;
+  delete from app.senders s where s.organisation_id = v_organisation and s.sender = revoke_sender.sender
+  returning jsonb_build_object('approved_at', core.iso(s.approved_at)) into v_before;
   if not found then
     raise exception '% is no sender of the organisation', coalesce(quote_literal(revoke_sender.sender), 'null')
       using hint = 'select sender from ops.senders';
   end if;
+  perform core.audit('revoke_sender', v_organisation, revoke_sender.sender, v_before, null);
 end
 $$;
 

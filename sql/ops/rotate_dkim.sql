@@ -34,6 +34,8 @@ begin
     json_build_object('id', v_domain.id, 'activate', v_next, 'retire', v_active, 'renew', v_renew),
     null, null, null, 'rotate_dkim:' || v_domain.id, 100::smallint, null
   )::graphile_worker.job_spec]);
+  perform core.audit('rotate_dkim', v_domain.organisation_id, v_domain.name,
+    jsonb_build_object('active', v_active), jsonb_build_object('active', v_next));
   return format('%s is to sign for %s instead of %s, once its key is found in DNS', v_next, v_domain.name, v_active);
 end
 $$;

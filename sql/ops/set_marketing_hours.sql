@@ -3,11 +3,15 @@ returns void
 language plpgsql volatile security definer
 set search_path = ''
 as $$
+declare
+  v_before text;
 begin
   if rule is null or rule not in ('interface', 'statutory') then
     raise exception 'the rule must be interface or statutory';
   end if;
+  select s.marketing_hours into v_before from app.sms_settings s for no key update;
   update app.sms_settings s set marketing_hours = rule::app.hours_rule;
+  perform core.audit('set_marketing_hours', null, null, jsonb_build_object('rule', v_before), jsonb_build_object('rule', rule));
 end
 $$;
 

@@ -6,9 +6,13 @@ as $$
 #variable_conflict use_column
 declare
   v_organisation uuid := core.organisation_id(organisation);
+  v_before text;
 begin
   perform core.check_email(set_owner_email.owner_email);
+  select o.owner_email into v_before from app.organisations o where o.id = v_organisation for no key update;
   update app.organisations o set owner_email = set_owner_email.owner_email where o.id = v_organisation;
+  perform core.audit('set_owner_email', v_organisation, organisation, jsonb_build_object('owner_email', v_before),
+    jsonb_build_object('owner_email', set_owner_email.owner_email));
 end
 $$;
 

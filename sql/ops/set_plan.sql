@@ -17,6 +17,8 @@ begin
   update app.organisations o set plan_id = plan where o.id = v_organisation;
   insert into app.plan_changes (organisation_id, changed_at, from_plan, to_plan)
   values (v_organisation, core.now(), v_before, plan);
+  perform core.audit('set_plan', v_organisation, organisation,
+    jsonb_build_object('plan', v_before), jsonb_build_object('plan', plan));
 end
 $$;
 

@@ -6,9 +6,10 @@ as $$
 #variable_conflict use_column
 declare
   v_holder uuid;
+  v_before text;
 begin
   perform core.check_sender(set_shared_sender.sender);
-  perform from app.sms_settings s for no key update;
+  select s.shared_sender into v_before from app.sms_settings s for no key update;
   select s.organisation_id into v_holder
   from app.senders s
   where s.sender = set_shared_sender.sender and core.is_phone(s.sender);
@@ -16,6 +17,8 @@ begin
     raise exception 'the organisation % holds %', core.encode_id('org', v_holder), set_shared_sender.sender;
   end if;
   update app.sms_settings s set shared_sender = set_shared_sender.sender;
+  perform core.audit('set_shared_sender', null, null, jsonb_build_object('shared_sender', v_before),
+    jsonb_build_object('shared_sender', set_shared_sender.sender));
 end
 $$;
 

@@ -4,6 +4,8 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  v_after jsonb;
 begin
   perform core.check_email(suppress_globally.email);
   if length(suppress_globally.note) > 2000 then
@@ -11,7 +13,9 @@ begin
   end if;
   insert into app.hard_bounces (email, note, created_at)
   values (lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now())
-  on conflict (email) do nothing;
+  on conflict (email) do nothing
+  returning jsonb_build_object('note', note) into v_after;
+  perform core.audit('suppress_globally', null, lower(suppress_globally.email), null, v_after);
 end
 $$;
 

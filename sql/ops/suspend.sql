@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 begin
-  return core.release_held(core.set_state(organisation, 'suspended', reason, '{active,paused}'));
+  return core.release_held(core.set_state('suspend', organisation, 'suspended', reason, '{active,paused}'));
 end
 $$;
 

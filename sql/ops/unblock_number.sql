@@ -4,12 +4,16 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  v_before jsonb;
 begin
-  delete from app.blocked_numbers b where b.phone = unblock_number.phone;
+  delete from app.blocked_numbers b where b.phone = unblock_number.phone
+  returning jsonb_build_object('note', b.note) into v_before;
   if not found then
     raise exception '% is not blocked', coalesce(quote_literal(unblock_number.phone), 'null')
       using hint = 'select phone, note from ops.blocked_numbers';
   end if;
+  perform core.audit('unblock_number', null, unblock_number.phone, v_before, null);
 end
 $$;
 

@@ -5,9 +5,11 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
+  v_before jsonb;
   v_copies app.suppressions[];
 begin
-  delete from app.hard_bounces b where b.email = lower(unsuppress_globally.email);
+  delete from app.hard_bounces b where b.email = lower(unsuppress_globally.email)
+  returning jsonb_build_object('note', b.note) into v_before;
   if not found then
     raise exception '% is not suppressed globally', coalesce(quote_literal(unsuppress_globally.email), 'null');
   end if;
@@ -28,6 +30,7 @@ begin
   perform core.uncover_suppressions(v_copies);
   perform core.forget_at_provider(lower(unsuppress_globally.email),
     array(select c.organisation_id from unnest(v_copies) c));
+  perform core.audit('unsuppress_globally', null, lower(unsuppress_globally.email), v_before, null);
 end
 $$;
 

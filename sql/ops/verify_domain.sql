@@ -7,6 +7,7 @@ as $$
 declare
   v_organisation uuid := core.organisation_id(organisation);
   v_name text := lower(verify_domain.name);
+  v_before jsonb;
   v_domain app.domains;
 begin
   if v_name is null or length(v_name) > 253
@@ -14,6 +15,10 @@ begin
     raise exception '% is not a domain name', coalesce(quote_literal(verify_domain.name), 'null')
       using hint = 'international names in their xn-- form';
   end if;
+  select jsonb_build_object('status', d.status, 'is_vouched', d.is_vouched) into v_before
+  from app.domains d
+  where d.name = v_name
+  for no key update;
   -- The check that comes next makes the identity at the provider, and finds its records.
   insert into app.domains as d (
     id, organisation_id, name, status, is_vouched, verified_at, last_checked_at, next_check_at, created_at)
@@ -28,6 +33,8 @@ begin
   if v_domain.id is null then
     raise exception 'another organisation holds %', v_name;
   end if;
+  perform core.audit('verify_domain', v_organisation, v_name, v_before,
+    jsonb_build_object('status', v_domain.status, 'is_vouched', v_domain.is_vouched));
   return core.encode_id('dom', v_domain.id);
 end
 $$;

@@ -6,6 +6,7 @@ as $$
 #variable_conflict use_column
 declare
   v_organisation uuid := core.organisation_id(organisation);
+  v_before jsonb := core.consent(v_organisation, phone);
 begin
   perform core.check_phone(withdraw_consent.phone);
   insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
@@ -14,6 +15,8 @@ begin
   set opted_out_at = excluded.opted_out_at, opted_out_by = excluded.opted_out_by
   -- Who opted out by themselves, and when, is what may have to be shown.
   where c.opted_out_at is null;
+  perform core.audit('withdraw_consent', v_organisation, withdraw_consent.phone, v_before,
+    core.consent(v_organisation, withdraw_consent.phone));
 end
 $$;
 

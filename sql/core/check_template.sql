@@ -1,0 +1,26 @@
+create function core.check_template(name text, subject text, html text, text text)
+returns void
+language plpgsql immutable
+as $$
+declare
+  v_names text[];
+begin
+  if coalesce(length(name), 0) not between 1 and 200 then
+    raise exception 'the name must be 1 to 200 characters';
+  elsif coalesce(length(subject), 0) not between 1 and 998 or subject ~ '[\x01-\x1f\x7f]' then
+    raise exception 'the subject must be 1 to 998 characters without line breaks';
+  elsif coalesce(nullif(html, ''), text, '') = '' then
+    raise exception 'give html, text or both';
+  elsif octet_length(html) > 2097152 or octet_length(text) > 1048576 then
+    raise exception 'html may have 2 MB, text 1 MB';
+  end if;
+  v_names := core.placeholders(concat_ws(' ', subject, html, text));
+  if cardinality(v_names) > 200 then
+    raise exception 'a template may have 200 placeholders';
+  elsif exists (select from unnest(v_names) n where length(n) > 64) then
+    raise exception 'the name of a placeholder may have 64 characters';
+  end if;
+end
+$$;
+
+comment on function core.check_template is 'Raise one sentence when an operator''s template is too long, empty, or has placeholders that are.';

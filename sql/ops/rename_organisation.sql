@@ -1,0 +1,21 @@
+create function ops.rename_organisation(organisation text, name text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_organisation uuid := core.organisation_id(organisation);
+  v_before text;
+begin
+  if coalesce(length(rename_organisation.name), 0) not between 1 and 200 then
+    raise exception 'the name must be 1 to 200 characters';
+  end if;
+  select o.name into v_before from app.organisations o where o.id = v_organisation for no key update;
+  update app.organisations o set name = rename_organisation.name where o.id = v_organisation;
+  perform core.audit('rename_organisation', v_organisation, organisation, jsonb_build_object('name', v_before),
+    jsonb_build_object('name', rename_organisation.name));
+end
+$$;
+
+comment on function ops.rename_organisation is 'Change an organisation''s name; its id stays.';
