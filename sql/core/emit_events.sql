@@ -31,9 +31,9 @@ begin
           'delivered_at', case c.change when 'delivered' then m.delivered_at end))
         else m
       end as message,
-      -- Callers order on milliseconds, of which one is enough for two changes.
-      v_at + interval '1 millisecond' * case c.change
-        when 'sent' then 0 when 'delivered' then 1 when 'complained' then 3 else 2 end as at
+      -- Callers order on milliseconds, and two changes may share one. In this order statuses move forward.
+      v_at + interval '1 millisecond' * array_position(
+        '{rejected,sent,delivered,expired,failed,bounced,complained,opted_out}', c.change) as at
     from unnest(changes) c
     join app.messages m on m.id = any (v_ids) and m.id = c.message_id and m.mode = 'live'
   ),

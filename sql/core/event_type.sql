@@ -9,6 +9,7 @@ as $$
       when 'bounced' then 'email.bounced'
       when 'complained' then 'email.complained'
       when 'failed' then 'email.failed'
+      when 'expired' then 'email.failed'
       when 'rejected' then 'email.failed'
     end
     when 'sms' then case change
