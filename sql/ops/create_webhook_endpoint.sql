@@ -21,6 +21,8 @@ begin
   insert into app.webhook_endpoints (id, organisation_id, url, event_types, secret, created_at)
   values (v_id, v_organisation, create_webhook_endpoint.url, v_types, v_secret.sealed, core.now());
   id := core.encode_id('we', v_id);
+  perform core.audit('create_webhook_endpoint', v_organisation, id, null,
+    jsonb_build_object('url', create_webhook_endpoint.url, 'event_types', v_types));
   secret := v_secret.secret;
 end
 $$;

@@ -5,6 +5,8 @@ set search_path = ''
 as $$
 declare
   v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+  v_before constant jsonb := jsonb_build_object('disabled_reason', v_endpoint.disabled_reason);
+  v_missed uuid[];
   v_first_id uuid;
   v_last_id uuid := core.first_id_at(core.now() + interval '1 day');
 begin
@@ -20,11 +22,14 @@ begin
   end if;
 
   v_first_id := greatest(core.first_replayable_id(), core.first_id_at(v_endpoint.created_at));
+  v_missed := array(select core.events_for(v_endpoint, v_first_id, v_last_id, true));
   if replay then
-    return core.replay(v_endpoint,
-      array(select core.events_for(v_endpoint, v_first_id, v_last_id, true)));
+    perform core.replay(v_endpoint, v_missed);
   end if;
-  return (select count(*) from core.events_for(v_endpoint, v_first_id, v_last_id, true));
+  perform core.audit('enable_webhook_endpoint', v_endpoint.organisation_id, endpoint, v_before,
+    '{"disabled_reason": null}' || case when replay and cardinality(v_missed) > 0
+      then jsonb_build_object('replayed', cardinality(v_missed)) else '{}' end);
+  return cardinality(v_missed);
 end
 $$;
 

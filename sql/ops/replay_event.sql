@@ -21,6 +21,7 @@ begin
     loop
       v_count := v_count + core.replay(v_endpoint, array[v_event.id]);
     end loop;
+    perform core.audit('replay_event', v_event.organisation_id, event, '{"deliveries": 0}', jsonb_build_object('deliveries', v_count));
     return v_count;
   end if;
   v_endpoint := core.find_webhook_endpoint(endpoint);
@@ -29,6 +30,7 @@ begin
       using hint = format('select id, url from ops.webhook_endpoints where organisation = %L', core.encode_id('org', v_event.organisation_id));
   end if;
   perform core.check_is_enabled(v_endpoint);
+  perform core.audit('replay_event', v_event.organisation_id, event, null, jsonb_build_object('endpoint', endpoint));
   return core.replay(v_endpoint, array[v_event.id]);
 end
 $$;

@@ -37,6 +37,10 @@ begin
     v_count := v_count + core.replay(v_endpoint,
       array(select core.events_for(v_endpoint, v_first_id, v_last_id, only_missed)));
   end loop;
+  if v_count > 0 then
+    perform core.audit('replay_events', coalesce(v_organisation, v_endpoint.organisation_id), endpoint, null,
+      jsonb_build_object('since', core.iso(since), 'until', core.iso(until), 'only_missed', only_missed, 'deliveries', v_count));
+  end if;
   return v_count;
 end
 $$;

@@ -10,6 +10,9 @@ begin
   update app.webhook_endpoints p
   set secret = v_secret.sealed, old_secret = p.secret, old_secret_until = core.now() + interval '24 hours'
   where p.id = v_endpoint.id;
+  perform core.audit('rotate_webhook_secret', v_endpoint.organisation_id, endpoint,
+    jsonb_build_object('old_secret_until', core.iso(v_endpoint.old_secret_until)),
+    jsonb_build_object('old_secret_until', core.iso(core.now() + interval '24 hours')));
   return v_secret.secret;
 end
 $$;

@@ -15,6 +15,8 @@ begin
   values (v_id, v_endpoint.organisation_id, v_type, null, v_at,
     core.event_body(v_id, v_type, v_at, core.sample_message(v_type)));
   perform core.replay(v_endpoint, array[v_id]);
+  perform core.audit('send_test_event', v_endpoint.organisation_id, send_test_event.endpoint, null,
+    jsonb_build_object('event', core.encode_id('evt', v_id), 'type', v_type));
   return core.encode_id('evt', v_id);
 end
 $$;

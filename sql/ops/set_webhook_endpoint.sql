@@ -29,6 +29,10 @@ begin
     where d.endpoint_id = v_endpoint.id and e.id = d.event_id
       and e.message_id is not null and e.type <> all (v_types);
   end if;
+  perform core.audit('set_webhook_endpoint', v_endpoint.organisation_id, endpoint,
+    jsonb_build_object('url', v_endpoint.url, 'event_types', v_endpoint.event_types),
+    jsonb_build_object('url', coalesce(set_webhook_endpoint.url, v_endpoint.url),
+      'event_types', coalesce(v_types, v_endpoint.event_types)));
 end
 $$;
 

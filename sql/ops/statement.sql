@@ -16,7 +16,7 @@ declare
   v_created_at timestamptz := (select o.created_at from app.organisations o where o.id = v_organisation);
 begin
   if v_at < v_created_at or v_at > core.now() then
-    raise exception 'there is no period of % in which % lies', organisation, core.iso(v_at)
+    raise exception 'there is no period of % in which % lies', organisation, coalesce(core.iso(v_at), v_at::text)
       using hint = format('it began at %s; the present period is the last', core.iso(v_created_at));
   end if;
 
