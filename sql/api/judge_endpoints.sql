@@ -22,6 +22,10 @@ begin
   )
   select array_agg(d.id) into v_disabled from disabled d;
   delete from app.webhook_deliveries d where d.endpoint_id = any (v_disabled);
+  perform core.audit('judge_endpoints', e.organisation_id, core.encode_id('we', e.id),
+    '{"disabled_reason": null}', jsonb_build_object('disabled_reason', e.disabled_reason))
+  from app.webhook_endpoints e
+  where e.id = any (v_disabled);
 
   with warned as (
     update app.webhook_endpoints e

@@ -21,7 +21,7 @@ comment on table app.audit is
   'Changes that operators made, and those by which the service itself takes something from an organisation, each in the transaction of the change. Never a key, a secret or a body.';
 comment on column app.audit.actor is
   'The login, with the role that it had taken on: "alice", "alice as postgram_operator". What the service does by itself is by "service".';
-comment on column app.audit.action is 'The function of ops, or of core where it is by "service".';
+comment on column app.audit.action is 'The function of ops; where it is by "service", one of core or api.';
 comment on column app.audit.target is
   'What was changed, as ops shows it; null for the whole service. Where that is a person''s address or number, it stands here and nowhere else in the row.';
 comment on column app.audit.before is 'What was there before, of what the action changes; null where there was nothing.';

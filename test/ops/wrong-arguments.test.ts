@@ -1,96 +1,32 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { callOps as call, prepareOpsCalls, type Value } from '../fixtures/ops-calls.ts'
 import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
-import { ago, makeOldPartitions, recordEvents } from '../fixtures/webhook-rows.ts'
+import { ago } from '../fixtures/webhook-rows.ts'
 
 const { url, sql } = await createDatabase()
-const { base } = await startTestService(url, { roles: ['api'] })
-const organisation = await createOrganisation(sql)
-const { id: org, domain, testKey } = organisation
-const { domain: othersDomain } = await createOrganisation(sql)
-const paused = (await createOrganisation(sql)).id
-const suspended = (await createOrganisation(sql)).id
-await sql`select ops.pause(${paused}, 'a test')`
-await sql`select ops.suspend(${suspended}, 'a test')`
-await sql`select ops.create_plan('known', 'Known', 0, 0, 0, 0)`
-await sql`
-  insert into app.dkim_keys (domain_id, selector, state, host, value, created_at)
-  select d.id, k.selector, k.state::app.dkim_state, core.dkim_host(k.selector, d.id, 'dkim.test'), 'k=rsa; p=x', now()
-  from app.domains d, (values ('pg1', 'active'), ('pg2', 'next')) k (selector, state)
-  where d.name = ${domain}`
-await sql`insert into ops.staged_numbers values ('+27821234567')`
-await sql`select ops.approve_sender(${paused}, '+27820000001')`
-await sql`select ops.approve_sender(${org}, 'Acme')`
-await sql`select ops.block_number('+27820000002')`
-await sql`select ops.add_holiday('2029-05-30', 'Election')`
-await makeOldPartitions(sql)
-const crowded = await createOrganisation(sql)
-for (let n = 0; n < 20; n += 1) await createEndpoint(sql, crowded)
-const { id: endpoint } = await createEndpoint(sql, organisation)
-const { id: othersEndpoint } = await createEndpoint(sql, await createOrganisation(sql))
-const { id: disabled } = await createEndpoint(sql, organisation)
-await sql`select ops.disable_webhook_endpoint(${disabled}, 'a test')`
-const [oldEvent = '', event = ''] = await recordEvents(sql, organisation, 'email.sent', [
-  ago(31),
-  ago(1),
-])
-const [made] = await sql<
-  { id: string }[]
->`select ops.send_test_event(${endpoint}, 'email.sent') as id`
-const testEvent = made?.id ?? ''
-const { json: testMessage } = await post(`${base}/v1/emails`, testKey, anEmail(domain))
+const {
+  org,
+  domain,
+  othersDomain,
+  paused,
+  suspended,
+  testKey,
+  testMessage,
+  template,
+  crowded,
+  endpoint,
+  othersEndpoint,
+  disabled,
+  event,
+  oldEvent,
+  testEvent,
+  right,
+} = await prepareOpsCalls(url, sql)
 
 const unknownOrg = 'org_01h455vb4pex5vsknk084sn02q'
 const unknownMessage = 'em_01h455vb4pex5vsknk084sn02q'
 const long = (length: number) => 'x'.repeat(length)
-
-type Value = string | number | boolean | null | string[]
-
-/** Arguments that are right, by function; each null in place of one of them is tried as well. */
-const right: Record<string, Value[]> = {
-  create_plan: ['new', 'New', 0, 1, 2, 3],
-  create_organisation: ['Acme', 'owner@acme.example', 'starter'],
-  create_api_key: [org, 'live', ['read']],
-  revoke_api_key: [testKey],
-  set_owner_email: [org, 'owner@acme.example'],
-  set_plan: [org, 'known'],
-  grant_credits: [org, 10, 'paid by card'],
-  pause: [org, 'a test'],
-  resume: [paused],
-  suspend: [org, 'a test'],
-  reinstate: [suspended],
-  verify_domain: [org, 'acme.example'],
-  rotate_dkim: [domain],
-  create_template: [org, 'Hello', 'Hello', '<p>Hello</p>', 'Hello'],
-  suppress_globally: ['gone@acme.example', 'left'],
-  unsuppress_globally: ['bounced@acme.example'],
-  record_consent: [org, '+27821234567', 'the form at acme.example'],
-  withdraw_consent: [org, '+27821234567'],
-  approve_sender: [org, 'Acme'],
-  revoke_sender: [org, 'Acme'],
-  set_shared_sender: ['Postgram'],
-  set_marketing_hours: ['statutory'],
-  block_number: ['+27821234567', 'registered'],
-  unblock_number: ['+27820000002'],
-  apply_staged_numbers: [true, 'the list of June'],
-  add_holiday: ['2029-05-30', 'Election'],
-  remove_holiday: ['2029-05-30'],
-  create_webhook_endpoint: [org, 'https://hooks.acme.example/', ['email.sent']],
-  set_webhook_endpoint: [endpoint, 'https://hooks.acme.example/', ['email.sent']],
-  rotate_webhook_secret: [endpoint],
-  disable_webhook_endpoint: [endpoint, 'a test'],
-  enable_webhook_endpoint: [disabled, true],
-  delete_webhook_endpoint: [endpoint],
-  send_test_event: [endpoint, 'email.sent'],
-  replay_event: [event, endpoint],
-  replay_events: [endpoint, '2026-01-01', '2100-01-01', true],
-  why: [testMessage.id],
-  retry_message: [testMessage.id],
-}
 
 /** Where null means something: a body that a template does not have, no note, what stays, all endpoints. */
 const nullable = [
@@ -102,9 +38,14 @@ const nullable = [
   'set_webhook_endpoint.1',
   'set_webhook_endpoint.2',
   'replay_event.1',
+  'statement.1',
+  'change_template.3',
+  'change_template.4',
+  ...[1, 2, 3, 4, 5].map((place) => `set_plan_terms.${place}`),
 ]
 
 const noOrganisation = /^there is no organisation /
+const noTemplate = /^there is no template '/
 const noMessage = /^there is no message /
 const aName = 'the name must be 1 to 200 characters'
 const aPlanId = /^the id must be 1 to 64 lower-case letters/
@@ -158,6 +99,19 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['create_plan', ['new', 'New', 0, 1, -1, 3], included],
   ['create_plan', ['new', 'New', 0, 1, 2, -2_147_483_648], included],
   ['create_plan', ['known', 'New', 0, 1, 2, 3], "there is a plan 'known' already"],
+  ...['', 'gold', 'Known', org].map((id): [string, Value[], RegExp] => [
+    'set_plan_terms',
+    [id, 'New', 0, 1, 2, 3],
+    /^there is no plan '/,
+  ]),
+  ['set_plan_terms', ['known', null, null, null, null, null], /^say what is to change: name, /],
+  ['set_plan_terms', ['known', '', null, null, null, null], aName],
+  ['set_plan_terms', ['known', long(201), null, null, null, null], aName],
+  ...[2, 3, 4, 5].map((place): [string, Value[], string] => [
+    'set_plan_terms',
+    ['known', null, ...[2, 3, 4, 5].map((at) => (at === place ? -1 : null))],
+    included,
+  ]),
 
   ...['', 'acme.example', org, unknownMessage, `x.${domain}`, `${domain}.`].map(
     (name): [string, Value[], RegExp] => ['rotate_dkim', [name], /^there is no domain /],
@@ -181,6 +135,9 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     ['Acme', email, 'starter'],
     /is not an email address$/,
   ]),
+  ['rename_organisation', [unknownOrg, 'Acme'], noOrganisation],
+  ['rename_organisation', [org, ''], aName],
+  ['rename_organisation', [org, long(201)], aName],
   ['set_owner_email', [unknownOrg, 'owner@acme.example'], noOrganisation],
   ['set_owner_email', [org, 'owner@'], "'owner@' is not an email address"],
   ['create_organisation', ['Acme', "o'brien", 'starter'], "'o''brien' is not an email address"],
@@ -210,6 +167,12 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
 
   ['set_plan', [unknownOrg, 'known'], noOrganisation],
   ['set_plan', [org, 'gold'], "there is no plan 'gold'"],
+  ['statement', [unknownOrg, null], noOrganisation],
+  ...['2020-01-01', '2100-01-01'].map((time): [string, Value[], RegExp] => [
+    'statement',
+    [org, time],
+    /^there is no period of org_\w+ in which \S+ lies$/,
+  ]),
 
   ['grant_credits', [unknownOrg, 10, 'paid'], noOrganisation],
   ['grant_credits', [org, 0, 'paid'], /^give a number of credits other than 0/],
@@ -269,33 +232,36 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ],
 
   ['create_template', [unknownOrg, 'Hello', 'Hello', null, 'Hello'], noOrganisation],
-  ['create_template', [org, '', 'Hello', null, 'Hello'], aName],
-  ['create_template', [org, long(201), 'Hello', null, 'Hello'], aName],
-  ['create_template', [org, 'Hello', '', null, 'Hello'], aSubject],
-  ['create_template', [org, 'Hello', long(999), null, 'Hello'], aSubject],
-  ['create_template', [org, 'Hello', 'Hello\nBcc: all@acme.example', null, 'Hello'], aSubject],
-  ['create_template', [org, 'Hello', 'Hello', null, null], 'give html, text or both'],
-  ['create_template', [org, 'Hello', 'Hello', '', ''], 'give html, text or both'],
-  [
-    'create_template',
-    [org, 'Hello', 'Hello', long(2_097_153), null],
-    'html may have 2 MB, text 1 MB',
-  ],
-  [
-    'create_template',
-    [org, 'Hello', 'Hello', null, 'é'.repeat(524_289)],
-    'html may have 2 MB, text 1 MB',
-  ],
-  [
-    'create_template',
-    [org, 'Hello', 'Hello', '{{a}}'.repeat(101), '{{a}}'.repeat(100)],
-    'a template may have 200 placeholders',
-  ],
-  [
-    'create_template',
-    [org, 'Hello', `{{${'a'.repeat(65)}}}`, null, 'Hello'],
-    'the name of a placeholder may have 64 characters',
-  ],
+  ...['', 'Hello', org, 'tpl_', 'tpl_01h455vb4pex5vsknk084sn02q', template.toUpperCase()].flatMap(
+    (id): [string, Value[], RegExp][] => [
+      ['change_template', [id, 'Hello', 'Hello', null, 'Hello'], noTemplate],
+      ['delete_template', [id], noTemplate],
+    ],
+  ),
+  ...(
+    [
+      [['', 'Hello', null, 'Hello'], aName],
+      [[long(201), 'Hello', null, 'Hello'], aName],
+      [['Hello', '', null, 'Hello'], aSubject],
+      [['Hello', long(999), null, 'Hello'], aSubject],
+      [['Hello', 'Hello\nBcc: all@acme.example', null, 'Hello'], aSubject],
+      [['Hello', 'Hello', null, null], 'give html, text or both'],
+      [['Hello', 'Hello', '', ''], 'give html, text or both'],
+      [['Hello', 'Hello', long(2_097_153), null], 'html may have 2 MB, text 1 MB'],
+      [['Hello', 'Hello', null, 'é'.repeat(524_289)], 'html may have 2 MB, text 1 MB'],
+      [
+        ['Hello', 'Hello', '{{a}}'.repeat(101), '{{a}}'.repeat(100)],
+        'a template may have 200 placeholders',
+      ],
+      [
+        ['Hello', `{{${'a'.repeat(65)}}}`, null, 'Hello'],
+        'the name of a placeholder may have 64 characters',
+      ],
+    ] as [Value[], string][]
+  ).flatMap(([values, message]): [string, Value[], string][] => [
+    ['create_template', [org, ...values], message],
+    ['change_template', [template, ...values], message],
+  ]),
 
   ['suppress_globally', ['gone', ''], "'gone' is not an email address"],
   ['suppress_globally', ['gone@acme.example', long(2001)], 'the note may have 2000 characters'],
@@ -432,15 +398,6 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ),
   ['retry_message', [testMessage.id], 'a test message is never sent'],
 ]
-
-const call = (tx: Tx, name: string, values: Value[]) =>
-  tx.unsafe(
-    `select ops.${name}(${values.map((value, place) => (Array.isArray(value) ? `$${place + 1}::text[]` : `$${place + 1}`))})`,
-    // As psql hands them over.
-    values.map((value) =>
-      Array.isArray(value) ? `{${value.map((one) => `"${one}"`)}}` : value,
-    ) as never,
-  )
 
 /** A sentence of ours, whatever it quotes, and not one that Postgres makes of a constraint or a type. */
 const sentence = /^([^\n']|'(?:[^']|'')*'){10,200}$/
