@@ -231,3 +231,33 @@ t.test('what is wrong with a template is said before that sending is paused', as
   })
   t.strictSame([complete.status, complete.json.error.code], [423, 'org_paused'])
 })
+
+t.test('a template that is changed is another from the next request on', async (t) => {
+  const template = await createTemplate({ text: 'Before' })
+  const before = await send(template)
+  await sql`select ops.change_template(${template}, 'Another', 'Hi', '<p>{{name}}</p>', '')`
+  const after = await send(template, { variables: { name: 'Jane' } })
+  const rows = await sql`
+    select m.subject, b.html, b.text
+    from app.messages m join app.bodies b on b.message_id = m.id
+    where m.id in (core.decode_id('em', ${before.json.id}), core.decode_id('em', ${after.json.id}))
+    order by m.id`
+  t.strictSame(
+    rows.map((row) => ({ ...row })),
+    [
+      { subject: 'Hello', html: null, text: 'Before' },
+      { subject: 'Hi', html: '<p>Jane</p>', text: null },
+    ],
+  )
+  const [listed] = await sql`select name, placeholders from ops.templates where id = ${template}`
+  t.same(listed, { name: 'Another', placeholders: ['name'] })
+
+  await sql`select ops.delete_template(${template})`
+  isRefused(t, await send(template), 'validation_error', {
+    templateId: ['is not a template of this organisation'],
+  })
+  t.same(await sql`select from ops.templates where id = ${template}`, [])
+  const [kept] = await sql`
+    select text from app.bodies where message_id = core.decode_id('em', ${before.json.id})`
+  t.same(kept, { text: 'Before' }, 'what was accepted with it stays')
+})

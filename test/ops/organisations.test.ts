@@ -37,6 +37,36 @@ t.test('an organisation is made with the starter plan, active, with nothing used
   })
 })
 
+t.test('it can be renamed', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const id = await create(tx)
+    const before = await organisationOf(tx, id)
+    await ask(tx, "rename_organisation($1, 'Acme (Pty) Ltd')", id)
+    t.strictSame(await organisationOf(tx, id), { ...before, name: 'Acme (Pty) Ltd' })
+  })
+})
+
+t.test('what a plan includes changes for all who have it, but not what is left out', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const planOf = async (id: string) => (await tx`select * from ops.plans where id = ${id}`)[0]
+    await ask(tx, "create_plan('gold', 'Gold', 499, 10, 20, 3)")
+    const [id, other] = [await create(tx), await create(tx, 'Other')]
+    await ask(tx, 'set_plan($1, $2)', id, 'gold')
+    const starter = await planOf('starter')
+    await ask(tx, "set_plan_terms('gold', price_rand => 599, sms_included => 25)")
+    t.match(await planOf('gold'), {
+      name: 'Gold',
+      priceRand: 599,
+      emailsIncluded: 10,
+      smsIncluded: 25,
+      domainsIncluded: 3,
+    })
+    t.same(await planOf('starter'), starter)
+    t.match(await organisationOf(tx, id), { smsIncluded: 25 })
+    t.match(await organisationOf(tx, other), { smsIncluded: 100 })
+  })
+})
+
 t.test('its first period is a month from today', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select set_config('postgram.now', '2031-01-31T10:00:00Z', true)`
