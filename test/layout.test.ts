@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import t from 'tap'
 import { createDatabase } from './fixtures/database.ts'
 import { rolledBack } from './fixtures/sql.ts'
@@ -54,7 +54,7 @@ function importsOf(file: string, text: string): Import[] {
 
 function moduleOf(file: string): string {
   const [top = '', second = ''] = file.split('/')
-  return top === 'src' ? second.replace(/\.ts$/, '') : top
+  return top === 'src' ? second.replace(/\.[jt]s$/, '') : top
 }
 
 /** SQL without its comments and quoted strings, in which hints name views that are not read. */
@@ -63,12 +63,14 @@ function codeOf(text: string): string {
 }
 
 const sources = await Promise.all(
-  [...(await filesBelow('src', '.ts')), ...(await filesBelow('tasks', '.ts'))].map(
-    async (file) => ({
-      file,
-      text: await readFile(join(root, file), 'utf8'),
-    }),
-  ),
+  [
+    ...(await filesBelow('src', '.ts')),
+    ...(await filesBelow('src', '.js')),
+    ...(await filesBelow('tasks', '.ts')),
+  ].map(async (file) => ({
+    file,
+    text: await readFile(join(root, file), 'utf8'),
+  })),
 )
 const imports = sources.flatMap(({ file, text }) => importsOf(file, text))
 
@@ -158,6 +160,29 @@ t.test('http never imports tasks', async (t) => {
     [...reached].filter((file) => file.startsWith('tasks/')),
     [],
   )
+})
+
+t.test('what receivers import is all the JavaScript there is, and stands alone', async (t) => {
+  const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const exported = Object.values<Record<string, string>>(exports)
+  t.ok(exported.length > 0)
+  const fileOf = (path = '') => relative(root, resolve(root, path))
+  t.same(
+    exported.map((paths) => fileOf(paths.default)),
+    sources.filter(({ file }) => file.endsWith('.js')).map(({ file }) => file),
+  )
+  for (const { file, text } of sources.filter(({ file }) => file.endsWith('.js'))) {
+    const own = exported.find((paths) => fileOf(paths.default) === file)
+    const imported = [
+      ...text.matchAll(/^(?:import|export)\s[^'"]*'([^']+)'|\bimport\(\s*'([^']+)'/gm),
+    ]
+      .map(([, path, dynamic]) => path ?? dynamic ?? '')
+      .filter((path) => !path.startsWith('node:'))
+    // Its own types, in comments.
+    t.same(new Set(imported), new Set([`./${basename(fileOf(own?.types))}`]), file)
+    const types = await readFile(join(root, fileOf(own?.types)), 'utf8')
+    t.notMatch(types, /\bimport\b|\bfrom '/, 'so do its types')
+  }
 })
 
 t.test('no file imports itself by a detour', async (t) => {
