@@ -6,9 +6,10 @@ as $$
 #variable_conflict use_column
 declare
   v_departed uuid[];
+  v_changes core.message_change[];
 begin
   with verdict as materialized (
-    select m.id, m.status as old_status, v.*
+    select m.id, m.organisation_id, m.status as old_status, m.sent_at as old_sent_at, m.error_code as old_error_code, v.*
     from app.messages m
     cross join lateral core.verdict(m) v
     where m.id = any (ids) and v.status is not null
@@ -22,13 +23,27 @@ begin
     where m.id = any (ids) and m.id = v.id
       and (m.status, m.delivered_at, m.error_code, m.error_message)
         is distinct from (v.status, v.delivered_at, v.error_code, v.error_message)
+  ),
+  -- Receipts that came together are told one by one, as if each had come alone.
+  news as (
+    select (v.id, v.organisation_id, n.change)::core.message_change as change
+    from verdict v
+    cross join lateral (values
+      ('sent', v.old_sent_at is null),
+      ('delivered', v.delivered_at is not null and v.old_status in ('queued', 'sent')),
+      (case v.error_code
+        when 'hard_bounce' then 'bounced' when 'soft_bounce' then 'bounced' when 'expired' then 'expired' else 'failed'
+      end, v.error_code <> coalesce(v.old_error_code, '')),
+      ('complained', v.status = 'complained' and v.old_status <> 'complained')
+    ) n (change, is_new)
+    where n.is_new
   )
-  select array_agg(v.id) filter (where v.old_status = 'queued') into v_departed
-  from verdict v;
-
+  select (select array_agg(v.id) from verdict v where v.old_status = 'queued'), (select array_agg(n.change) from news n)
+    into v_departed, v_changes;
+  perform core.emit_events(v_changes);
   perform core.count_departures(v_departed);
 end
 $$;
 
 comment on function core.apply_verdicts is
-  'Give messages, which must be locked, the statuses that follow from their receipts.';
+  'Give messages, which must be locked, the statuses that follow from their receipts, and report that.';

@@ -10,6 +10,7 @@ declare
   v_has_parts boolean := jsonb_path_exists(results, '$[*].parts[*]');
   v_departed uuid[];
   v_failed_sms uuid[];
+  v_changes core.message_change[];
   v_early jsonb;
 begin
   if v_has_parts then
@@ -83,10 +84,14 @@ begin
     where i.verdict = 'deferred'
   )
   select array_agg(i.id) filter (where i.status = 'queued' and i.verdict in ('sent', 'failed')),
-    array_agg(i.id) filter (where i.channel = 'sms' and i.verdict = 'failed')
-    into v_departed, v_failed_sms
+    array_agg(i.id) filter (where i.channel = 'sms' and i.verdict = 'failed'),
+    array_agg((i.id, i.organisation_id, i.verdict)::core.message_change)
+      filter (where i.verdict = 'sent' and i.sent_at is null or i.verdict = 'failed')
+    into v_departed, v_failed_sms, v_changes
   from mine i
   where (select count(*) from postponed) >= 0;
+  -- Before receipts that came early are looked at, which may change these messages again.
+  perform core.emit_events(v_changes);
 
   if v_has_parts then
     v_early := core.take_parts(results);

@@ -8,6 +8,7 @@ declare
   v_ids uuid[];
   v_stored integer;
   v_complaints jsonb;
+  v_opted_out uuid[];
   v_types jsonb := jsonb_path_query_array(receipts, '$[*].type');
 begin
   -- Organisations before all else: of two transactions with complaints about one, the second must
@@ -47,8 +48,9 @@ begin
     select core.suppress_recipients(jsonb_agg(to_jsonb(f))) from fresh f
     where f.type in ('complained', 'opted_out') or f.type = 'bounced' and (f.detail -> 'isHard')::boolean
   )
-  select array_agg(distinct f.message_id), count(*), jsonb_agg(to_jsonb(f)) filter (where f.type = 'complained')
-    into v_ids, v_stored, v_complaints
+  select array_agg(distinct f.message_id), count(*), jsonb_agg(to_jsonb(f)) filter (where f.type = 'complained'),
+    array_agg(f.message_id) filter (where f.type = 'opted_out')
+    into v_ids, v_stored, v_complaints, v_opted_out
   from fresh f
   where (select count(*) from suppressed) >= 0;
 
@@ -64,6 +66,12 @@ begin
     perform core.settle_handovers(receipts);
   end if;
   perform core.apply_verdicts(v_ids);
+  if v_opted_out is not null then
+    perform core.emit_events(array(
+      select (m.id, m.organisation_id, 'opted_out')::core.message_change
+      from unnest(v_opted_out) o (id)
+      join app.messages m on m.id = any (v_opted_out) and m.id = o.id));
+  end if;
   if v_complaints is not null then
     perform core.record_complaints(v_complaints);
   end if;

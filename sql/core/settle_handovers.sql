@@ -7,6 +7,7 @@ declare
   v_ids uuid[] := array(
     select r.message_id from jsonb_to_recordset(receipts) as r (message_id uuid, type text) where r.type = 'sent');
   v_departed uuid[];
+  v_changes core.message_change[];
 begin
   with settled as (
     update app.messages m
@@ -15,9 +16,12 @@ begin
     where m.id = any (v_ids) and m.mode = 'live' and m.status = 'queued' and m.handover_started_at is not null
       -- A copy that was taken says nothing of the other copies.
       and not (m.class = 'marketing' and m.channel = 'email' and m.recipients > 1)
-    returning m.id
+    returning m.id, m.organisation_id
   )
-  select array_agg(s.id) into v_departed from settled s;
+  select array_agg(s.id), array_agg((s.id, s.organisation_id, 'sent')::core.message_change)
+    into v_departed, v_changes
+  from settled s;
+  perform core.emit_events(v_changes);
   perform core.count_departures(v_departed);
 end
 $$;

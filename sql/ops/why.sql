@@ -4,7 +4,7 @@ language plpgsql stable security definer
 set search_path = ''
 as $$
 declare
-  v_message app.messages := core.find_message(message);
+  v_message app.messages;
   v_organisation app.organisations;
   v_due app.due_messages;
   v_job graphile_worker._private_jobs;
@@ -12,6 +12,10 @@ declare
   v_ahead bigint;
   v_trouble text;
 begin
+  if message like 'evt\_%' then
+    return core.why_event(core.find_webhook_event(message));
+  end if;
+  v_message := core.find_message(message);
   if v_message.mode = 'test' then
     return 'It does not wait: it was sent with a test key, and such messages never leave.';
   elsif v_message.status not in ('queued', 'scheduled') then
@@ -85,4 +89,4 @@ begin
 end
 $$;
 
-comment on function ops.why is 'Why a message waits, in one sentence.';
+comment on function ops.why is 'Why a message waits, in one sentence; or, for the id of a webhook event, evt_…, what became of it, in a sentence for each endpoint.';

@@ -1,0 +1,273 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { createLives, type LifeReceipt } from '../fixtures/message-life.ts'
+import { messageOf, send } from '../fixtures/messages.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
+import { createEndpoint, eventsOf, inShort } from '../fixtures/webhook-events.ts'
+
+// Only the API runs: the test is the worker and the providers.
+const database = await createDatabase()
+const { url, sql } = database
+const { base } = await startTestService(url, { roles: ['api'] })
+const { call, start, finish, record } = createLives(database)
+
+async function withEndpoint(): Promise<TestOrganisation> {
+  const organisation = await createOrganisation(sql)
+  await createEndpoint(sql, organisation)
+  return organisation
+}
+
+/** What a network reports of a part that it named like this. */
+async function report(id: string, part: number, type: string) {
+  const receipt = { provider: 'stand-in', network_ids: [`${id}.${part}`], phone: '+447700900000' }
+  const receipts = [{ ...receipt, type, occurred_at: new Date().toISOString() }]
+  await call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
+}
+const partsOf = (id: string, ...parts: number[]) =>
+  parts.map((part) => ({ part, network_id: `${id}.${part}` }))
+
+t.test('a hand-over is reported once, whatever is repeated', async (t) => {
+  const organisation = await withEndpoint()
+  const id = await send(base, organisation)
+  t.strictSame(await eventsOf(sql, organisation), [], 'nothing happened yet')
+  await start(id)
+  await finish(id, 'ambiguous')
+  await finish(id, 'deferred')
+  t.strictSame(await eventsOf(sql, organisation), [], 'it still waits')
+  await start(id)
+  await finish(id, 'sent')
+  await finish(id, 'sent')
+  await record(id, { type: 'sent' })
+  t.strictSame(inShort(await eventsOf(sql, organisation)), ['email.sent sent'])
+  const receipt = { type: 'delivered', provider_event_id: 'once' }
+  await record(id, receipt, receipt)
+  await record(id, receipt)
+  await record(id, { type: 'delivered' })
+  t.strictSame(inShort(await eventsOf(sql, organisation)), [
+    'email.sent sent',
+    'email.delivered delivered',
+  ])
+})
+
+t.test('a receipt that is faster than our own note reports the hand-over as well', async (t) => {
+  for (const [receipts, expected] of [
+    [[{ type: 'delivered' }], ['email.delivered delivered']],
+    [[{ type: 'sent' }, { type: 'delivered' }], ['email.delivered delivered']],
+    [[{ type: 'bounced', is_hard: true, recipient: 'gone@c.example' }], ['email.bounced bounced']],
+    [[{ type: 'sent' }], []],
+  ] as [LifeReceipt[], string[]][]) {
+    const organisation = await withEndpoint()
+    const id = await send(base, organisation)
+    await start(id)
+    await record(id, ...receipts)
+    const events = await eventsOf(sql, organisation)
+    t.strictSame(inShort(events), ['email.sent sent', ...expected])
+    t.match(events[0]?.data, { sentAt: String, deliveredAt: null, error: null }, 'as it was then')
+    await finish(id, 'sent')
+    t.strictSame(await eventsOf(sql, organisation), events, 'which then adds nothing')
+  }
+})
+
+t.test('what came together is told one by one', async (t) => {
+  const organisation = await withEndpoint()
+  const id = await send(base, organisation, { to: ['b@c.example', 'd@c.example'] })
+  await start(id)
+  const hard = { type: 'bounced', is_hard: true, recipient: 'd@c.example', text: 'Gone.' }
+  await record(id, { type: 'complained' }, hard)
+  t.strictSame(inShort(await eventsOf(sql, organisation)), [
+    'email.sent sent',
+    'email.bounced complained',
+    'email.complained complained',
+  ])
+
+  const other = await send(base, organisation, { to: 'e@c.example' })
+  await start(other)
+  await finish(other, 'sent')
+  await record(other, { type: 'complained' }, { type: 'delivered' })
+  const events = await eventsOf(sql, organisation, other)
+  t.strictSame(inShort(events), [
+    'email.sent sent',
+    'email.delivered delivered',
+    'email.complained complained',
+  ])
+  t.match(events[1]?.data.deliveredAt, /^2\d{3}-/, 'the delivery says when it was')
+})
+
+t.test('an outcome is reported again when it has become worse', async (t) => {
+  const organisation = await withEndpoint()
+  const to = ['1', '2', '3'].map((place) => `worse-${place}@c.example`)
+  const id = await send(base, organisation, { to })
+  await start(id)
+  await finish(id, 'sent')
+  const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString()
+  const ofRecipient = (place: number) => ({ recipient: to[place], occurred_at: at(-place) })
+  await record(id, { type: 'failed', ...ofRecipient(0), text: 'No.' })
+  await record(id, { type: 'bounced', ...ofRecipient(1), is_hard: false, text: 'Full.' })
+  await record(id, { type: 'bounced', ...ofRecipient(2), is_hard: true, text: 'Gone.' })
+  await record(id, { type: 'complained', ...ofRecipient(0) })
+  const events = await eventsOf(sql, organisation)
+  t.strictSame(
+    events.map(({ type, data }) => [type, data.error?.code, data.error?.message]),
+    [
+      ['email.sent', undefined, undefined],
+      ['email.failed', 'provider_rejected', 'No.'],
+      ['email.bounced', 'soft_bounce', 'Full.'],
+      ['email.bounced', 'hard_bounce', 'Gone.'],
+      ['email.complained', 'hard_bounce', 'Gone.'],
+    ],
+  )
+})
+
+t.test('a bounce after a complaint is a bounce, not another complaint', async (t) => {
+  const organisation = await withEndpoint()
+  const to = ['after-1@c.example', 'after-2@c.example']
+  const id = await send(base, organisation, { to })
+  await start(id)
+  await finish(id, 'sent')
+  await record(id, { type: 'complained', recipient: to[0] })
+  await record(id, { type: 'bounced', is_hard: false, recipient: to[1] })
+  await record(id, { type: 'complained', recipient: to[1] })
+  t.strictSame(inShort(await eventsOf(sql, organisation)), [
+    'email.sent sent',
+    'email.complained complained',
+    'email.bounced complained',
+  ])
+})
+
+t.test('marketing to several is sent with its last copy', async (t) => {
+  const organisation = await withEndpoint()
+  const to = ['copy-1@c.example', 'copy-2@c.example', 'copy-3@c.example']
+  const id = await send(base, organisation, { class: 'marketing', to })
+  await start(id)
+  await finish(id, 'deferred', { handed_over: [to[0]], refused: [] })
+  await record(id, { type: 'delivered', recipient: to[0] })
+  t.strictSame(await eventsOf(sql, organisation), [], 'the others may still go out')
+  await start(id)
+  const refused = [{ recipient: to[2], code: '550', text: 'No.' }]
+  await finish(id, 'sent', { handed_over: to.slice(1), refused })
+  const events = await eventsOf(sql, organisation)
+  t.strictSame(inShort(events), ['email.sent sent', 'email.failed failed'])
+  t.strictSame(events[1]?.data.error, { code: 'provider_rejected', message: 'No.' })
+})
+
+t.test('an SMS is sent and delivered once, of however many parts', async (t) => {
+  const organisation = await withEndpoint()
+  const id = await sendSms(base, organisation, { body: 'x'.repeat(161) })
+  await start(id)
+  await finish(id, 'deferred', { parts: partsOf(id, 1) })
+  await report(id, 1, 'delivered')
+  t.strictSame(await eventsOf(sql, organisation), [])
+  await start(id)
+  await report(id, 2, 'delivered')
+  await finish(id, 'sent', { parts: partsOf(id, 2) })
+  t.strictSame(inShort(await eventsOf(sql, organisation)), [
+    'sms.sent sent',
+    'sms.delivered delivered',
+  ])
+})
+
+t.test('an SMS that is lost for one part is failed, and expired ones are too', async (t) => {
+  for (const [type, code] of [
+    ['failed', 'network_rejected'],
+    ['expired', 'expired'],
+  ] as const) {
+    const organisation = await withEndpoint()
+    const id = await sendSms(base, organisation, { body: 'x'.repeat(161) })
+    await start(id)
+    await finish(id, 'sent', { parts: partsOf(id, 1, 2) })
+    await report(id, 1, 'delivered')
+    await report(id, 2, type)
+    const events = await eventsOf(sql, organisation)
+    t.strictSame(inShort(events), ['sms.sent sent', `sms.failed ${type}`])
+    t.equal(events[1]?.data.error.code, code)
+  }
+})
+
+t.test('what a provider refuses, and what is stopped before, has failed', async (t) => {
+  const organisation = await withEndpoint()
+  const refused = await send(base, organisation)
+  await start(refused)
+  await finish(refused, 'failed', { code: '550', text: 'Never.' })
+  const [event] = await eventsOf(sql, organisation, refused)
+  t.match(event, {
+    type: 'email.failed',
+    data: {
+      status: 'failed',
+      error: { code: 'provider_rejected', message: 'Never.' },
+      sentAt: null,
+    },
+  })
+
+  const stopped = [
+    await send(base, organisation),
+    await sendSms(base, organisation, { class: 'marketing', body: 'Sale! Reply STOP to opt out' }),
+  ]
+  await sql`delete from app.domains where name = ${organisation.domain}`
+  for (const id of stopped) await start(id)
+  const events = await Promise.all(stopped.map((id) => eventsOf(sql, organisation, id)))
+  t.match(events, [
+    [
+      {
+        type: 'email.failed',
+        data: { status: 'rejected', error: { code: 'domain_not_verified' } },
+      },
+    ],
+    [{ type: 'sms.failed', data: { status: 'rejected', error: { code: 'consent_missing' } } }],
+  ])
+})
+
+t.test('an email that an operator retries is reported by what follows', async (t) => {
+  const organisation = await withEndpoint()
+  const id = await send(base, organisation)
+  for (const outcome of ['failed', 'failed', 'sent']) {
+    await start(id)
+    await finish(id, outcome)
+    if (outcome === 'failed') await sql`select ops.retry_message(${id})`
+  }
+  t.strictSame(inShort(await eventsOf(sql, organisation)), [
+    'email.failed failed',
+    'email.failed failed',
+    'email.sent sent',
+  ])
+})
+
+t.test('STOP to an SMS is reported once; to unsubscribe from email is no event', async (t) => {
+  const organisation = await withEndpoint()
+  const number = '+27820000001'
+  await sql`
+    insert into app.senders (organisation_id, sender, approved_at)
+    values (core.decode_id('org', ${organisation.id}), ${number}, now())`
+  const id = await sendSms(base, organisation, { senderId: number })
+  await start(id)
+  await finish(id, 'sent', { parts: partsOf(id, 1) })
+  const said = { provider: 'stand-in', from: '+447700900000', to: number, word: 'STOP' }
+  const stop = { ...said, keyword: 'stop', received_at: new Date().toISOString() }
+  for (const messages of [[stop, stop], [stop]]) {
+    await call('record_inbound', { messages: JSON.stringify(messages) })
+  }
+  t.strictSame(inShort(await eventsOf(sql, organisation, id)), [
+    'sms.sent sent',
+    'sms.opted_out sent',
+  ])
+
+  const email = await send(base, organisation)
+  await start(email)
+  await finish(email, 'sent')
+  await record(email, { type: 'opted_out' })
+  t.strictSame(inShort(await eventsOf(sql, organisation, email)), ['email.sent sent'])
+})
+
+t.test('rehearsals are reported like others', async (t) => {
+  const organisation = await withEndpoint()
+  const id = await send(base, organisation)
+  await sql`update app.messages set is_rehearsal = true where id = ${(await messageOf(sql, id)).id}`
+  await start(id)
+  await finish(id, 'sent')
+  await record(id, { type: 'delivered' })
+  t.strictSame(inShort(await eventsOf(sql, organisation)), [
+    'email.sent sent',
+    'email.delivered delivered',
+  ])
+})

@@ -1,0 +1,188 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { createLives } from '../fixtures/message-life.ts'
+import { messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import {
+  bodiesOf,
+  createEndpoint,
+  eventsOf,
+  inShort,
+  waitingFor,
+} from '../fixtures/webhook-events.ts'
+
+// Only the API runs: the test is the worker and the providers.
+const database = await createDatabase()
+const { url, sql } = database
+const { base } = await startTestService(url, { roles: ['api'] })
+const { call, start, finish, record } = createLives(database)
+
+const jobsFor = async ({ id }: { id: string }) => {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::integer as count from graphile_worker._private_jobs j
+    where j.payload ->> 'endpoint' = core.decode_id('we', ${id})::text`
+  return row?.count
+}
+
+const delivered = async (id: string) => {
+  await start(id)
+  await finish(id, 'sent')
+  await record(id, { type: 'delivered' })
+}
+
+t.test('an endpoint hears of what it chose', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const one = await createEndpoint(sql, organisation, { types: ['email.delivered', 'sms.sent'] })
+  const other = await createEndpoint(sql, organisation, { types: ['email.bounced'] })
+  await delivered(await send(base, organisation))
+  t.strictSame(inShort(await eventsOf(sql, organisation)), ['email.delivered delivered'])
+  t.strictSame(await waitingFor(sql, one), ['email.delivered'])
+  t.strictSame(await waitingFor(sql, other), [])
+  t.strictSame([await jobsFor(one), await jobsFor(other)], [1, 0])
+})
+
+t.test('endpoints that chose the same hear of the same event', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const both = [
+    await createEndpoint(sql, organisation),
+    await createEndpoint(sql, organisation, { types: ['email.sent'] }),
+  ]
+  await delivered(await send(base, organisation))
+  t.equal((await eventsOf(sql, organisation)).length, 2)
+  t.strictSame(await Promise.all(both.map((one) => waitingFor(sql, one))), [
+    ['email.delivered', 'email.sent'],
+    ['email.sent'],
+  ])
+})
+
+t.test('many changes in one transaction are one job for each endpoint', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const endpoint = await createEndpoint(sql, organisation, { types: ['email.sent'] })
+  const ids = await sendBatch(
+    base,
+    organisation,
+    Array.from({ length: 100 }, () => ({})),
+  )
+  const uuids = await Promise.all(ids.map(async (id) => (await messageOf(sql, id)).id))
+  await call('start_emails', { ids: uuids })
+  const results = uuids.map((id) => ({ id, provider: 'stand-in', outcome: 'sent' }))
+  await call('finish_messages', { results: JSON.stringify(results) })
+  const events = await eventsOf(sql, organisation)
+  t.strictSame(events.map(({ data }) => data.id).sort(), [...ids].sort())
+  t.equal(new Set(events.map(({ id }) => id)).size, 100)
+  t.equal((await waitingFor(sql, endpoint)).length, 100)
+  t.equal(await jobsFor(endpoint), 1)
+})
+
+t.test('no organisation hears of another', async (t) => {
+  const [own, other, silent] = [
+    await createOrganisation(sql),
+    await createOrganisation(sql),
+    await createOrganisation(sql),
+  ]
+  const endpoints = [await createEndpoint(sql, own), await createEndpoint(sql, other)]
+  const ids = await Promise.all([own, other, silent].map((one) => send(base, one)))
+  const uuids = await Promise.all(ids.map(async (id) => (await messageOf(sql, id)).id))
+  await call('start_emails', { ids: uuids })
+  const results = uuids.map((id) => ({ id, provider: 'stand-in', outcome: 'sent' }))
+  await call('finish_messages', { results: JSON.stringify(results) })
+  for (const [place, organisation] of [own, other].entries()) {
+    const events = await eventsOf(sql, organisation)
+    t.strictSame(
+      events.map(({ data }) => data.id),
+      [ids[place]],
+    )
+    const waiting = await sql<{ id: string }[]>`
+      select core.encode_id('evt', d.event_id) as id from app.webhook_deliveries d
+      where d.endpoint_id = core.decode_id('we', ${endpoints[place]?.id ?? ''})`
+    t.strictSame(
+      waiting.map(({ id }) => id),
+      events.map(({ id }) => id),
+    )
+  }
+  t.strictSame(await eventsOf(sql, silent), [])
+})
+
+t.test('events for a disabled endpoint are kept, and not delivered', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const endpoint = await createEndpoint(sql, organisation)
+  await sql`
+    update app.webhook_endpoints set disabled_at = now(), disabled_reason = 'a test'
+    where id = core.decode_id('we', ${endpoint.id})`
+  await delivered(await send(base, organisation))
+  t.equal((await eventsOf(sql, organisation)).length, 2)
+  t.strictSame(await waitingFor(sql, endpoint), [])
+  t.equal(await jobsFor(endpoint), 0)
+})
+
+t.test('an event stays as it was, whatever becomes of the message', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await createEndpoint(sql, organisation)
+  const id = await send(base, organisation)
+  await start(id)
+  await finish(id, 'sent')
+  const before = await bodiesOf(sql, organisation)
+  await record(id, { type: 'delivered' })
+  await record(id, { type: 'complained' })
+  const after = await bodiesOf(sql, organisation)
+  t.equal(after.length, 3)
+  t.strictSame(after.slice(0, 1), before)
+  t.match(JSON.parse(before[0] ?? ''), { data: { status: 'sent', deliveredAt: null } })
+})
+
+/** What an organisation's only message came to, and what was written of that. */
+const stateOf = async (organisation: Parameters<typeof eventsOf>[1], id: string) => {
+  const [counts] = await sql<{ deliveries: number; jobs: number }[]>`
+    select (select count(*)::integer from app.webhook_deliveries) as deliveries,
+      (select count(*)::integer from graphile_worker._private_jobs) as jobs`
+  const { status, sentAt } = await messageOf(sql, id)
+  const timeline = (await timelineOf(sql, id)).map(({ type }) => type)
+  return {
+    deliveries: counts?.deliveries ?? 0,
+    jobs: counts?.jobs ?? 0,
+    status,
+    sentAt,
+    timeline,
+    events: await bodiesOf(sql, organisation),
+  }
+}
+
+t.test('no change without its event, and no event without its change', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await createEndpoint(sql, organisation)
+  const id = await send(base, organisation)
+  await start(id)
+  const queued = await stateOf(organisation, id)
+  const finishing = () => finish(id, 'sent')
+  const reporting = () => record(id, { type: 'delivered' })
+
+  for (const table of [
+    'app.webhook_events',
+    'app.webhook_deliveries',
+    'graphile_worker._private_jobs',
+  ]) {
+    await sql.unsafe(`alter table ${table} add constraint nothing_more check (false) not valid`)
+    await t.rejects(finishing(), /nothing_more/, `when ${table} takes nothing`)
+    await t.rejects(reporting(), /nothing_more/)
+    await sql.unsafe(`alter table ${table} drop constraint nothing_more`)
+    t.strictSame(await stateOf(organisation, id), queued)
+  }
+
+  // The last thing that finishing does.
+  await sql`alter table app.departures add constraint nothing_leaves check (messages < 0) not valid`
+  await t.rejects(finishing(), /nothing_leaves/)
+  await t.rejects(reporting(), /nothing_leaves/)
+  await sql`alter table app.departures drop constraint nothing_leaves`
+  t.strictSame(await stateOf(organisation, id), queued)
+
+  await finishing()
+  await reporting()
+  const { status, events, deliveries, jobs } = await stateOf(organisation, id)
+  t.strictSame([status, events.length], ['delivered', 2])
+  t.strictSame(
+    [deliveries - queued.deliveries, jobs - queued.jobs],
+    [2, 2],
+    'all of it comes at once',
+  )
+})
