@@ -52,6 +52,7 @@ t.test('every page is served, with nothing from elsewhere and nothing that runs'
     const policy = answer.headers.get('content-security-policy')
     t.match(policy, /^default-src 'none'; style-src 'self';/)
     t.notMatch(policy, /unsafe/)
+    t.equal(allOf(text, /(<h1>)/g).length, 1, `${path} has one headline`)
     t.notMatch(text, /<(script|style|img|iframe|form)|\s(style|on[a-z]+)="/i, path)
   }
   const style = await get(`${base}/docs/style.css`, null)
