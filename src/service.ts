@@ -42,6 +42,8 @@ export type ServiceOptions = {
   dnsServers: readonly string[]
   /** Whether http and private addresses are fine for webhook endpoints. */
   webhookAllowPrivate: boolean
+  /** What an endpoint has to answer in; the 10 seconds of the interface when absent. */
+  webhookTimeoutMs?: number
   dkimZone: string
   mailFromLabel: string
   systemFrom: string
@@ -117,7 +119,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)
     if (roles.includes('worker')) {
       parts.push(reportSandbox(call, log))
-      const poster = createPoster({ ...options, allowsPrivate: options.webhookAllowPrivate })
+      const poster = createPoster({
+        ...options,
+        allowsPrivate: options.webhookAllowPrivate,
+        ...(options.webhookTimeoutMs && { timeoutMs: options.webhookTimeoutMs }),
+      })
       parts.push({ stop: () => poster.close() })
       const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)
       // Beside the worker, not after it: what waits there for its turn is given back as not sent, before

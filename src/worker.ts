@@ -41,8 +41,13 @@ export type WorkerOptions = {
   announceWebhooks: WorkerPoolAnnouncer
 }
 
-/** A job is an endpoint's turn, and waits for that endpoint most of its time. */
-const ENDPOINTS_AT_A_TIME = 100
+/**
+ * A job is an endpoint's turn, and waits for that endpoint most of its time. So this is far more than
+ * one process can be busy with, and nothing to be tuned: WORKER_CONCURRENCY is about hand-overs. Many,
+ * because endpoints that begin to hang together, as those in one data centre may, keep their places
+ * for ten seconds before that is known of them.
+ */
+const ENDPOINTS_AT_A_TIME = 500
 
 type WorkerPoolAnnouncer = (poolId: string) => Promise<void>
 
@@ -61,9 +66,13 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const smsTasks = {
     send_sms: sendSms(call, { provider: options.smsProvider, sandbox: createSmsSandbox(call) }),
   }
-  const webhookTasks = { deliver_webhook: deliverWebhook(call, options) }
+  const stopping = new AbortController()
+  const webhookTasks = {
+    deliver_webhook: deliverWebhook(call, { ...options, stopping: stopping.signal }),
+  }
   const pools: WorkerPool[] = []
   const stop = async () => {
+    stopping.abort()
     await Promise.all(pools.map((pool) => pool.stop()))
   }
   try {

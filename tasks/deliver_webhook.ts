@@ -1,19 +1,120 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
+import type { Delivery } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
-import type { Poster } from '../src/webhooks/post.ts'
+import { coalesce } from '../src/db/coalesce.ts'
+import { type AttemptOptions, type AttemptResult, attempt } from '../src/webhooks/attempt.ts'
+import { createTurn, type Turn } from '../src/webhooks/turn.ts'
 
 const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
 
-export type DeliverWebhookOptions = {
-  poster: Poster
-  /** A signing secret as core.make_secret sealed it -> itself. */
-  openSecret(sealed: string): Promise<string>
+/** As many as one commit should carry; more only makes the first of them wait. */
+const MAX_IN_ONE_COMMIT = 500
+
+/** Their bodies come along, so that the answer to one call stays within some megabytes. */
+const MAX_STARTED_AT_ONCE = 1000
+
+/** At one endpoint; api.start_deliveries knows this figure, and a smaller one for those that fail. */
+const MAX_POSTS = 32
+
+/** Each is a socket. Turns share them: with many at once, each has few. */
+const POSTS_AT_A_TIME = 4000
+
+/**
+ * An endpoint that fails may keep its place for as long as a post may take. These are few enough to
+ * leave most places of the worker to the others, however many fail; the rest of them wait.
+ */
+const FAILING_AT_A_TIME = 100
+const FAILING_PAUSE_SECONDS = 10
+
+export type DeliverWebhookOptions = AttemptOptions & {
+  /** Aborted as soon as the worker is to stop: what is in hand may end, but nothing more is taken. */
+  stopping: AbortSignal
 }
 
-/** Takes an endpoint's turn: posts what is due there, until nothing is. */
-export default function deliverWebhook(_call: Call, _options: DeliverWebhookOptions): Task {
-  return async (payload) => {
-    v.parse(payloadSchema, payload)
+/** Whose turn it is, and what api.start_deliveries and api.end_turns want to know besides. */
+type Holder = { endpoint_id: string; job: string; worker: string | null }
+type Asked = Holder & { in_hand: string[]; room: number }
+type Ended = Holder & { pause_seconds: number }
+
+type Running = { job: string; turn: Turn; ended: Promise<unknown> }
+
+/**
+ * Takes an endpoint's turn: posts what is due there, until nothing is or the turn is over; what is
+ * left then has a job behind those of others. What could not be recorded is posted again later.
+ */
+export default function deliverWebhook(call: Call, options: DeliverWebhookOptions): Task {
+  const start = coalesce<Asked, Delivery[]>(
+    async (turns) => {
+      const deliveries = await call('start_deliveries', { turns: JSON.stringify(turns) })
+      const byEndpoint = Map.groupBy(deliveries, ({ endpointId }) => endpointId)
+      return turns.map(({ endpoint_id: id }) => byEndpoint.get(id) ?? [])
+    },
+    { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
+  )
+  const finish = coalesce<AttemptResult, null>(
+    async (results) => {
+      await call('finish_deliveries', { results: JSON.stringify(results) })
+      return results.map(() => null)
+    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
+  const end = coalesce<Ended, null>(
+    async (turns) => {
+      await call('end_turns', { turns: JSON.stringify(turns) })
+      return turns.map(() => null)
+    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
+
+  const running = new Map<string, Running>()
+  let failing = 0
+  options.stopping.addEventListener('abort', () => {
+    for (const { turn } of running.values()) turn.wake()
+  })
+
+  async function haveTurn(holder: Holder, signal: AbortSignal): Promise<void> {
+    let isCounted = false
+    const turn = createTurn({
+      start: (inHand, room) => start({ ...holder, in_hand: inHand, room }),
+      async deliver(delivery) {
+        const result = await attempt(delivery, options, signal)
+        if (result) await finish(result)
+        return result?.error === null
+      },
+      places: () => Math.max(1, Math.min(MAX_POSTS, Math.floor(POSTS_AT_A_TIME / running.size))),
+      mayFail() {
+        if (!isCounted && failing < FAILING_AT_A_TIME) {
+          isCounted = true
+          failing += 1
+        }
+        return isCounted
+      },
+      stopping: options.stopping,
+    })
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    const mine = { job: holder.job, turn, ended }
+    running.set(holder.endpoint_id, mine)
+    try {
+      const how = await turn.have()
+      const pause = how === 'crowded out' ? FAILING_PAUSE_SECONDS : 0
+      if (how !== 'idle') await end({ ...holder, pause_seconds: pause })
+    } finally {
+      if (isCounted) failing -= 1
+      if (running.get(holder.endpoint_id) === mine) running.delete(holder.endpoint_id)
+      resolve()
+    }
+  }
+
+  return async (payload, { abortSignal, job }) => {
+    const { endpoint } = v.parse(payloadSchema, payload)
+    for (let other = running.get(endpoint); other; other = running.get(endpoint)) {
+      // The same job again, as when the worker was begun anew: it is all there is if that turn fails.
+      if (other.job === job.id) await other.ended
+      // Each event brings a job of its own. One look more, by who has the turn already, does for it.
+      else if (other.turn.nudge()) return
+      else break
+    }
+    await haveTurn({ endpoint_id: endpoint, job: job.id, worker: job.locked_by }, abortSignal)
   }
 }

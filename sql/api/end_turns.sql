@@ -2,11 +2,27 @@ create function api.end_turns(turns jsonb)
 returns integer
 language plpgsql volatile security definer
 set search_path = ''
+set enable_seqscan = off
 as $$
+declare
+  v_turns core.turn[] := array(select t from jsonb_populate_recordset(null::core.turn, turns) t);
+  v_now timestamptz;
 begin
-  return 0;
+  v_turns := core.take_turns(v_turns);
+  v_now := core.clock();
+  update app.webhook_endpoints e
+  set held_by = null
+  from unnest(v_turns) t
+  where e.id = t.endpoint_id and e.held_by is not null;
+
+  return core.add_jobs((
+    select array_agg(core.delivery_job(e, now() + make_interval(secs => t.pause_seconds)))
+    from unnest(v_turns) t
+    join app.webhook_endpoints e on e.id = t.endpoint_id
+    where e.disabled_at is null and exists (
+      select from app.webhook_deliveries d where d.endpoint_id = e.id and d.due_at <= v_now)));
 end
 $$;
 
 comment on function api.end_turns is
-  'Give up the turns of jobs, {endpoint_id, job}, so that others have theirs; what is due there gets a job behind theirs. Answers how many such jobs there are.';
+  'Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are.';

@@ -2,11 +2,77 @@ create function api.finish_deliveries(results jsonb)
 returns integer
 language plpgsql volatile security definer
 set search_path = ''
+set enable_seqscan = off
 as $$
+declare
+  v_now timestamptz;
+  v_delivered integer;
 begin
-  return 0;
+  perform core.lock_endpoints(array(
+    select r.endpoint_id from jsonb_to_recordset(results) as r (endpoint_id uuid)));
+  v_now := core.clock();
+
+  with result as materialized (
+    select r.*
+    from rows from (jsonb_to_recordset(results) as (
+      endpoint_id uuid, event_id uuid, attempt smallint, started_at timestamptz, duration_ms integer,
+      status smallint, error text, answer text
+    )) with ordinality as r (endpoint_id, event_id, attempt, started_at, duration_ms, status, error, answer, place)
+  ),
+  -- What was recorded already, but whose answer was lost, counts once.
+  noted as (
+    insert into app.webhook_attempts (endpoint_id, event_id, started_at, attempt, duration_ms, status, error, answer)
+    select r.endpoint_id, r.event_id, r.started_at, r.attempt, r.duration_ms, r.status, left(r.error, 500), left(r.answer, 1000)
+    from result r
+    on conflict do nothing
+    returning endpoint_id, event_id, started_at
+  ),
+  counted as materialized (
+    select r.*, core.webhook_retry_delay(r.attempt) as delay
+    from result r
+    join noted n on n.endpoint_id = r.endpoint_id and n.event_id = r.event_id and n.started_at = r.started_at
+  ),
+  settled as (
+    delete from app.webhook_deliveries d
+    using counted c
+    where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id
+      and (c.error is null or c.delay is null and d.attempts + 1 = c.attempt)
+  ),
+  put_off as (
+    update app.webhook_deliveries d
+    set attempts = c.attempt, due_at = v_now + c.delay
+    from counted c
+    where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id
+      and c.error is not null and c.delay is not null
+      -- Else it was replayed meanwhile and is at the beginning of its schedule again.
+      and d.attempts + 1 = c.attempt
+  ),
+  health as (
+    select h.*, (select c.error from counted c where c.endpoint_id = h.endpoint_id and c.place = h.last_place) as last_error
+    from (
+      select c.endpoint_id, max(c.place) as last_place, bool_or(c.error is null) as has_success
+      from counted c
+      group by c.endpoint_id
+    ) h
+  ),
+  judged as (
+    update app.webhook_endpoints e
+    set
+      failing_since = case
+        when h.last_error is null then null
+        when h.has_success then v_now
+        else coalesce(e.failing_since, v_now)
+      end,
+      last_error = h.last_error,
+      warned_at = case when not h.has_success then e.warned_at end
+    from health h
+    where e.id = h.endpoint_id
+      and (h.last_error is distinct from e.last_error or h.has_success and e.failing_since is not null)
+  )
+  select count(*) filter (where c.error is null) into v_delivered from counted c;
+  return v_delivered;
 end
 $$;
 
 comment on function api.finish_deliveries is
-  'Record what came of attempts: {endpoint_id, event_id, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests. Answers how many succeeded.';
+  'Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded.';

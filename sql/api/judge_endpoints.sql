@@ -3,8 +3,43 @@ returns integer
 language plpgsql volatile security definer
 set search_path = ''
 as $$
+declare
+  v_now timestamptz := core.now();
+  v_ids uuid[] := array(
+    select e.id from app.webhook_endpoints e
+    where e.disabled_at is null and e.failing_since <= v_now - interval '1 day'
+      and (e.warned_at is null or e.failing_since <= v_now - interval '3 days'));
+  v_warned uuid[];
+  v_disabled uuid[];
 begin
-  return 0;
+  perform core.lock_endpoints(v_ids);
+
+  with disabled as (
+    update app.webhook_endpoints e
+    set disabled_at = v_now, disabled_reason = 'failing'
+    where e.id = any (v_ids) and e.disabled_at is null and e.failing_since <= v_now - interval '3 days'
+    returning e.id
+  )
+  select array_agg(d.id) into v_disabled from disabled d;
+  delete from app.webhook_deliveries d where d.endpoint_id = any (v_disabled);
+
+  with warned as (
+    update app.webhook_endpoints e
+    set warned_at = v_now
+    where e.id = any (v_ids) and e.disabled_at is null
+      and e.failing_since <= v_now - interval '1 day' and e.warned_at is null
+    returning e.id
+  )
+  select array_agg(w.id) into v_warned from warned w;
+
+  perform core.notify_owner(
+    e.organisation_id,
+    case when e.disabled_at is null then 'webhook_failing' else 'webhook_disabled' end,
+    jsonb_build_object('endpoint', core.encode_id('we', e.id), 'url', e.url,
+      'failingSince', core.iso(e.failing_since), 'lastError', e.last_error))
+  from app.webhook_endpoints e
+  where e.id = any (v_disabled || v_warned);
+  return coalesce(cardinality(v_disabled || v_warned), 0);
 end
 $$;
 

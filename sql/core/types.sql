@@ -63,3 +63,15 @@ create type core.message_change as (
   change app.event_type
 );
 comment on type core.message_change is 'That something happened to a message which a webhook event may report.';
+
+create type core.turn as (
+  endpoint_id uuid,
+  job bigint,
+  worker text,
+  in_hand uuid[],
+  room integer,
+  pause_seconds integer
+);
+comment on type core.turn is 'What a job that is to deliver to an endpoint asks of api.start_deliveries and api.end_turns.';
+comment on column core.turn.worker is 'The worker pool that has the job.';
+comment on column core.turn.in_hand is 'The events that it is posting.';

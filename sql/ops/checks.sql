@@ -29,6 +29,11 @@ select 'books', not exists (select from app.allowances a
     limit 1), 0)),
   'the credits of an organisation are not what its ledger says: select * from ops.books where not is_right'
 union all
+-- Retries see to a short failure, and one that an operator disabled is so on purpose.
+select 'webhook endpoints', not exists (select from app.webhook_endpoints p
+  where p.failing_since < core.now() - interval '1 hour' and p.disabled_at is null or p.disabled_reason = 'failing'),
+  'endpoints fail, or were disabled because they did: select * from ops.failing_endpoints'
+union all
 select 'owner mail', coalesce((select n.given_up_at is null from app.notices n
   where n.sent_at is not null or n.given_up_at is not null
   order by n.id desc

@@ -4,22 +4,26 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  v_organisation_id uuid := core.organisation_id(organisation);
-  v_problem text := core.webhook_url_problem(create_webhook_endpoint.url);
+  v_organisation uuid := core.organisation_id(organisation);
+  v_types app.webhook_event_type[] := core.check_event_types(create_webhook_endpoint.event_types);
   v_secret record;
   v_id uuid := core.new_id(core.now());
 begin
-  if v_problem is not null then
-    raise exception 'the URL %', v_problem;
+  perform core.check_webhook_url(create_webhook_endpoint.url);
+  -- Locked, so that two at once do not both find room for the last. Each event costs a row and a POST
+  -- for each endpoint, hence the bound.
+  perform from app.organisations o where o.id = v_organisation for no key update;
+  if (select count(*) from app.webhook_endpoints p where p.organisation_id = v_organisation) >= 20 then
+    raise exception 'an organisation may have at most 20 webhook endpoints'
+      using hint = format('select id, url, state from ops.webhook_endpoints where organisation = %L', create_webhook_endpoint.organisation);
   end if;
   v_secret := core.make_secret();
   insert into app.webhook_endpoints (id, organisation_id, url, event_types, secret, created_at)
-  values (v_id, v_organisation_id, create_webhook_endpoint.url,
-    create_webhook_endpoint.event_types::app.webhook_event_type[], v_secret.sealed, core.now());
+  values (v_id, v_organisation, create_webhook_endpoint.url, v_types, v_secret.sealed, core.now());
   id := core.encode_id('we', v_id);
   secret := v_secret.secret;
 end
 $$;
 
 comment on function ops.create_webhook_endpoint is
-  'Have an organisation''s events of these types delivered to an https URL. Answers the endpoint''s id and its signing secret, which is shown this once.';
+  'Have an organisation''s events of these types delivered to an https URL; it may have 20 such endpoints. Answers the endpoint''s id, we_…, and its signing secret, which is shown this once.';

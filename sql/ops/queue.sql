@@ -12,7 +12,11 @@ left join graphile_worker._private_jobs j on j.task_id = t.id
 group by t.identifier
 union all
 select 'due_messages', 0, 0, count(*), 0, min(d.due_at) filter (where d.due_at < core.now()), null
-from app.due_messages d;
+from app.due_messages d
+union all
+select 'webhook_deliveries', count(*) filter (where d.due_at <= core.now()), 0, count(*) filter (where d.due_at > core.now()),
+  0, min(d.due_at) filter (where d.due_at <= core.now()), null
+from app.webhook_deliveries d;
 
 comment on view ops.queue is
-  'Jobs by task: waiting, running, later, given up; due_messages are those that wait outside the job table.';
+  'Jobs by task: waiting, running, later, given up; due_messages and webhook_deliveries are what waits outside the job table.';

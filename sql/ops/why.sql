@@ -4,7 +4,7 @@ language plpgsql stable security definer
 set search_path = ''
 as $$
 declare
-  v_message app.messages := core.find_message(message);
+  v_message app.messages;
   v_organisation app.organisations;
   v_due app.due_messages;
   v_job graphile_worker._private_jobs;
@@ -12,6 +12,10 @@ declare
   v_ahead bigint;
   v_trouble text;
 begin
+  if message like 'evt\_%' then
+    return core.why_event(core.find_webhook_event(message));
+  end if;
+  v_message := core.find_message(message);
   if v_message.mode = 'test' then
     return 'It does not wait: it was sent with a test key, and such messages never leave.';
   elsif v_message.status not in ('queued', 'scheduled') then
@@ -76,7 +80,8 @@ begin
   select count(*) into v_ahead
   from (
     select from graphile_worker._private_jobs j
-    where j.is_available and j.run_at <= now()
+    -- Webhook deliveries have workers of their own.
+    where j.is_available and j.run_at <= now() and j.task_id = v_job.task_id
       and (j.priority, j.run_at, j.id) < (v_job.priority, v_job.run_at, v_job.id)
     limit 100001
   ) ahead;
@@ -85,4 +90,4 @@ begin
 end
 $$;
 
-comment on function ops.why is 'Why a message waits, in one sentence.';
+comment on function ops.why is 'Why a message waits, in one sentence; or, for the id of a webhook event, evt_…, what became of it, in a sentence for each endpoint.';

@@ -27,7 +27,16 @@ export type Answer = {
 export type Delivery = {
   endpointId: string
   eventId: string
+  /** The event's id as receivers see it. */
+  event: string
+  /** Its place in the schedule, from 1. */
+  attempt: number
+  /** When this attempt began, by the service's clock. */
+  startedAt: Date
+  /** Whether the endpoint's last attempt failed. */
+  isFailing: boolean
   url: string
+  /** All that sign it, the newest first, as core.make_secret sealed them. */
   secrets: string[]
   body: string
 }
@@ -182,9 +191,9 @@ export type Api = {
   drop_expired_keys: { args: Record<string, never>; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
-  /** Give up the turns of jobs, {endpoint_id, job}, so that others have theirs; what is due there gets a job behind theirs. Answers how many such jobs there are. */
+  /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
   end_turns: { args: { turns: string }; result: number }
-  /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, and one for each where something is overdue. Answers how many. */
+  /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job is about to look. Answers how many. A job that is one too many finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
@@ -194,7 +203,7 @@ export type Api = {
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: string; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
-  /** Record what came of attempts: {endpoint_id, event_id, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests. Answers how many succeeded. */
+  /** Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded. */
   finish_deliveries: { args: { results: string }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
@@ -250,7 +259,7 @@ export type Api = {
   sealing_keys: { args: Record<string, never>; result: SealingKey[] }
   /** Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
-  /** What is to be posted next: turns are {endpoint_id, job, in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up. */
+  /** What is to be posted next: turns are {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up: whatever falls due later brings a job of its own. */
   start_deliveries: { args: { turns: string }; result: Delivery[] }
   /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. */
   start_emails: { args: { ids: string[] }; result: EmailToSend[] }

@@ -1,4 +1,8 @@
-import { Agent, request } from 'undici'
+import { Agent, buildConnector } from 'undici'
+import { isPublicAddress } from './addresses.ts'
+import { exchange, type PostOutcome } from './exchange.ts'
+import { createLookup } from './lookup.ts'
+import { readTarget } from './target.ts'
 
 /** What is posted to an endpoint. */
 export type Post = {
@@ -7,19 +11,15 @@ export type Post = {
   body: string
 }
 
-/** What came of it, as api.finish_deliveries keeps it. */
-export type PostOutcome = {
-  /** HTTP status; null when no answer came. */
-  status: number | null
-  /** Why it failed, in words for the endpoint's owner; null when it succeeded. */
-  error: string | null
-  /** The first characters of the answer's body, without what Postgres cannot store. */
-  answer: string | null
-}
+export type { PostOutcome }
 
 export type Poster = {
-  /** Never throws. */
+  /**
+   * Any 2xx whose answer comes to an end in time is a success; a redirect is not followed. A signal ends
+   * it early. Never throws.
+   */
   post(post: Post, signal?: AbortSignal): Promise<PostOutcome>
+  /** Also ends what is still under way. */
   close(): Promise<void>
 }
 
@@ -28,35 +28,60 @@ export type PosterOptions = {
   allowsPrivate: boolean
   /** Resolvers, `host[:port]`; empty: the system's. */
   dnsServers: readonly string[]
-  /** For the whole exchange. */
+  /** For the whole exchange, from looking up the name to the end of the answer. */
   timeoutMs?: number
+  /** Which addresses count as public. */
+  isPublic?(address: string): boolean
 }
 
-/** Posts events to endpoints, and to public addresses only. */
-export function createPoster({ timeoutMs = 10_000 }: PosterOptions): Poster {
-  const agent = new Agent()
+/**
+ * Shorter than servers keep a connection that is idle, lest one is used again while it is being closed;
+ * and endpoints of which there is nothing to tell hold nothing of ours.
+ */
+const IDLE_MS = 1000
+
+/**
+ * Posts events to endpoints (interface 6): to public addresses only, by https, past any proxy of the
+ * environment. How many posts go on at once, and so how many connections there are, is its caller's
+ * business; each has one to itself.
+ */
+export function createPoster({
+  allowsPrivate,
+  dnsServers,
+  timeoutMs = 10_000,
+  isPublic = isPublicAddress,
+}: PosterOptions): Poster {
+  const closing = new AbortController()
+  const agent = new Agent({
+    connect: buildConnector({
+      // Also when NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
+      rejectUnauthorized: true,
+      autoSelectFamily: true,
+      // An address that is silent leaves time for others; of Node's own 250 ms distant ones need more.
+      autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs / 5),
+      timeout: timeoutMs,
+      signal: closing.signal,
+      ...(!allowsPrivate && { lookup: createLookup({ servers: dnsServers, isPublic, timeoutMs }) }),
+    }),
+    allowH2: false,
+    keepAliveTimeout: IDLE_MS,
+    keepAliveMaxTimeout: IDLE_MS,
+    // The exchange has a limit of its own.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
   return {
-    async post({ url, headers, body }, signal) {
-      const limits = [AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]
-      try {
-        const response = await request(url, {
-          method: 'POST',
-          headers,
-          body,
-          dispatcher: agent,
-          signal: AbortSignal.any(limits),
-        })
-        const answer = await response.body.text()
-        const isSuccess = response.statusCode >= 200 && response.statusCode < 300
-        return {
-          status: response.statusCode,
-          error: isSuccess ? null : `answered ${response.statusCode}`,
-          answer: answer.slice(0, 1000),
-        }
-      } catch (error) {
-        return { status: null, error: String(error), answer: null }
-      }
+    async post({ url: text, headers, body }, signal) {
+      const target = readTarget(text, { allowsPrivate, isPublic })
+      if ('problem' in target) return { status: null, error: target.problem, answer: null }
+      const { origin, pathname, search } = target.url
+      const path = pathname + search
+      const request = { origin, path, method: 'POST', headers, body } as const
+      return exchange(agent, request, { timeoutMs, signal })
     },
-    close: () => agent.close(),
+    async close() {
+      closing.abort()
+      await agent.destroy()
+    },
   }
 }

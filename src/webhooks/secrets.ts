@@ -42,7 +42,21 @@ function isOpenedBy(secrets: Secrets, sealed: string): boolean {
   }
 }
 
-/** Opens the signing secrets that core.make_secret sealed; throws when SECRET_KEY is not what it was. */
+/** A signing secret that stays shut until an operator does something. */
+export class UnopenableSecret extends Error {
+  constructor(cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(
+      `it could not be signed: ${reason}; set the SECRET_KEY of that time behind the present one, or rotate the endpoint's secret`,
+      { cause },
+    )
+  }
+}
+
+/**
+ * Opens the signing secrets that core.make_secret sealed; throws UnopenableSecret when SECRET_KEY is
+ * not what it was, and other errors when the database cannot be asked.
+ */
 export function createSecretOpener(
   call: Call,
   secrets: Secrets,
@@ -54,23 +68,34 @@ export function createSecretOpener(
     const known = keys.get(id)
     if (known) return known
     const row = (await call('sealing_keys', {})).find((key) => key.id === id)
-    if (!row) throw new Error('the key that its signing secret was sealed with is gone')
-    const der = Buffer.from(secrets.open(row.privateKey), 'base64')
-    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
-    keys.set(id, key)
-    return key
+    return unopenable(() => {
+      if (!row) throw new Error('the key that its signing secret was sealed with is gone')
+      const der = Buffer.from(secrets.open(row.privateKey), 'base64')
+      const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+      keys.set(id, key)
+      return key
+    })
   }
 
   return async (sealed) => {
     const known = opened.get(sealed)
     if (known !== undefined) return known
     const [id = '', power = ''] = sealed.split('.')
-    const secret = secretOf(decrypt(await keyOf(id), BigInt(power)))
+    const key = await keyOf(id)
+    const secret = unopenable(() => secretOf(decrypt(key, BigInt(power))))
     // The oldest goes; which one hardly matters.
     const [oldest] = opened.keys()
     if (opened.size >= MAX_REMEMBERED && oldest !== undefined) opened.delete(oldest)
     opened.set(sealed, secret)
     return secret
+  }
+}
+
+function unopenable<Result>(open: () => Result): Result {
+  try {
+    return open()
+  } catch (error) {
+    throw new UnopenableSecret(error)
   }
 }
 

@@ -1,0 +1,14 @@
+create function core.check_is_enabled(endpoint app.webhook_endpoints)
+returns void
+language plpgsql stable
+as $$
+declare
+  v_id constant text := core.encode_id('we', endpoint.id);
+begin
+  if endpoint.disabled_at is not null then
+    raise exception 'the endpoint % is disabled; select ops.enable_webhook_endpoint(%) enables it', v_id, quote_literal(v_id);
+  end if;
+end
+$$;
+
+comment on function core.check_is_enabled is 'Raise one sentence, with the cure, when a webhook endpoint is disabled.';

@@ -1,0 +1,10 @@
+create function core.event_body(id uuid, type app.webhook_event_type, occurred_at timestamptz, message app.messages)
+returns text
+language sql stable
+as $$
+  select json_build_object('id', core.encode_id('evt', id), 'type', type, 'occurredAt', core.iso(occurred_at),
+    'data', core.message_object(message))::text
+$$;
+
+comment on function core.event_body is
+  'The JSON text of an event (interface 2.6), with its message as it is now.';

@@ -1,0 +1,12 @@
+create function core.lock_endpoints(ids uuid[])
+returns void
+language sql volatile
+as $$
+  select from app.webhook_endpoints e
+  where e.id = any (ids)
+  order by e.id
+  for no key update
+$$;
+
+comment on function core.lock_endpoints is
+  'Lock endpoints, always in the order of their ids and before any of their deliveries. What is to be known of them afterwards is read by a later statement.';

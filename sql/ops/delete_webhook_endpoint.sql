@@ -1,0 +1,15 @@
+create function ops.delete_webhook_endpoint(endpoint text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+begin
+  delete from app.webhook_endpoints p where p.id = v_endpoint.id;
+  delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id;
+end
+$$;
+
+comment on function ops.delete_webhook_endpoint is
+  'Delete an endpoint, with what waits for it. The log of what it got stays as long as its events.';

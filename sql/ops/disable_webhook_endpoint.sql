@@ -1,0 +1,24 @@
+create function ops.disable_webhook_endpoint(endpoint text, reason text)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+begin
+  if coalesce(length(reason), 0) not between 1 and 1000 then
+    raise exception 'give a reason of 1 to 1000 characters';
+  end if;
+  update app.webhook_endpoints p
+  set disabled_at = core.now(), disabled_reason = reason
+  where p.id = v_endpoint.id and p.disabled_at is null;
+  if not found then
+    raise exception 'the endpoint is disabled already'
+      using hint = 'select id, disabled_at, disabled_reason from ops.failing_endpoints';
+  end if;
+  delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id;
+end
+$$;
+
+comment on function ops.disable_webhook_endpoint is
+  'Deliver nothing to an endpoint until it is enabled. Its events are recorded meanwhile, and with those that waited can be replayed then.';

@@ -1,0 +1,36 @@
+create view ops.failing_endpoints as
+select
+  core.encode_id('we', p.id) as id,
+  core.encode_id('org', p.organisation_id) as organisation,
+  p.url,
+  case when p.disabled_at is not null then 'disabled' else 'failing' end as state,
+  p.failing_since,
+  p.last_error,
+  p.warned_at,
+  -- Interface 6.4.
+  case when p.disabled_at is null then p.failing_since + interval '3 days' end as is_disabled_at,
+  p.disabled_at,
+  p.disabled_reason,
+  m.missed,
+  case
+    when p.disabled_at is not null
+      then format('once it answers 2xx: select ops.enable_webhook_endpoint(%L, replay => true)', core.encode_id('we', p.id))
+    else format('it must answer 2xx within 10 seconds; then: select ops.send_test_event(%L, %L)', core.encode_id('we', p.id), p.event_types[1])
+  end as cure
+from app.webhook_endpoints p
+cross join lateral (
+  select count(*) as missed
+  from (
+    select from app.webhook_events e
+    where e.organisation_id = p.organisation_id and e.type = any (p.event_types) and e.message_id is not null
+      and e.id >= core.first_id_at(greatest(core.now() - interval '30 days', least(p.failing_since, p.disabled_at)))
+      and not exists (
+        select from app.webhook_attempts a
+        where a.endpoint_id = p.id and a.event_id = e.id and a.error is null)
+    limit 10000
+  ) e
+) m
+where p.failing_since is not null or p.disabled_at is not null;
+
+comment on view ops.failing_endpoints is
+  'Webhook endpoints that fail or are disabled: since when, the last error, when a failing one is disabled, how many events have not arrived since then (counted to 10 000), and the cure.';

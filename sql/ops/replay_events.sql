@@ -1,0 +1,45 @@
+create function ops.replay_events(endpoint text, since timestamptz, until timestamptz, only_missed boolean default false)
+returns bigint
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_organisation uuid := core.decode_id('org', endpoint);
+  v_endpoint app.webhook_endpoints;
+  v_first_id uuid;
+  v_last_id uuid;
+  v_count bigint := 0;
+begin
+  if v_organisation is null then
+    v_endpoint := core.find_webhook_endpoint(endpoint);
+    perform core.check_is_enabled(v_endpoint);
+  else
+    v_organisation := core.organisation_id(endpoint);
+  end if;
+  if since is null or until is null then
+    raise exception 'give two times, since and until';
+  elsif since >= until then
+    raise exception 'the first time must be before the second';
+  elsif only_missed is null then
+    raise exception 'say whether only what did not arrive is replayed: true or false';
+  elsif until <= core.now() - interval '30 days' then
+    raise exception 'events can be replayed for 30 days';
+  end if;
+
+  v_first_id := case when since = '-infinity' then core.first_replayable_id()
+    else greatest(core.first_replayable_id(), core.first_id_at(since)) end;
+  v_last_id := core.first_id_at(least(until, core.now() + interval '1 day'));
+  for v_endpoint in
+    select p.* from app.webhook_endpoints p
+    where p.id = v_endpoint.id or p.organisation_id = v_organisation and p.disabled_at is null
+    order by p.id
+  loop
+    v_count := v_count + core.replay(v_endpoint,
+      array(select core.events_for(v_endpoint, v_first_id, v_last_id, only_missed)));
+  end loop;
+  return v_count;
+end
+$$;
+
+comment on function ops.replay_events is
+  'Deliver again what happened from one time until before another, of the last 30 days: the events of the types that an endpoint chose, or, given an organisation''s id, that each of its enabled endpoints did; with only_missed => true those that have not arrived there. Answers how many deliveries that makes.';

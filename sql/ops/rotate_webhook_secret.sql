@@ -1,0 +1,18 @@
+create function ops.rotate_webhook_secret(endpoint text)
+returns text
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+  v_secret record := core.make_secret();
+begin
+  update app.webhook_endpoints p
+  set secret = v_secret.sealed, old_secret = p.secret, old_secret_until = core.now() + interval '24 hours'
+  where p.id = v_endpoint.id;
+  return v_secret.secret;
+end
+$$;
+
+comment on function ops.rotate_webhook_secret is
+  'Give an endpoint a new signing secret and answer it, shown this once. For 24 hours events are signed with the one before as well; doing this twice ends one that leaked at once.';

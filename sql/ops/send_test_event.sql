@@ -1,0 +1,23 @@
+create function ops.send_test_event(endpoint text, event_type text)
+returns text
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+  v_type app.webhook_event_type := (core.check_event_types(array[send_test_event.event_type]))[1];
+  v_at timestamptz := core.now();
+  v_id uuid := core.new_id(v_at);
+begin
+  perform core.check_is_enabled(v_endpoint);
+  insert into app.webhook_events (id, organisation_id, type, message_id, occurred_at, body)
+  values (v_id, v_endpoint.organisation_id, v_type, null, v_at,
+    core.event_body(v_id, v_type, v_at, core.sample_message(v_type)));
+  perform core.replay(v_endpoint, array[v_id]);
+  return core.encode_id('evt', v_id);
+end
+$$;
+
+comment on function ops.send_test_event is
+  'Deliver a made-up event of a type to an endpoint, whether or not it chose that type, as a real one is delivered. Answers the event''s id: ops.why says what became of it.';

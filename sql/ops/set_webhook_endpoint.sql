@@ -1,0 +1,36 @@
+create function ops.set_webhook_endpoint(endpoint text, url text default null, event_types text[] default null)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+  v_types app.webhook_event_type[];
+begin
+  if set_webhook_endpoint.url is null and set_webhook_endpoint.event_types is null then
+    raise exception 'give a URL, event types or both';
+  end if;
+  if set_webhook_endpoint.url is not null then
+    perform core.check_webhook_url(set_webhook_endpoint.url);
+    -- Who answers at another URL has not failed yet.
+    update app.webhook_endpoints p
+    set url = set_webhook_endpoint.url,
+      failing_since = case when p.disabled_at is not null then p.failing_since end,
+      warned_at = case when p.disabled_at is not null then p.warned_at end,
+      last_error = case when p.disabled_at is not null then p.last_error end
+    where p.id = v_endpoint.id and p.url <> set_webhook_endpoint.url;
+  end if;
+  if set_webhook_endpoint.event_types is not null then
+    v_types := core.check_event_types(set_webhook_endpoint.event_types);
+    update app.webhook_endpoints p set event_types = v_types where p.id = v_endpoint.id;
+    delete from app.webhook_deliveries d
+    using app.webhook_events e
+    where d.endpoint_id = v_endpoint.id and e.id = d.event_id
+      and e.message_id is not null and e.type <> all (v_types);
+  end if;
+end
+$$;
+
+comment on function ops.set_webhook_endpoint is
+  'Change where an endpoint''s events go, their types, or both; what is left out stays. Its secret stays too. What waits goes to the new URL, unless its type is no longer chosen. Another URL ends its failing, but not its being disabled.';

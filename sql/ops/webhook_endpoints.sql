@@ -1,0 +1,38 @@
+create view ops.webhook_endpoints as
+select
+  core.encode_id('we', p.id) as id,
+  core.encode_id('org', p.organisation_id) as organisation,
+  p.url,
+  p.event_types,
+  case when p.disabled_at is not null then 'disabled' when p.failing_since is not null then 'failing' else 'enabled' end as state,
+  w.waiting,
+  n.next_at,
+  a.arrived_at,
+  p.failing_since,
+  p.last_error,
+  p.disabled_at,
+  p.disabled_reason,
+  case when p.old_secret_until > core.now() then p.old_secret_until end as old_secret_until,
+  p.created_at
+from app.webhook_endpoints p
+cross join lateral (
+  select count(*) as waiting
+  from (select from app.webhook_deliveries d where d.endpoint_id = p.id limit 10000) d
+) w
+left join lateral (
+  select d.due_at as next_at
+  from app.webhook_deliveries d
+  where d.endpoint_id = p.id
+  order by d.due_at
+  limit 1
+) n on true
+left join lateral (
+  select t.started_at as arrived_at
+  from app.webhook_attempts t
+  where t.endpoint_id = p.id and t.error is null
+  order by t.event_id desc
+  limit 1
+) a on true;
+
+comment on view ops.webhook_endpoints is
+  'Webhook endpoints: enabled, failing or disabled, how many deliveries wait (counted to 10 000) and when the next is due, when the newest event that arrived did so, and until when the secret before signs too.';

@@ -1,0 +1,380 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer as createHttpsServer } from 'node:https'
+import { createServer, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { createPoster, type PosterOptions } from '../../src/webhooks/post.ts'
+import { selfSigned } from '../fixtures/certificate.ts'
+import { freeAddress, noNsd, startNsd } from '../fixtures/dns-server.ts'
+import { startReceiver } from '../fixtures/receiver.ts'
+import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
+import { until } from '../fixtures/until.ts'
+
+const certificate = selfSigned()
+
+function posterWith(options: Partial<PosterOptions> = {}) {
+  const poster = createPoster({ allowsPrivate: true, dnsServers: [], ...options })
+  t.teardown(() => poster.close())
+  return poster
+}
+
+const poster = posterWith()
+/** Its time is soon up. */
+const hasty = posterWith({ timeoutMs: 300 })
+
+const at = (port: number) => `http://127.0.0.1:${port}/hook`
+const post = (url: string, by = poster, signal?: AbortSignal) =>
+  by.post({ url, headers: { 'content-type': 'application/json' }, body: '{}' }, signal)
+
+/** What comes of a post to a server that answers these bytes and then does this with the connection. */
+async function outcomeOf(answer: string | Buffer, then: (socket: Socket) => void, by = poster) {
+  const { port } = await startTcpServer((socket) => {
+    socket.once('data', () => socket.write(answer, () => then(socket)))
+  })
+  return post(at(port), by)
+}
+
+const keep = () => {}
+const end = (socket: Socket) => socket.end()
+const reset = (socket: Socket) => socket.resetAndDestroy()
+const ok = (body: string | Buffer) =>
+  Buffer.concat([
+    Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`),
+    Buffer.from(body),
+  ])
+
+t.test('any 2xx is a success', async (t) => {
+  const { url, received, server } = await startReceiver()
+  t.same(await post(url), { status: 200, error: null, answer: 'ok' })
+  server.removeAllListeners('request').on('request', (request, response) => {
+    response.statusCode = Number(request.url?.slice(1))
+    response.end()
+  })
+  for (const status of [201, 202, 204, 299]) {
+    const outcome = await post(new URL(`/${status}`, url).href)
+    t.same(outcome, { status, error: null, answer: '' })
+  }
+  t.equal(received.length, 1)
+})
+
+t.test('the bytes of the body and the names of the headers go out as they are given', async (t) => {
+  const body = JSON.stringify({ text: 'Grüße 🎈 \u0000 \u2028' })
+  const sent: Buffer[] = []
+  const { port } = await startTcpServer((socket) => {
+    socket.on('data', (chunk) => {
+      sent.push(chunk)
+      if (Buffer.concat(sent).includes(body)) socket.write(ok('fine'))
+    })
+  })
+  const headers = { 'Content-Type': 'application/json', 'Service-Signature': 't=1,v1=aa,v1=bb' }
+  const url = `http://127.0.0.1:${port}/a/b%2Fc?d=e&f`
+  t.match(await poster.post({ url, headers, body }), { status: 200, error: null, answer: 'fine' })
+  const [head = '', received] = Buffer.concat(sent).toString().split('\r\n\r\n')
+  t.equal(received, body)
+  const [line, ...lines] = head.split('\r\n')
+  t.equal(line, 'POST /a/b%2Fc?d=e&f HTTP/1.1')
+  t.same(
+    lines.sort(),
+    [
+      'Content-Type: application/json',
+      'Service-Signature: t=1,v1=aa,v1=bb',
+      'connection: keep-alive',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `host: 127.0.0.1:${port}`,
+    ].sort(),
+  )
+})
+
+t.test('any other status is a failure that names it, and its answer is kept', async (t) => {
+  const { url, server } = await startReceiver()
+  server.removeAllListeners('request').on('request', (request, response) => {
+    response.statusCode = Number(request.url?.slice(1))
+    response.end('what it says')
+  })
+  for (const status of [400, 401, 404, 410, 429, 500, 503]) {
+    const outcome = await post(new URL(`/${status}`, url).href)
+    t.same(outcome, { status, error: `answered ${status}`, answer: 'what it says' })
+  }
+})
+
+t.test('a redirect is a failure, and nothing is asked of what it points at', async (t) => {
+  const target = await startReceiver()
+  for (const status of [301, 302, 303, 307, 308]) {
+    const { url } = await startReceiver((response) => {
+      response.writeHead(status, { location: target.url }).end()
+    })
+    t.same(await post(url), { status, error: `answered ${status}`, answer: '' })
+  }
+  t.equal(target.received.length, 0)
+})
+
+t.test('an interim answer is passed over', async (t) => {
+  const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n'
+  const outcome = await outcomeOf(Buffer.concat([Buffer.from(interim), ok('fine')]), keep)
+  t.same(outcome, { status: 200, error: null, answer: 'fine' })
+})
+
+t.test('connections that fail', async (t) => {
+  const failed = (error: string) => ({ status: null, error, answer: null })
+
+  t.test('refused', async (t) => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    await new Promise((resolve) => server.close(resolve))
+    t.same(await post(at(port)), failed('the connection was refused'))
+  })
+
+  t.test('reset or closed before an answer', async (t) => {
+    const error = 'the connection was closed without an answer'
+    t.same(await outcomeOf('', reset), failed(error))
+    t.same(await outcomeOf('', end), failed(error))
+    t.same(await outcomeOf('HTTP/1.1 200 OK\r\nContent-', reset), failed(error))
+  })
+
+  t.test('what is not HTTP, and headers without end', async (t) => {
+    t.same(await outcomeOf('SSH-2.0-OpenSSH_9.2p1\r\n', keep), failed('its answer is not HTTP'))
+    const long = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`
+    t.same(await outcomeOf(long, keep), failed('the headers of its answer are too long'))
+  })
+
+  t.test('headers that do not come in time', async (t) => {
+    const error = 'timed out while waiting for its answer'
+    t.same(await outcomeOf('', keep, hasty), failed(error))
+    t.same(await outcomeOf('HTTP/1.1 200 OK\r\n', keep, hasty), failed(error))
+  })
+
+  t.test('a name that does not exist, and name servers that do not answer', async (t) => {
+    const posterBy = (address: string) =>
+      posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 5000 })
+    const outcome = await post('https://acme.zone/', posterBy(await freeAddress()))
+    t.same(outcome, failed('its host name could not be looked up (ECONNREFUSED)'))
+    if (noNsd) return
+    const { address } = await startNsd({ 'acme.zone': 'text TXT "x"', 'broken.zone': null })
+    const named = posterBy(address)
+    for (const [name, error] of [
+      ['nowhere.acme.zone', 'its host name was not found'],
+      ['text.acme.zone', 'its host name was not found'],
+      [`${'x'.repeat(64)}.acme.zone`, 'its host name was not found'],
+      ['broken.zone', 'its host name could not be looked up (ESERVFAIL)'],
+      ['elsewhere.zone', 'its host name could not be looked up (EREFUSED)'],
+    ] as const) {
+      t.same(await post(`https://${name}/`, named), failed(error), name)
+    }
+  })
+
+  t.test('TLS that fails', { skip: !certificate && 'no openssl here' }, async (t) => {
+    let requests = 0
+    const server = createHttpsServer({ ...certificate }, (_, response) => {
+      requests += 1
+      response.end()
+    })
+    const { port } = await listen(server)
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    t.teardown(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED)
+    const url = `https://127.0.0.1:${port}/`
+    t.same(await post(url), failed('its certificate is self-signed'))
+    t.same(await post(url), failed('its certificate is self-signed'), 'the second time as well')
+    t.equal(requests, 0)
+    const plain = await startReceiver()
+    const outcome = await post(plain.url.replace('http:', 'https:'))
+    t.same(outcome, failed('it does not speak TLS there'))
+    const hangUp = await startTcpServer((socket) => socket.once('data', end))
+    t.same(
+      await post(`https://127.0.0.1:${hangUp.port}/`),
+      failed('the connection was closed before it was made'),
+    )
+    const silence = await startTcpServer(keep)
+    t.same(
+      await post(`https://127.0.0.1:${silence.port}/`, hasty),
+      failed('timed out while connecting'),
+    )
+    await until('the connection to be given up', async () => silence.open() === 0)
+  })
+
+  t.test('a URL that cannot be read', async (t) => {
+    for (const url of ['', 'acme', 'https://', 'http://1.2.3.4.5/', 'http://a:99999/']) {
+      t.same(await post(url), failed('its URL cannot be read'), url)
+    }
+  })
+})
+
+t.test('answers that fail once they have begun', async (t) => {
+  const begun = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun'
+  const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n'
+  const failed = (error: string) => ({ status: 200, error, answer: 'begun' })
+
+  t.test('that break off', async (t) => {
+    const error = 'the connection was closed before the end of its answer'
+    for (const answer of [begun, chunked]) {
+      for (const then of [reset, end]) t.same(await outcomeOf(answer, then), failed(error))
+    }
+    const garbled = await outcomeOf(`${chunked}garbled\r\n`, keep)
+    t.match(garbled, { status: 200, error: 'its answer is not HTTP' })
+  })
+
+  t.test('that stall', async (t) => {
+    const error = 'timed out before the end of its answer'
+    t.same(await outcomeOf(begun, keep, hasty), failed(error))
+    t.same(await outcomeOf(chunked, keep, hasty), failed(error))
+  })
+
+  t.test('that come drop by drop, as the time is for the whole', async (t) => {
+    const drip = (socket: Socket) => {
+      const timer = setInterval(() => socket.write('1\r\n.\r\n'), 50)
+      socket.once('close', () => clearInterval(timer))
+    }
+    const outcome = await outcomeOf(chunked, drip, hasty)
+    t.match(outcome, { status: 200, error: 'timed out before the end of its answer' })
+    t.match(outcome.answer, /^begun\.+$/)
+  })
+
+  t.test('that never end', async (t) => {
+    const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
+    const pour = (socket: Socket) => {
+      while (!socket.destroyed && socket.write(chunk));
+      socket.once('drain', () => pour(socket))
+    }
+    const outcome = await outcomeOf(chunked, pour)
+    t.match(outcome, { status: 200, error: 'its answer is longer than 1 MiB' })
+    t.equal(outcome.answer, `begun${'x'.repeat(995)}`)
+  })
+
+  t.test('of a status that is a failure already', async (t) => {
+    const answer = 'HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nbegun'
+    const outcome = { status: 500, error: 'answered 500', answer: 'begun' }
+    t.same(await outcomeOf(answer, reset), outcome)
+    t.same(await outcomeOf(answer, keep, hasty), outcome)
+  })
+})
+
+t.test('of an answer 1 000 characters are kept, such as Postgres can store', async (t) => {
+  const kept = async (body: string | Buffer) => (await outcomeOf(ok(body), keep)).answer
+  t.equal(await kept('x'.repeat(1024 * 1024)), 'x'.repeat(1000))
+  t.equal(await kept('ü'.repeat(1001)), 'ü'.repeat(1000))
+  t.equal(await kept('🎈'.repeat(1001)), '🎈'.repeat(1000), 'a pair is one and stays whole')
+  t.equal(await kept(`x${'🎈'.repeat(1001)}`), `x${'🎈'.repeat(999)}`)
+  t.equal(await kept('a\0b'), 'a\uFFFDb')
+  t.equal(await kept(Buffer.from([0x61, 0xff, 0xc3, 0x62, 0xe2, 0x82])), 'a\uFFFD\uFFFDb\uFFFD')
+  const packed = gzipSync('x'.repeat(100_000))
+  const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`
+  const outcome = await outcomeOf(Buffer.concat([Buffer.from(head), packed]), keep)
+  t.match(outcome, { status: 200, error: null })
+  t.notMatch(outcome.answer, 'xxx', 'nothing is unpacked')
+})
+
+t.test('a signal ends a post wherever it stands', async (t) => {
+  const outcome = {
+    status: null,
+    error: 'the service was stopped before it was through',
+    answer: null,
+  }
+  const { url, received } = await startReceiver()
+  t.same(await post(url, poster, AbortSignal.abort()), outcome)
+  t.equal(received.length, 0)
+
+  const stop = new AbortController()
+  const silence = await startTcpServer((socket) => socket.once('data', () => stop.abort()))
+  t.same(await post(at(silence.port), poster, stop.signal), outcome)
+  await until('its connection to be given up', async () => silence.open() === 0)
+
+  const stopShaking = new AbortController()
+  const shaking = await startTcpServer((socket) => socket.once('data', () => stopShaking.abort()))
+  const own = posterWith()
+  t.same(await post(`https://127.0.0.1:${shaking.port}/`, own, stopShaking.signal), outcome)
+  await own.close()
+  await until('its connection to be given up', async () => shaking.open() === 0)
+})
+
+t.test('a poster that is closed ends what it is at, and posts no more', async (t) => {
+  const own = posterWith()
+  const outcome = {
+    status: null,
+    error: 'the service was stopped before it was through',
+    answer: null,
+  }
+  const { promise: arrived, resolve } = Promise.withResolvers<void>()
+  const silence = await startTcpServer((socket) => socket.once('data', () => resolve()))
+  const posting = post(at(silence.port), own)
+  await arrived
+  await own.close()
+  t.same(await posting, outcome)
+  t.same(await post(at(silence.port), own), outcome)
+  t.equal(silence.connections(), 1)
+})
+
+t.test('what it is given wrongly is an outcome too', async (t) => {
+  const { url, received } = await startReceiver()
+  const headers = { 'Service-Event-Id': 'evt_1\r\nX-Injected: yes' }
+  t.same(await poster.post({ url, headers, body: '' }), {
+    status: null,
+    error: 'the connection failed (UND_ERR_INVALID_ARG)',
+    answer: null,
+  })
+  t.equal(received.length, 0)
+})
+
+t.test('connections', async (t) => {
+  t.test('one is used again, but not after an answer that broke off', async (t) => {
+    let isLong = false
+    const { port, connections, open } = await startTcpServer((socket) => {
+      socket.on('data', () => {
+        if (!isLong) return socket.write(ok('fine'))
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n')
+        socket.write('x'.repeat(1_500_000))
+      })
+    })
+    await post(at(port))
+    t.match(await post(at(port)), { error: null })
+    t.equal(connections(), 1)
+    isLong = true
+    t.match(await post(at(port)), { error: 'its answer is longer than 1 MiB' })
+    isLong = false
+    t.match(await post(at(port)), { error: null, answer: 'fine' })
+    t.equal(connections(), 2)
+    await until('idle ones to be closed', async () => open() === 0)
+  })
+
+  t.test('posts at the same time have one each, to many origins as well', async (t) => {
+    const waiting: Socket[] = []
+    const { port, connections, open } = await startTcpServer((socket) => {
+      socket.on('data', () => {
+        waiting.push(socket)
+        if (waiting.length < 330) return
+        for (const each of waiting.splice(0)) each.write(ok('fine'))
+      })
+    }, '0.0.0.0')
+    const hosts = Array.from({ length: 300 }, (_, at) => `127.0.${at >> 7}.${1 + (at & 127)}`)
+    const same = Array<string>(30).fill('127.1.0.1')
+    const outcomes = await Promise.all(
+      [...hosts, ...same].map((host) => post(`http://${host}:${port}/`)),
+    )
+    t.equal(outcomes.filter(({ error }) => error === null).length, 330)
+    t.equal(connections(), 330)
+    await until('idle ones to be closed', async () => open() === 0)
+  })
+
+  t.test('a proxy that the environment names is passed by', async (t) => {
+    const proxy = await startTcpServer((socket) => socket.destroy())
+    const { url, received } = await startReceiver()
+    const proxyUrl = `http://127.0.0.1:${proxy.port}`
+    const code = `
+      import { createPoster } from ${JSON.stringify(import.meta.resolve('../../src/webhooks/post.ts'))}
+      const poster = createPoster({ allowsPrivate: true, dnsServers: [] })
+      const { error } = await poster.post({ url: ${JSON.stringify(url)}, headers: {}, body: 'x' })
+      await poster.close()
+      process.exit(error === null ? 0 : 1)`
+    const { promise: exited, resolve } = Promise.withResolvers<number | null>()
+    const names = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']
+    spawn(process.execPath, ['--input-type=module', '-e', code], {
+      env: {
+        ...Object.fromEntries(names.map((name) => [name, proxyUrl])),
+        NODE_USE_ENV_PROXY: '1',
+      },
+    }).once('exit', resolve)
+    t.equal(await exited, 0)
+    t.equal(received.length, 1)
+    t.equal(proxy.connections(), 0)
+  })
+})
