@@ -7,7 +7,7 @@ as $$
 declare
   -- The transaction's time would not do: one that had to wait for the message may have begun before
   -- the one that it waited for.
-  v_at constant timestamptz := date_trunc('milliseconds', core.now() + (clock_timestamp() - now()));
+  v_at constant timestamptz := date_trunc('milliseconds', core.clock());
   v_organisations uuid[];
   v_ids uuid[];
   v_jobs graphile_worker.job_spec[];

@@ -51,6 +51,7 @@ export async function startApi(
     DATABASE_URL: bench.url,
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
     PORT: '0',
+    WEBHOOK_ALLOW_PRIVATE: 'true',
   })
   const { address } = await lineWith(child, 'address')
   return { child, port: Number(new URL(String(address)).port) }
