@@ -78,8 +78,8 @@ t.test('however many endpoints fail and hang, the others have their deliveries',
   t.equal(others.received.length, 500)
   t.equal(slow.open.size, 100 * 4)
   slow.letGo()
+  await until('places', async () => (await waitingAt(sql, slow.endpoints)) === 30 * 6)
   await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now()`
-  await sql`select graphile_worker.add_jobs('{}')`
   await until('their own', async () => (await waitingAt(sql, slow.endpoints)) === 0)
   t.equal(slow.received.length, 130 * 6)
 })
