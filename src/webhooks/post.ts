@@ -1,5 +1,6 @@
-import { Agent, buildConnector } from 'undici'
+import { buildConnector } from 'undici'
 import { isPublicAddress } from './addresses.ts'
+import { createConnections } from './connections.ts'
 import { exchange, type PostOutcome } from './exchange.ts'
 import { createLookup } from './lookup.ts'
 import { readTarget } from './target.ts'
@@ -52,7 +53,7 @@ export function createPoster({
   isPublic = isPublicAddress,
 }: PosterOptions): Poster {
   const closing = new AbortController()
-  const agent = new Agent({
+  const connections = createConnections({
     connect: buildConnector({
       // Also when NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
       rejectUnauthorized: true,
@@ -61,9 +62,10 @@ export function createPoster({
       autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs / 5),
       timeout: timeoutMs,
       signal: closing.signal,
-      ...(!allowsPrivate && { lookup: createLookup({ servers: dnsServers, isPublic, timeoutMs }) }),
+      ...(!allowsPrivate && {
+        lookup: createLookup({ servers: dnsServers, isPublic, timeoutMs, signal: closing.signal }),
+      }),
     }),
-    allowH2: false,
     keepAliveTimeout: IDLE_MS,
     keepAliveMaxTimeout: IDLE_MS,
     // The exchange has a limit of its own.
@@ -75,13 +77,18 @@ export function createPoster({
       const target = readTarget(text, { allowsPrivate, isPublic })
       if ('problem' in target) return { status: null, error: target.problem, answer: null }
       const { origin, pathname, search } = target.url
-      const path = pathname + search
-      const request = { origin, path, method: 'POST', headers, body } as const
-      return exchange(agent, request, { timeoutMs, signal })
+      const connection = connections.take(origin)
+      const { outcome, isWhole } = await exchange(
+        connection,
+        { path: pathname + search, method: 'POST', headers, body },
+        { timeoutMs, signal },
+      )
+      if (isWhole) connections.keep(origin, connection)
+      else void connection.destroy()
+      return outcome
     },
     async close() {
       closing.abort()
-      await agent.destroy()
     },
   }
 }
