@@ -42,10 +42,6 @@ const WORDS: Record<string, string> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS there',
 
   UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too long',
-
-  ABORT_ERR: STOPPED,
-  UND_ERR_CLOSED: STOPPED,
-  UND_ERR_DESTROYED: STOPPED,
 }
 
 const TIMEOUTS = ['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT']
