@@ -2,6 +2,7 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
 import { createEndpoint } from '../fixtures/webhook-events.ts'
 import {
   ago,
@@ -97,6 +98,10 @@ t.test('what waits for a later attempt has all of them before it, from now on', 
     { event: other, attempts: 2 },
   ])
   t.ok(Number(waiting[0]?.dueAt) <= Date.now())
+
+  await putOff(sql, endpoint, 0)
+  await replayOne(event)
+  t.match(await waitingAt(sql, endpoint), [{ attempts: 0 }, { attempts: 2 }], 'also when it is due')
 })
 
 t.test('a replay waits for nobody who is finishing what it replays', async (t) => {
@@ -235,4 +240,32 @@ t.test('enabling one that is enabled leaves its failing as it is', async (t) => 
   const [row] = await sql`
     select failing_since, last_error from app.webhook_endpoints where id = core.decode_id('we', ${endpoint})`
   t.match(row, { failingSince: Date, lastError: 'answered 500' })
+})
+
+t.test('what is recorded while an endpoint is being enabled is delivered as well', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  await disable(endpoint)
+  const missed = await anEvent(organisation, 'email.sent', ago(1))
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  const { promise: holding, resolve: hold } = Promise.withResolvers<void>()
+  // Enabling gets as far as the endpoint, and no further.
+  const holder = sql.begin(async (tx) => {
+    await tx`
+      select from app.webhook_endpoints where id = core.decode_id('we', ${endpoint}) for update`
+    hold()
+    await held
+  })
+  await holding
+  const enabled = enable(endpoint, true)
+  await until('enabling to wait', async () => {
+    const [row] = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%enable_webhook_endpoint%'`
+    return row
+  })
+  const meanwhile = await anEvent(organisation)
+  release()
+  await holder
+  t.equal(await enabled, 2)
+  t.same(await eventsAt(endpoint), [missed, meanwhile])
 })
