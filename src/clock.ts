@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Call } from './db/call.ts'
 import { settings } from './db/client.ts'
 import type { EmailProvider } from './providers/email.ts'
+import { storable } from './storable.ts'
 
 type ClockTask = {
   name: string
@@ -68,6 +69,11 @@ export const clockTasks: ClockTask[] = [
     run: (call) => untilNone(() => call('forget_callbacks', {})),
   },
   {
+    name: 'forget-clock-runs',
+    schedule: '57 3 * * *',
+    run: (call) => call('forget_clock_runs', {}),
+  },
+  {
     name: 'forget-early-receipts',
     schedule: '7 * * * *',
     run: (call) => untilNone(() => call('forget_early_receipts', {})),
@@ -101,15 +107,35 @@ export async function startClock(options: {
   })
   boss.on('error', (error) => log.warn({ err: error }, 'the clock had trouble'))
   await boss.start()
+  const tasks = clockTasks.map(({ name, schedule }) => ({ name, schedule }))
+  await call('set_clock_tasks', { tasks: JSON.stringify(tasks) })
   for (const { name, schedule, run } of clockTasks) {
     await boss.createQueue(name)
     await boss.schedule(name, schedule)
-    await boss.work(name, async () => {
-      const rows = await run(call, emailProvider)
-      log.debug({ task: name, rows }, 'the clock ran')
-    })
+    await boss.work(name, () => keepingRecord({ call, log }, name, () => run(call, emailProvider)))
   }
   return { stop: () => boss.stop({ graceful: true, timeout: 5000, close: true }) }
+}
+
+/** Runs one task, and leaves a row of how that went (ops.clock). Throws what the task throws. */
+export async function keepingRecord(
+  { call, log }: { call: Call; log: Logger },
+  task: string,
+  run: () => Promise<number>,
+): Promise<void> {
+  const started = performance.now()
+  const took = () => Math.round(performance.now() - started)
+  try {
+    const rows = await run()
+    await call('note_clock_run', { task, duration_ms: took(), rows })
+    log.debug({ task, rows }, 'the clock ran')
+  } catch (error) {
+    log.warn({ err: error, task }, 'a task of the clock failed')
+    const words = storable(error instanceof Error ? error.message : String(error))
+    // The database may be what failed; then the error below is all there is.
+    await call('note_clock_run', { task, duration_ms: took(), error: words }).catch(() => undefined)
+    throw error
+  }
 }
 
 /** pg-boss takes no settings for its connections, but its driver reads them from the address. */

@@ -3,6 +3,12 @@ select 'worker' as what, core.has_process('worker') as is_well, 'no worker is ru
 union all
 select 'clock', core.has_process('clock'), 'no clock is running: npm start, or npm start -- --only clock'
 union all
+select 'clock tasks', not exists (
+  select from app.clock_tasks t
+  cross join lateral (select r.error from app.clock_runs r where r.task = t.name order by r.id desc limit 1) last
+  where last.error is not null),
+  'a task of the clock failed when it ran last: select * from ops.clock where error is not null'
+union all
 select 'heartbeats', not exists (select from app.processes p where p.beat_at < now() - interval '30 seconds'),
   'a process holds its lock but does not beat: see ops.processes and restart it'
 union all

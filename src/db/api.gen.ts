@@ -217,6 +217,8 @@ export type Api = {
   finish_rotation: { args: { id: string; activate: string; retire: string; key: string }; result: number }
   /** Forget the tokens of callbacks that are too old to be taken again. Answers how many, at most 20 000. */
   forget_callbacks: { args: Record<string, never>; result: number }
+  /** Forget what the clock ran more than a week ago. Answers how many runs. */
+  forget_clock_runs: { args: Record<string, never>; result: number }
   /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
   forget_complaints: { args: Record<string, never>; result: number }
   /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
@@ -243,6 +245,8 @@ export type Api = {
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
   /** Make the partitions of this month and the next three, and of idempotency keys for a month ahead. Answers how many were made. */
   make_partitions: { args: Record<string, never>; result: number }
+  /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
+  note_clock_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** null when there is no such organisation, else what it calls itself. */
   organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Answers for each, in the order of n: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. */
@@ -263,6 +267,8 @@ export type Api = {
   sandbox_take: { args: { messages: string }; result: number }
   /** The keys that open sealed secrets, the one in use first. */
   sealing_keys: { args: Record<string, never>; result: SealingKey[] }
+  /** Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks. */
+  set_clock_tasks: { args: { tasks: string }; result: number }
   /** Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
   /** What is to be posted next: turns are {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up: whatever falls due later brings a job of its own. */
@@ -307,6 +313,7 @@ export const signatures = {
   finish_notice: { types: { result: 'jsonb' }, returns: 'value' },
   finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, returns: 'value' },
   forget_callbacks: { types: {}, returns: 'value' },
+  forget_clock_runs: { types: {}, returns: 'value' },
   forget_complaints: { types: {}, returns: 'value' },
   forget_early_receipts: { types: {}, returns: 'value' },
   forget_sandbox: { types: {}, returns: 'value' },
@@ -320,6 +327,7 @@ export const signatures = {
   list_domains: { types: { organisation_id: 'uuid' }, returns: 'value' },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, returns: 'value' },
   make_partitions: { types: {}, returns: 'value' },
+  note_clock_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, returns: 'value' },
   organisation_name: { types: { organisation_id: 'uuid' }, returns: 'value' },
   record_callbacks: { types: { callbacks: 'jsonb' }, returns: 'value' },
   record_inbound: { types: { messages: 'jsonb' }, returns: 'value' },
@@ -330,6 +338,7 @@ export const signatures = {
   sandbox_report: { types: {}, returns: 'value' },
   sandbox_take: { types: { messages: 'jsonb' }, returns: 'value' },
   sealing_keys: { types: {}, returns: 'rows' },
+  set_clock_tasks: { types: { tasks: 'jsonb' }, returns: 'value' },
   set_up_webhooks: { types: { allows_private: 'boolean' }, returns: 'value' },
   start_deliveries: { types: { turns: 'jsonb' }, returns: 'rows' },
   start_emails: { types: { ids: 'uuid[]' }, returns: 'rows' },

@@ -1,0 +1,14 @@
+create function api.forget_clock_runs()
+returns integer
+language sql volatile security definer
+set search_path = ''
+as $$
+  with forgotten as (
+    delete from app.clock_runs r
+    where r.started_at < now() - interval '7 days'
+    returning 1
+  )
+  select count(*)::integer from forgotten
+$$;
+
+comment on function api.forget_clock_runs is 'Forget what the clock ran more than a week ago. Answers how many runs.';

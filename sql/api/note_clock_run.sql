@@ -1,0 +1,12 @@
+create function api.note_clock_run(task text, duration_ms integer, rows integer default null, error text default null)
+returns void
+language sql volatile security definer
+set search_path = ''
+as $$
+  insert into app.clock_runs (task, started_at, duration_ms, rows, error)
+  select task, now() - make_interval(secs => duration_ms / 1000.0), duration_ms, note_clock_run.rows,
+    case when note_clock_run.rows is null then left(coalesce(nullif(note_clock_run.error, ''), 'it failed without a word'), 500) end
+$$;
+
+comment on function api.note_clock_run is
+  'Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed.';

@@ -1,0 +1,82 @@
+import { PgBoss } from 'pg-boss'
+import { pino } from 'pino'
+import t from 'tap'
+import { clockTasks, keepingRecord } from '../src/clock.ts'
+import { caller } from '../src/db/call.ts'
+import { createDatabase } from './fixtures/database.ts'
+import { startTestService } from './fixtures/service.ts'
+import { until } from './fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+type Row = {
+  task: string
+  schedule: string
+  lastRun: Date | null
+  rows: number | null
+  error: string | null
+}
+
+const shown = async () =>
+  new Map((await sql<Row[]>`select * from ops.clock`).map((row) => [row.task, row]))
+
+t.test('two clocks list what they run, and each tick runs once', async (t) => {
+  await startTestService(url, { roles: ['clock'] })
+  await startTestService(url, { roles: ['clock'] })
+  const before = await shown()
+  t.same(
+    [...before.values()].map(({ task, schedule }) => [task, schedule]).sort(),
+    clockTasks.map(({ name, schedule }) => [name, schedule]).sort(),
+  )
+
+  // The ticks of a minute, as pg-boss makes them.
+  const boss = new PgBoss({ connectionString: url, schedule: false, supervise: false })
+  await boss.start()
+  t.teardown(() => boss.stop({ graceful: false }))
+  await sql`delete from app.clock_runs`
+  for (const { name } of clockTasks) await boss.send(name)
+  await until('a run of each', async () =>
+    [...(await shown()).values()].every(({ lastRun }) => lastRun !== null),
+  )
+  const ran = await sql<{ name: string; state: string }[]>`
+    select j.name, j.state::text from pgboss.job j where j.name in (select t.name from app.clock_tasks t)`
+  const runs = await sql<{ task: string; times: number }[]>`
+    select r.task, count(*)::integer as times from app.clock_runs r group by r.task`
+  for (const { name } of clockTasks) {
+    const jobs = ran.filter((job) => job.name === name)
+    const times = runs.find(({ task }) => task === name)?.times
+    t.equal(times, jobs.filter(({ state }) => state !== 'created').length, name)
+  }
+  for (const row of (await shown()).values()) {
+    t.type(row.rows, 'number', row.task)
+    t.equal(row.error, null)
+  }
+})
+
+t.test('a run that failed leaves why, and the doctor says so until one succeeds', async (t) => {
+  const tools = { call: caller(sql), log: pino({ level: 'silent' }) }
+  const wellAfter = async (run: () => Promise<number>) => {
+    await keepingRecord(tools, 'make-partitions', run).catch(() => undefined)
+    const [check] = await sql`select is_well from ops.checks where what = 'clock tasks'`
+    return check?.isWell
+  }
+  const failure = new Error(`no room\0 left ${'x'.repeat(600)}`)
+  t.equal(await wellAfter(() => Promise.reject(failure)), false)
+  await t.rejects(
+    keepingRecord(tools, 'make-partitions', () => Promise.reject(failure)),
+    failure,
+  )
+  const failed = (await shown()).get('make-partitions')
+  t.equal(failed?.rows, null)
+  t.match(failed?.error, /^no room\uFFFD left x+$/)
+  t.equal(await wellAfter(async () => 7), true)
+  t.match((await shown()).get('make-partitions'), { rows: 7, error: null })
+})
+
+t.test('runs are forgotten after a week', async (t) => {
+  await sql`
+    insert into app.clock_runs (task, started_at, duration_ms, rows)
+    select 'make-partitions', now() - a.age, 1, 0
+    from unnest(array['6 days 23 hours', '7 days 1 hour']::interval[]) a (age)`
+  t.same(await sql`select api.forget_clock_runs() as forgotten`, [{ forgotten: 1 }])
+})
