@@ -45,6 +45,11 @@ export const clockTasks: ClockTask[] = [
     run: (call) => untilNone(() => call('close_periods', {})),
   },
   {
+    name: 'sum-up-changes',
+    schedule: '* * * * *',
+    run: (call) => untilNone(() => call('sum_up_changes', {})),
+  },
+  {
     name: 'poll-receipts',
     schedule: '* * * * *',
     // One that makes no callbacks has nothing to tell afterwards either.

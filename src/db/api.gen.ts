@@ -281,6 +281,8 @@ export type Api = {
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
   /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
+  /** Add what happened to messages to the sums that reports are read from. Answers how many changes, at most 20 000; one caller at a time. */
+  sum_up_changes: { args: Record<string, never>; result: number }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
@@ -345,5 +347,6 @@ export const signatures = {
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, returns: 'rows' },
   start_poll: { types: { ids: 'uuid[]' }, returns: 'rows' },
   start_sms: { types: { ids: 'uuid[]' }, returns: 'rows' },
+  sum_up_changes: { types: {}, returns: 'value' },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, returns: 'value' },
 } as const

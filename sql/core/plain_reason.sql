@@ -1,0 +1,14 @@
+create function core.plain_reason(reason text)
+returns text
+language sql immutable
+as $$
+  select left(btrim(regexp_replace(regexp_replace(regexp_replace(left(coalesce(reason, ''), 1000),
+    '\S+@\S+', '<address>', 'g'),
+    -- Ids of queues and sessions, of which no two are the same.
+    '\m(?=\S*\d)(?=\S*[[:alpha:]])[[:alnum:]._:-]{8,}', '<id>', 'g'),
+    -- Not the three digits, or three numbers, that say what is wrong (RFC 5321, RFC 3463).
+    '\m\d{4,}\M', '<number>', 'g')), 200)
+$$;
+
+comment on function core.plain_reason is
+  'What a provider said without addresses, ids and long numbers, so that what means the same reads the same.';
