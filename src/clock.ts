@@ -58,9 +58,14 @@ export const clockTasks: ClockTask[] = [
   },
   { name: 'make-partitions', schedule: '17 * * * *', run: (call) => call('make_partitions', {}) },
   {
-    name: 'drop-expired-keys',
-    schedule: '27 3 * * *',
-    run: (call) => call('drop_expired_keys', {}),
+    name: 'drop-expired',
+    schedule: '* * * * *',
+    run: (call) => untilNone(() => call('drop_expired', {})),
+  },
+  {
+    name: 'forget-sms-parts',
+    schedule: '7 3 * * *',
+    run: (call) => untilNone(() => call('forget_sms_parts', {})),
   },
   {
     name: 'forget-complaints',

@@ -14,22 +14,23 @@ begin
   for v_month in
     select date_trunc('month', core.now(), 'UTC') + make_interval(months => m) from generate_series(0, 3) m
   loop
-    select v_made + sum(core.make_partition(
-      parent, core.first_id_at(v_month)::text, core.first_id_at(v_month + interval '1 month')::text,
-      parent || to_char(v_month at time zone 'UTC', '_YYYY_MM'))) into v_made
-    from unnest(array['messages', 'bodies', 'events', 'webhook_events', 'webhook_attempts']) parent;
+    select v_made + sum(core.make_id_partition(parent, v_month, '1 month', '_YYYY_MM')) into v_made
+    from unnest(array['messages', 'events']) parent;
   end loop;
-  -- From two days back, because a key made just before midnight is looked up until its day is over.
+  -- From two days back, because what was begun just before midnight may end after it, and because a
+  -- key is looked up until its day is over.
   for v_day in
     select date_trunc('day', core.now(), 'UTC') + make_interval(days => d) from generate_series(-2, 31) d
   loop
+    select v_made + sum(core.make_id_partition(parent, v_day, '1 day', '_YYYY_MM_DD')) into v_made
+    from unnest(array['bodies', 'webhook_events', 'webhook_attempts']) parent;
     v_made := v_made + core.make_partition(
       'idempotency_keys', v_day::text, (v_day + interval '1 day')::text,
-      'idempotency_keys' || to_char(v_day at time zone 'UTC', '_YYYY_MM_DD'));
+      'idempotency_keys' || to_char(v_day, '_YYYY_MM_DD'));
   end loop;
   return v_made;
 end
 $$;
 
 comment on function api.make_partitions is
-  'Make the partitions of this month and the next three, and of idempotency keys for a month ahead. Answers how many were made.';
+  'Make the partitions of this month and the next three, and those of days for a month ahead. Answers how many were made.';

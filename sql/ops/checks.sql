@@ -13,9 +13,10 @@ select 'heartbeats', not exists (select from app.processes p where p.beat_at < n
   'a process holds its lock but does not beat: see ops.processes and restart it'
 union all
 -- Looked up in the catalogue: to_regclass() asks for rights on schema app, which no reader has.
-select 'partitions', 2 = (select count(*) from pg_catalog.pg_class c
+select 'partitions', 3 = (select count(*) from pg_catalog.pg_class c
   where c.relnamespace = 'app'::regnamespace and c.relname in (
     'messages' || to_char((core.now() + interval '20 days') at time zone 'UTC', '_YYYY_MM'),
+    'webhook_events' || to_char((core.now() + interval '20 days') at time zone 'UTC', '_YYYY_MM_DD'),
     'idempotency_keys' || to_char((core.now() + interval '20 days') at time zone 'UTC', '_YYYY_MM_DD'))),
   'the partitions of the next weeks are missing: npm run migrate makes them, the clock does so every day'
 union all

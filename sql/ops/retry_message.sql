@@ -15,6 +15,8 @@ begin
     raise exception 'the SMS is failed, and was refunded unless it may have left; it can only be sent anew';
   elsif v_message.status = 'scheduled' and v_message.scheduled_at > core.now() then
     raise exception 'the SMS is scheduled for %, and is not sent before', core.iso(v_message.scheduled_at);
+  elsif v_message.status = 'failed' and not exists (select from app.bodies b where b.message_id = v_message.id) then
+    raise exception 'the body of the message is kept no longer (ops.retention); it can only be sent anew';
   elsif v_message.status = 'failed' and v_message.sent_at is null then
     update app.messages m
     set status = 'queued', error_code = null, error_message = null

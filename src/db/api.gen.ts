@@ -189,8 +189,8 @@ export type Api = {
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
   /** What is to be asked about a domain whose check is due; no row when it is gone, or in someone's hands. */
   domain_to_check: { args: { id: string }; result: DomainWork[] }
-  /** Drop the days of idempotency keys that no request can replay any more (24 hours, interface 4.12). Answers how many days. */
-  drop_expired_keys: { args: Record<string, never>; result: number }
+  /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second. Answers how many were dropped. */
+  drop_expired: { args: Record<string, never>; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
@@ -225,6 +225,8 @@ export type Api = {
   forget_early_receipts: { args: Record<string, never>; result: number }
   /** Forget what the sandbox network took more than a week ago. Answers how many. */
   forget_sandbox: { args: Record<string, never>; result: number }
+  /** Forget the parts of SMS that are older than messages are kept. Answers how many, at most 20 000. */
+  forget_sms_parts: { args: Record<string, never>; result: number }
   /** null when the organisation has no such domain, else the domain object as JSON text (interface 4.5). */
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** null when the organisation has no such message, else the message object with its events as JSON text (interface 4.3). channel: email or sms. */
@@ -243,7 +245,7 @@ export type Api = {
   list_domains: { args: { organisation_id: string }; result: string }
   /** A page of an organisation's suppression list as JSON text, newest first (interface 4.8): entries with that text in their addresses, behind the place that the cursor names. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
-  /** Make the partitions of this month and the next three, and of idempotency keys for a month ahead. Answers how many were made. */
+  /** Make the partitions of this month and the next three, and those of days for a month ahead. Answers how many were made. */
   make_partitions: { args: Record<string, never>; result: number }
   /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
   note_clock_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
@@ -301,7 +303,7 @@ export const signatures = {
   close_periods: { types: {}, returns: 'value' },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   domain_to_check: { types: { id: 'uuid' }, returns: 'rows' },
-  drop_expired_keys: { types: {}, returns: 'value' },
+  drop_expired: { types: {}, returns: 'value' },
   end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, returns: 'value' },
   end_turns: { types: { turns: 'jsonb' }, returns: 'value' },
   enqueue_due_deliveries: { types: {}, returns: 'value' },
@@ -319,6 +321,7 @@ export const signatures = {
   forget_complaints: { types: {}, returns: 'value' },
   forget_early_receipts: { types: {}, returns: 'value' },
   forget_sandbox: { types: {}, returns: 'value' },
+  forget_sms_parts: { types: {}, returns: 'value' },
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, returns: 'value' },
   get_usage: { types: { organisation_id: 'uuid' }, returns: 'value' },

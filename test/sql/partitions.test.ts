@@ -11,9 +11,12 @@ const { id } = await createOrganisation(sql)
 const [known] = await sql<{ id: string }[]>`select core.decode_id('org', ${id}) as id`
 const organisation = String(known?.id)
 
-// Of messages, bodies and events each this month and three more; of keys each day from two back to 31 ahead.
-const MONTHS = 3 * 4
+// This month and three more, and each day from two back to 31 ahead.
+const MONTHLY = ['messages', 'events']
+const DAILY = ['bodies', 'webhook_events', 'webhook_attempts', 'idempotency_keys']
+const MONTHS = 4
 const DAYS = 2 + 1 + 31
+const ALL = MONTHLY.length * MONTHS + DAILY.length * DAYS
 
 /** The names of a table's partitions, in order. */
 async function partitionsOf(db: Sql | Tx, table: string): Promise<string[]> {
@@ -26,7 +29,7 @@ async function partitionsOf(db: Sql | Tx, table: string): Promise<string[]> {
 const suffixesOf = async (db: Sql | Tx, table: string) =>
   (await partitionsOf(db, table)).map((name) => name.slice(table.length + 1))
 
-/** All of a message, with the id of its time. */
+/** What is kept of a message by the month, with the id of its time. */
 const insertAt = (tx: Tx, at: string) => tx`
   with message as (
     insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
@@ -35,36 +38,59 @@ const insertAt = (tx: Tx, at: string) => tx`
       'd@e.f', 'Hello', '{}', 1, ${at}::text::timestamptz)
     returning id, tableoid
   ),
-  body as (
-    insert into app.bodies (message_id, sender, "to", cc, bcc, recipients) select id, 'a@b.c', '{d@e.f}', '{}', '{}', '{d@e.f}' from message
-    returning tableoid
-  ),
   event as (
     insert into app.events (message_id, type, occurred_at) select id, 'sent', ${at}::text::timestamptz from message
     returning tableoid
   )
-  select m.tableoid::regclass::text as message, b.tableoid::regclass::text as body,
-    e.tableoid::regclass::text as event
-  from message m cross join body b cross join event e`
+  select m.tableoid::regclass::text as message, e.tableoid::regclass::text as event
+  from message m cross join event e`
 
-const insertKeyAt = (tx: Tx, at: string) => tx`
-  insert into app.idempotency_keys (organisation_id, mode, key, created_at, fingerprint, status, body)
-  values (${organisation}, 'live', ${randomUUID()}, ${at}::text::timestamptz, '', 200, '')
-  returning tableoid::regclass::text as key`
+/** What is kept by the day. */
+const insertDailyAt = (tx: Tx, at: string) => tx`
+  with body as (
+    insert into app.bodies (message_id, sender, "to", cc, bcc, recipients)
+    values (core.new_id(${at}::text::timestamptz), 'a@b.c', '{d@e.f}', '{}', '{}', '{d@e.f}')
+    returning tableoid
+  ),
+  event as (
+    insert into app.webhook_events (id, organisation_id, type, occurred_at, body)
+    values (core.new_id(${at}::text::timestamptz), ${organisation}, 'email.sent', ${at}::text::timestamptz, '{}')
+    returning id, tableoid
+  ),
+  attempt as (
+    insert into app.webhook_attempts (endpoint_id, event_id, started_at, attempt, duration_ms)
+    select ${randomUUID()}, e.id, ${at}::text::timestamptz, 1, 1 from event e
+    returning tableoid
+  ),
+  key as (
+    insert into app.idempotency_keys (organisation_id, mode, key, created_at, fingerprint, status, body)
+    values (${organisation}, 'live', ${randomUUID()}, ${at}::text::timestamptz, '', 200, '')
+    returning tableoid
+  )
+  select b.tableoid::regclass::text as body, e.tableoid::regclass::text as event,
+    a.tableoid::regclass::text as attempt, k.tableoid::regclass::text as key
+  from body b cross join event e cross join attempt a cross join key k`
+
+const dailyOf = (suffix: string) => ({
+  body: `app.bodies_${suffix}`,
+  event: `app.webhook_events_${suffix}`,
+  attempt: `app.webhook_attempts_${suffix}`,
+  key: `app.idempotency_keys_${suffix}`,
+})
 
 const atTime = (tx: Tx, now: string) => tx`select set_config('postgram.now', ${now}, true)`
 
 t.test(
-  'there are partitions for this month and three more, and for keys from two days back to a month ahead',
+  'there are partitions for this month and three more, and for days from two back to a month ahead',
   async (t) => {
     await rolledBack(sql, async (tx) => {
       // None are there yet.
       await tx`drop schema if exists nothing`
       await atTime(tx, '2031-11-15T10:00:00Z')
       const [made] = await tx`select api.make_partitions() as made`
-      t.same(made, { made: MONTHS + DAYS })
+      t.same(made, { made: ALL })
       const isNew = (suffix: string) => suffix > '2031'
-      for (const table of ['messages', 'bodies', 'events']) {
+      for (const table of MONTHLY) {
         t.same((await suffixesOf(tx, table)).filter(isNew), [
           '2031_11',
           '2031_12',
@@ -72,10 +98,12 @@ t.test(
           '2032_02',
         ])
       }
-      const days = (await suffixesOf(tx, 'idempotency_keys')).filter(isNew)
-      t.equal(days.length, DAYS)
-      t.equal(days[0], '2031_11_13')
-      t.equal(days.at(-1), '2031_12_16')
+      for (const table of DAILY) {
+        const days = (await suffixesOf(tx, table)).filter(isNew)
+        t.equal(days.length, DAYS)
+        t.equal(days[0], '2031_11_13')
+        t.equal(days.at(-1), '2031_12_16')
+      }
     })
   },
 )
@@ -92,7 +120,7 @@ t.test('a month later there is one month more, and as many days', async (t) => {
     await tx`select api.make_partitions()`
     await atTime(tx, '2031-02-01T00:00:00Z')
     const [made] = await tx`select api.make_partitions() as made`
-    t.same(made, { made: 3 + 1 })
+    t.same(made, { made: MONTHLY.length + DAILY.length })
     t.same((await suffixesOf(tx, 'messages')).at(-1), '2031_05')
   })
 })
@@ -113,7 +141,6 @@ t.test('messages of every moment of these months find their place', async (t) =>
       const [row] = await insertAt(tx, at)
       t.same(row, {
         message: `app.messages_${suffix}`,
-        body: `app.bodies_${suffix}`,
         event: `app.events_${suffix}`,
       })
     }
@@ -124,21 +151,21 @@ t.test('messages of every moment of these months find their place', async (t) =>
   })
 })
 
-t.test('keys of every moment of these days find their place', async (t) => {
+t.test('what is kept by the day finds its place at every moment of these days', async (t) => {
   await rolledBack(sql, async (tx) => {
     await atTime(tx, '2032-02-28T12:00:00Z')
     await tx`select api.make_partitions()`
     const moments: [string, string][] = [
       ['2032-02-26T00:00:00Z', '2032_02_26'],
       ['2032-02-27T12:00:00Z', '2032_02_27'],
-      ['2032-02-28T23:59:59.999999Z', '2032_02_28'],
+      ['2032-02-28T23:59:59.999Z', '2032_02_28'],
       ['2032-02-29T00:00:00Z', '2032_02_29'],
       ['2032-03-01T00:00:00Z', '2032_03_01'],
-      ['2032-03-30T23:59:59.999999Z', '2032_03_30'],
+      ['2032-03-30T23:59:59.999Z', '2032_03_30'],
     ]
     for (const [at, suffix] of moments) {
-      const [row] = await insertKeyAt(tx, at)
-      t.same(row, { key: `app.idempotency_keys_${suffix}` })
+      const [row] = await insertDailyAt(tx, at)
+      t.same(row, dailyOf(suffix))
     }
   })
 })
@@ -159,9 +186,9 @@ for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'Australia/Lord_Ho
         t.match((await insertAt(tx, at))[0], { message: `app.messages_${suffix}` }, at)
       }
       for (const day of ['05', '08', '09', '10', '14']) {
-        for (const time of ['00:00:00Z', '23:59:59.999999Z']) {
-          const [row] = await insertKeyAt(tx, `2031-03-${day}T${time}`)
-          t.same(row, { key: `app.idempotency_keys_2031_03_${day}` })
+        for (const time of ['00:00:00Z', '23:59:59.999Z']) {
+          const [row] = await insertDailyAt(tx, `2031-03-${day}T${time}`)
+          t.same(row, dailyOf(`2031_03_${day}`))
         }
       }
       const [again] = await tx`select api.make_partitions() as made`
@@ -182,7 +209,7 @@ t.test('processes that make them at the same moment do not disturb each other', 
   const made = await Promise.all([1, 2, 3, 4].map(() => call('make_partitions', {})))
   t.same(
     made.toSorted((a, b) => a - b),
-    [0, 0, 0, MONTHS + DAYS],
+    [0, 0, 0, ALL],
   )
 })
 
@@ -199,7 +226,7 @@ t.test(
       t.same(real, { isShifted: true })
       const [row] = await insertAt(tx, String(now?.at))
       t.equal(row?.message, `app.messages_${now?.at.slice(0, 7).replace('-', '_')}`)
-      t.ok(await insertKeyAt(tx, String(now?.at)))
+      t.ok(await insertDailyAt(tx, String(now?.at)))
     })
   },
 )
@@ -208,11 +235,11 @@ t.test('they are made while messages are written, and neither waits for the othe
   await sql.begin(async (tx) => {
     const [now] = await tx<{ at: string }[]>`select core.iso(now()) as at`
     await insertAt(tx, String(now?.at))
-    await insertKeyAt(tx, String(now?.at))
+    await insertDailyAt(tx, String(now?.at))
     const far = connect(url, { clock: { 'postgram.shift': '800 days' }, max: 1 })
     // In place of a wait without end.
     await far`set lock_timeout = '10s'`
-    t.equal(await caller(far)('make_partitions', {}), MONTHS + DAYS)
+    t.equal(await caller(far)('make_partitions', {}), ALL)
     await far.end()
     await insertAt(tx, String(now?.at))
   })
@@ -237,20 +264,18 @@ t.test(
   },
 )
 
-t.test('days of keys that no request can replay are dropped, the others stay', async (t) => {
+t.test('a month that an earlier version made whole stays whole', async (t) => {
   await rolledBack(sql, async (tx) => {
-    for (const day of ['2031-11-10', '2031-11-15']) {
-      await atTime(tx, `${day}T00:30:00Z`)
-      await tx`select api.make_partitions()`
-    }
-    await atTime(tx, '2031-11-15T00:30:00Z')
-    const old = (await suffixesOf(tx, 'idempotency_keys')).filter((day) => day < '2031_11_12')
-    t.ok(old.includes('2031_11_11') && old.includes('2031_11_08'))
-    const [row] = await tx`select api.drop_expired_keys() as dropped`
-    t.same(row, { dropped: old.length })
-    const left = await suffixesOf(tx, 'idempotency_keys')
-    t.equal(left[0], '2031_11_12', 'a request of the 13th could still be replayed until the 14th')
-    const [again] = await tx`select api.drop_expired_keys() as dropped`
-    t.same(again, { dropped: 0 })
+    await tx`
+      select core.make_partition('bodies', core.first_id_at('2031-11-01T00:00Z')::text,
+        core.first_id_at('2031-12-01T00:00Z')::text, 'bodies_2031_11')`
+    await atTime(tx, '2031-11-15T10:00:00Z')
+    await tx`select api.make_partitions()`
+    const made = (await suffixesOf(tx, 'bodies')).filter((suffix) => suffix > '2031')
+    t.same(made.slice(0, 3), ['2031_11', '2031_12_01', '2031_12_02'])
+    t.match((await insertDailyAt(tx, '2031-11-30T23:59:59.999Z'))[0], {
+      body: 'app.bodies_2031_11',
+    })
+    t.match((await insertDailyAt(tx, '2031-12-01T00:00:00Z'))[0], { body: 'app.bodies_2031_12_01' })
   })
 })

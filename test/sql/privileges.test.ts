@@ -306,6 +306,7 @@ t.test('helpers have the rights of whoever calls them', async (t) => {
     'current_usage',
     'has_process',
     'lock_holder',
+    'partitions',
     'public_holidays',
     'stuck_messages',
   ])

@@ -1,0 +1,31 @@
+create function api.drop_expired()
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+-- Dropping takes a lock on the whole table, behind which everybody waits who comes meanwhile.
+set lock_timeout = '100ms'
+as $$
+declare
+  v_expired record;
+begin
+  -- In a transaction each, so that the locks of one are gone before the next.
+  for v_expired in
+    select p.parent, p.name from core.partitions() p where p.expires_at <= core.now() order by p.span_to, p.name
+  loop
+    begin
+      -- What still waits to be handed over, as for an organisation that is paused, keeps its body.
+      if v_expired.parent <> 'bodies' or core.spare_waiting_bodies(v_expired.name) = 0 then
+        execute format('drop table app.%I', v_expired.name);
+        return 1;
+      end if;
+    exception when lock_not_available then
+      -- Somebody holds the table for longer; there is another time in a minute.
+      null;
+    end;
+  end loop;
+  return 0;
+end
+$$;
+
+comment on function api.drop_expired is
+  'Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second. Answers how many were dropped.';

@@ -1,0 +1,32 @@
+-- As the owner, because a view of ops asks it: what a view calls runs as whoever reads the view.
+create function core.partitions()
+returns table (what text, parent text, name text, relation oid, span_from timestamptz, span_to timestamptz, expires_at timestamptz)
+language sql stable security definer
+set search_path = ''
+-- A month or a day added to a time is one of the session's time zone.
+set timezone = 'UTC'
+as $$
+  select p.what, p.parent, p.name, p.relation, p.span_from, s.span_to, s.span_to + p.kept
+  from (
+    select k.what, k.parent, k.kept, c.relname::text as name, c.oid as relation,
+      to_timestamp(rpad(substr(c.relname, length(k.parent) + 2), 10, '_01'), 'YYYY_MM_DD') as span_from,
+      case length(c.relname) - length(k.parent) when 8 then interval '1 month' else interval '1 day' end as span
+    from (
+      select t.what, t.parent, make_interval(days => r.days) as kept
+      from app.retention r
+      join (values
+        ('messages', 'messages'), ('messages', 'events'), ('bodies', 'bodies'),
+        ('webhooks', 'webhook_events'), ('webhooks', 'webhook_attempts')
+      ) t (what, parent) on t.what = r.what
+      union all
+      -- 24 hours (interface 4.12), and the day on which a request that is being replayed began.
+      select 'idempotency keys', 'idempotency_keys', interval '3 days'
+    ) k
+    join pg_catalog.pg_inherits i on i.inhparent = format('app.%I', k.parent)::regclass
+    join pg_catalog.pg_class c on c.oid = i.inhrelid
+  ) p
+  cross join lateral (select p.span_from + p.span as span_to) s
+$$;
+
+comment on function core.partitions is
+  'The partitions of all tables that have some, the time that each holds, and when it may be dropped.';

@@ -1,0 +1,23 @@
+create function ops.set_retention(what text, days integer)
+returns void
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  if set_retention.what is null or set_retention.what not in ('messages', 'bodies', 'webhooks') then
+    raise exception '% is not kept for a time; messages, bodies and webhooks are', coalesce(quote_literal(set_retention.what), 'null');
+  end if;
+  if set_retention.days is null or set_retention.days not between 1 and 3660 then
+    raise exception 'give a number of days from 1 to 3660';
+  end if;
+  -- An SMS may wait for 30 days, and a month is dropped whole.
+  if set_retention.what = 'messages' and set_retention.days < 62 then
+    raise exception 'messages are kept for at least 62 days, as some wait for 30';
+  end if;
+  update app.retention r set days = set_retention.days where r.what = set_retention.what;
+end
+$$;
+
+comment on function ops.set_retention is
+  'Keep messages with their timelines, their bodies, or webhook events with their attempts for so many days. Fewer drops what is older within a minute, for good; webhook events can be replayed for no longer than they are kept.';

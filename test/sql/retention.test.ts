@@ -1,0 +1,140 @@
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+
+const atTime = (tx: Tx, now: string) => tx`select set_config('postgram.now', ${now}, true)`
+
+/** Drops all that has expired, as the clock does; answers the names that are left of a table, but for those of today's. */
+async function dropAll(tx: Tx) {
+  let dropped = 0
+  for (;;) {
+    const [row] = await tx<{ dropped: number }[]>`select api.drop_expired() as dropped`
+    if (!row?.dropped) return dropped
+    dropped += row.dropped
+  }
+}
+
+const leftOf = async (tx: Tx, table: string) =>
+  (
+    await tx<{ name: string }[]>`
+      select p.name from core.partitions() p where p.parent = ${table} and p.name like '%2031%' order by 1`
+  ).map(({ name }) => name.slice(table.length + 1))
+
+t.test('what is older than it is kept is dropped, and nothing else', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const time of ['2031-01-10T00:30:00Z', '2031-02-05T00:30:00Z']) {
+      await atTime(tx, time)
+      await tx`select api.make_partitions()`
+    }
+    await tx`select ops.set_retention('messages', 62)`
+    await atTime(tx, '2031-02-10T00:30:00Z')
+    t.ok((await dropAll(tx)) > 0)
+    // The day of the 10th of January ended 30 days and half an hour ago.
+    for (const table of ['bodies', 'webhook_events', 'webhook_attempts']) {
+      t.equal((await leftOf(tx, table))[0], '2031_01_11', table)
+    }
+    t.equal(
+      (await leftOf(tx, 'idempotency_keys'))[0],
+      '2031_02_07',
+      'a request of the 8th could still be replayed until the 9th',
+    )
+    t.equal((await leftOf(tx, 'messages'))[0], '2031_01')
+    t.equal(await dropAll(tx), 0)
+
+    await atTime(tx, '2031-04-03T23:59:59Z')
+    await dropAll(tx)
+    t.equal((await leftOf(tx, 'messages'))[0], '2031_01')
+    await atTime(tx, '2031-04-04T00:00:00Z')
+    await dropAll(tx)
+    for (const table of ['messages', 'events']) t.equal((await leftOf(tx, table))[0], '2031_02')
+  })
+})
+
+t.test('the body of what still waits is kept, and goes with it', async (t) => {
+  const { id, domain, liveKey } = await createOrganisation(sql)
+  const { json: sent } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  const { json: held } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  await sql`select ops.pause(${id}, 'a test')`
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      update app.messages set status = 'sent', sent_at = created_at where id = core.decode_id('em', ${sent.id})`
+    await tx`select set_config('postgram.shift', '40 days', true)`
+    const bodies = () =>
+      tx<{ id: string }[]>`select core.encode_id('em', b.message_id) as id from app.bodies b`
+    await dropAll(tx)
+    t.same(
+      (await bodies()).map(({ id }) => id),
+      [held.id],
+    )
+    await tx`
+      update app.messages set status = 'failed' where id = core.decode_id('em', ${held.id})`
+    t.ok((await dropAll(tx)) > 0)
+    t.same([...(await bodies())], [])
+    const { message } = await raisedBy(tx, (inner) => inner`select ops.retry_message(${held.id})`)
+    t.match(message, /^the body of the message is kept no longer/)
+  })
+  t.equal((await get(`${base}/v1/emails/${sent.id}`, liveKey)).status, 200)
+})
+
+t.test(
+  'a table that is in use is left for the next minute, within a tenth of a second',
+  async (t) => {
+    const other = connect(url, { max: 1 })
+    t.teardown(() => other.end())
+    await sql`select api.make_partitions()`
+    await sql.begin(async (tx) => {
+      await tx`
+      lock table app.messages, app.events, app.bodies, app.webhook_events, app.webhook_attempts, app.idempotency_keys
+      in access share mode`
+      await other`set postgram.shift = '500 days'`
+      t.equal(await caller(other)('drop_expired', {}), 0)
+    })
+    t.equal(await caller(other)('drop_expired', {}), 1)
+  },
+)
+
+t.test('ops.retention shows what is kept, and for how long', async (t) => {
+  await sql`select api.make_partitions()`
+  const rows =
+    await sql`select what, days, partitions > 0 as has_some, bytes > 0 as takes_room from ops.retention`
+  const settings = { hasSome: true, takesRoom: true }
+  t.same(
+    rows.toSorted((a, b) => a.what.localeCompare(b.what)),
+    [
+      { what: 'bodies', days: 30, ...settings },
+      { what: 'idempotency keys', days: null, ...settings },
+      { what: 'messages', days: 400, ...settings },
+      { what: 'webhooks', days: 30, ...settings },
+    ],
+  )
+})
+
+t.test('parts of SMS are forgotten with their messages', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      insert into app.sms_parts (message_id, part, provider, network_id, phone, taken_at)
+      select core.new_id(now() - a.age), 1, 'smpp', 'x', '+27820000001', now()
+      from unnest(array['399 days', '401 days']::interval[]) a (age)`
+    t.same(await tx`select api.forget_sms_parts() as forgotten`, [{ forgotten: 1 }])
+    t.same(await tx`select api.forget_sms_parts() as forgotten`, [{ forgotten: 0 }])
+  })
+})
+
+t.test('what an operator sets is checked', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const set = async (what: string | null, days: number | null) =>
+      (await raisedBy(tx, (inner) => inner`select ops.set_retention(${what}, ${days})`)).message
+    t.match(await set('letters', 30), /^'letters' is not kept for a time/)
+    t.match(await set(null, 30), /^null is not kept/)
+    for (const days of [0, 3661, null]) t.match(await set('bodies', days), /from 1 to 3660$/)
+    t.match(await set('messages', 61), /^messages are kept for at least 62 days/)
+  })
+})
