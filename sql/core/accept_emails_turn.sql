@@ -78,6 +78,12 @@ begin
       a.is_rehearsal is true
     from accepted a
   ),
+  counted_in_reports as (
+    insert into app.changes (message_id, change, at)
+    select a.id, 'queued', v_now
+    from accepted a
+    where a.mode = 'live' and a.is_rehearsal is not true
+  ),
   new_bodies as (
     insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, reply_to, html, text, headers)
     select a.id, a.sender, a."to", a.cc, a.bcc, a.recipients, a.reply_to,

@@ -84,6 +84,12 @@ begin
       a.segments, a.credits, a.scheduled_at
     from accepted a
   ),
+  counted_in_reports as (
+    insert into app.changes (message_id, change, at)
+    select a.id, 'queued', v_now
+    from accepted a
+    where a.mode = 'live' and a.is_rehearsal is not true
+  ),
   new_bodies as (
     insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, text)
     select a.id, a.sender, array[a.recipient], '{}', '{}', array[a.recipient], a.body

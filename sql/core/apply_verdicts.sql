@@ -7,6 +7,7 @@ as $$
 declare
   v_departed uuid[];
   v_changes core.message_change[];
+  v_first core.message_change[];
 begin
   with verdict as materialized (
     select m.id, m.organisation_id, m.status as old_status, m.sent_at as old_sent_at, m.error_code as old_error_code, v.*
@@ -26,7 +27,9 @@ begin
   ),
   -- Receipts that came together are told one by one, as if each had come alone.
   news as (
-    select (v.id, v.organisation_id, n.change)::core.message_change as change
+    select (v.id, v.organisation_id, n.change)::core.message_change as change,
+      -- A bounce that turns out to be a hard one is reported once more, and is still one bounce.
+      n.change <> v.old_status::text as is_first
     from verdict v
     cross join lateral (values
       ('sent', v.old_sent_at is null),
@@ -38,8 +41,10 @@ begin
     ) n (change, is_new)
     where n.is_new
   )
-  select (select array_agg(v.id) from verdict v where v.old_status = 'queued'), (select array_agg(n.change) from news n)
-    into v_departed, v_changes;
+  select (select array_agg(v.id) from verdict v where v.old_status = 'queued'), (select array_agg(n.change) from news n),
+      (select array_agg(n.change) from news n where n.is_first)
+    into v_departed, v_changes, v_first;
+  perform core.note_changes(v_first);
   perform core.emit_events(v_changes);
   perform core.count_departures(v_departed);
 end

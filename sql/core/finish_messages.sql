@@ -91,6 +91,7 @@ begin
   from mine i
   where (select count(*) from postponed) >= 0;
   -- Before receipts that came early are looked at, which may change these messages again.
+  perform core.note_changes(v_changes);
   perform core.emit_events(v_changes);
 
   if v_has_parts then

@@ -21,6 +21,7 @@ begin
   select array_agg(s.id), array_agg((s.id, s.organisation_id, 'sent')::core.message_change)
     into v_departed, v_changes
   from settled s;
+  perform core.note_changes(v_changes);
   perform core.emit_events(v_changes);
   perform core.count_departures(v_departed);
 end
