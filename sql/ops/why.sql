@@ -80,7 +80,8 @@ begin
   select count(*) into v_ahead
   from (
     select from graphile_worker._private_jobs j
-    where j.is_available and j.run_at <= now()
+    -- Webhook deliveries have workers of their own.
+    where j.is_available and j.run_at <= now() and j.task_id = v_job.task_id
       and (j.priority, j.run_at, j.id) < (v_job.priority, v_job.run_at, v_job.id)
     limit 100001
   ) ahead;

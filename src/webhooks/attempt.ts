@@ -23,8 +23,8 @@ export type AttemptOptions = {
 const USER_AGENT = 'Postgram/1'
 
 /**
- * Posts an event to an endpoint once (interface 6.2). null when the worker stopped before an answer
- * came: that says nothing of the endpoint. Throws when the database could not be asked.
+ * Posts an event to an endpoint once (interface 6.2). null when the worker stopped before it had all of
+ * the answer: that says nothing of the endpoint. Throws when the database could not be asked.
  */
 export async function attempt(
   delivery: Delivery,
@@ -36,7 +36,7 @@ export async function attempt(
     if (error instanceof UnopenableSecret) return failed(error.message)
     throw error
   })
-  if (outcome.status === null && signal.aborted) return null
+  if (outcome.error !== null && signal.aborted) return null
   return {
     endpoint_id: delivery.endpointId,
     event_id: delivery.eventId,

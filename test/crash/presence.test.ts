@@ -18,7 +18,7 @@ type Process = { pool: string; roles: string[]; host: string; pid: number; isAli
 const processOf = async (pid: number | undefined) => {
   const [row] = await sql<Process[]>`
     select pool, roles, host, pid, is_alive from ops.processes
-    where pid = ${pid ?? 0} and not roles && '{api,sms}'`
+    where pid = ${pid ?? 0} and not roles && '{api,sms,webhooks}'`
   return row
 }
 

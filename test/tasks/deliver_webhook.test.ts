@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, attemptsAt, createEndpoint, stateOf } from '../fixtures/deliveries.ts'
+import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { type Received, startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['worker'] })
@@ -24,7 +25,7 @@ const signed = (received: Received, ...secrets: string[]) => {
 
 t.test('an event is posted with its exact bytes, signed', async (t) => {
   const receiver = await startReceiver()
-  const endpoint = await createEndpoint(sql, organisation, receiver.url)
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   const [event] = await addEvents(sql, [endpoint], 1)
   await until('the delivery', async () => (await stateOf(sql, endpoint)).waiting === 0)
 
@@ -53,7 +54,7 @@ t.test('an event is posted with its exact bytes, signed', async (t) => {
 
 t.test('each attempt has the same id and bytes, and a signature of its own time', async (t) => {
   const receiver = await startReceiver((response) => response.writeHead(503).end('not now'))
-  const endpoint = await createEndpoint(sql, organisation, receiver.url)
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   const [event] = await addEvents(sql, [endpoint], 1)
   await until('the first', async () => (await stateOf(sql, endpoint)).failingSince)
   const [first] = receiver.received
@@ -83,13 +84,9 @@ t.test('each attempt has the same id and bytes, and a signature of its own time'
 
 t.test('for a day after a rotation both secrets sign, the new one first', async (t) => {
   const receiver = await startReceiver()
-  const endpoint = await createEndpoint(sql, organisation, receiver.url)
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   const [rotated] = await sql<{ secret: string }[]>`
-    with made as materialized (select * from core.make_secret())
-    update app.webhook_endpoints e
-    set old_secret = e.secret, old_secret_until = now() + interval '24 hours', secret = made.sealed
-    from made where e.id = core.decode_id('we', ${endpoint.id})
-    returning made.secret`
+    select ops.rotate_webhook_secret(${endpoint.id}) as secret`
   await addEvents(sql, [endpoint], 1)
   await until('the delivery', async () => (await stateOf(sql, endpoint)).waiting === 0)
   await sql`
@@ -105,7 +102,7 @@ t.test('for a day after a rotation both secrets sign, the new one first', async 
 
 t.test('a secret that cannot be opened is a failure that names its cure', async (t) => {
   const receiver = await startReceiver()
-  const endpoint = await createEndpoint(sql, organisation, receiver.url)
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   const [kept] = await sql<{ secret: string }[]>`
     select secret from app.webhook_endpoints where id = core.decode_id('we', ${endpoint.id})`
   const unknownKey = '01890000-0000-7000-8000-000000000000.12345'
@@ -131,7 +128,7 @@ t.test('a secret that cannot be opened is a failure that names its cure', async 
 
 t.test('what was answered is kept as far as it can be stored', async (t) => {
   const receiver = await startReceiver((response) => response.end(`\0${'😀'.repeat(2000)}`))
-  const endpoint = await createEndpoint(sql, organisation, receiver.url)
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   await addEvents(sql, [endpoint], 1)
   await until('the delivery', async () => (await stateOf(sql, endpoint)).waiting === 0)
   const [attempt] = await attemptsAt(sql, endpoint)
@@ -141,7 +138,7 @@ t.test('what was answered is kept as far as it can be stored', async (t) => {
 
 t.test('an outcome that cannot be recorded is no outcome: the event is posted again', async (t) => {
   const receiver = await startReceiver()
-  const endpoint = await createEndpoint(sql, organisation, receiver.url)
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   await sql`revoke execute on function api.finish_deliveries from postgram_service`
   const events = await addEvents(sql, [endpoint], 5)
   const [job] = await until('a failed job', async () => {
@@ -162,7 +159,7 @@ t.test('a job that makes no sense fails alone, and one for nothing goes away', a
   await sql`
     select graphile_worker.add_job('deliver_webhook', p.payload::json, max_attempts := 1)
     from unnest(${['null', '{}', '{"endpoint": "we_01"}']}::text[]) as p (payload)`
-  const endpoint = await createEndpoint(sql, organisation, 'https://unused.example')
+  const endpoint = await createEndpoint(sql, organisation)
   await sql`
     select core.add_jobs(array[core.delivery_job(e)]) from app.webhook_endpoints e
     where e.id = core.decode_id('we', ${endpoint.id})`

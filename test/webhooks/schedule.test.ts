@@ -1,0 +1,165 @@
+import type { ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import t from 'tap'
+import { selfSigned } from '../fixtures/certificate.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startReceiver } from '../fixtures/receiver.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
+import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+
+const { url, sql } = await createDatabase()
+const organisation = await createOrganisation(sql)
+
+/** Short, as some of the receivers below use up all of it six times. */
+const webhookTimeoutMs = 400
+await startTestService(url, { roles: ['worker'], webhookTimeoutMs })
+
+/** Interface 6.4: how long each failure is waited on, in minutes. */
+const DELAYS = [1, 5, 30, 120, 1440]
+
+const elsewhere = await startReceiver()
+
+async function httpReceiver(answer: (response: ServerResponse) => void) {
+  return (await startReceiver(answer)).url
+}
+
+async function tcpReceiver(onConnection: Parameters<typeof startTcpServer>[0]) {
+  return `http://127.0.0.1:${(await startTcpServer(onConnection)).port}/`
+}
+
+async function tlsReceiver() {
+  const certificate = selfSigned()
+  if (!certificate) return
+  const server = createTlsServer(certificate, (_, response) => response.end())
+  return `https://127.0.0.1:${(await listen(server)).port}/`
+}
+
+/** Writes for as long as it is read. */
+function pour(response: ServerResponse) {
+  const chunk = Buffer.alloc(64 * 1024, 'x')
+  const more = () => {
+    while (response.write(chunk));
+  }
+  response.on('drain', more)
+  more()
+}
+
+/** Ways to fail: where they are, and what is kept of them. */
+const ways: Record<string, { url: string | undefined; status: number | null; answer?: RegExp }> = {
+  refuses: { url: await refusing(), status: null },
+  resets: {
+    url: await tcpReceiver((socket) => socket.once('data', () => socket.resetAndDestroy())),
+    status: null,
+  },
+  'never answers': { url: await httpReceiver(() => undefined), status: null },
+  'answers its headers slowly': {
+    url: await tcpReceiver((socket) => {
+      const timer = setInterval(() => socket.write('X: y\r\n'), 20)
+      socket.write('HTTP/1.1 200 OK\r\n')
+      socket.on('close', () => clearInterval(timer))
+    }),
+    status: null,
+  },
+  'answers its body slowly': {
+    url: await httpReceiver((response) => {
+      const timer = setInterval(() => response.write('x'), 20)
+      response.writeHead(200)
+      response.on('close', () => clearInterval(timer))
+    }),
+    status: 200,
+    answer: /^x+$/,
+  },
+  'answers without end': { url: await httpReceiver(pour), status: 200, answer: /^x{1000}$/ },
+  'answers 500': {
+    url: await httpReceiver((response) => response.writeHead(500).end('out of order')),
+    status: 500,
+    answer: /^out of order$/,
+  },
+  redirects: {
+    url: await httpReceiver((response) => {
+      response.writeHead(301, { location: elsewhere.url }).end()
+    }),
+    status: 301,
+  },
+  'has a certificate that nobody signed': { url: await tlsReceiver(), status: null },
+  'dies amid its answer': {
+    url: await httpReceiver((response) => {
+      response.writeHead(200, { 'content-length': 100 })
+      response.write('half an', () => response.destroy())
+    }),
+    status: 200,
+    answer: /^half an$/,
+  },
+  'speaks no HTTP': {
+    url: await tcpReceiver((socket) => socket.end('hello\r\n\r\n')),
+    status: null,
+  },
+}
+
+async function refusing() {
+  const server = await startReceiver()
+  await new Promise((resolve) => server.server.close(resolve))
+  return server.url
+}
+
+for (const [way, { url, status, answer = /^$/ }] of Object.entries(ways)) {
+  t.test(`an endpoint that ${way} gets all six attempts`, { skip: !url }, async (t) => {
+    const endpoint = await createEndpoint(sql, organisation, { url: url ?? '' })
+    const [event] = await addEvents(sql, [endpoint], 1)
+    const deliveryOf = async () => {
+      const [delivery] = await sql<{ attempts: number; dueInMs: number; sinceMs: number }[]>`
+        select d.attempts,
+          1000 * extract(epoch from d.due_at - a.started_at)::float8 - a.duration_ms as due_in_ms,
+          1000 * extract(epoch from clock_timestamp() - a.started_at)::float8 - a.duration_ms as since_ms
+        from app.webhook_deliveries d
+        left join app.webhook_attempts a on a.event_id = d.event_id and a.attempt = d.attempts
+        where d.endpoint_id = core.decode_id('we', ${endpoint.id})`
+      return delivery
+    }
+    for (const [place, minutes] of DELAYS.entries()) {
+      const delivery = await until(`failure ${place + 1}`, async () => {
+        const found = await deliveryOf()
+        return found?.attempts === place + 1 && found
+      })
+      const delayMs = minutes * 60_000
+      // The duration has whole milliseconds.
+      t.ok(delivery.dueInMs >= delayMs - 1, `${minutes} minutes after the failure`)
+      t.ok(delivery.dueInMs <= delayMs * 1.1 + delivery.sinceMs, 'and at most a tenth more')
+      t.match(await sql`select api.enqueue_due_deliveries() as jobs`, [
+        // Only the first of them is due so soon that it has a job for its time.
+        { jobs: minutes === 1 ? 1 : 0 },
+      ])
+      await sql`delete from graphile_worker._private_jobs where run_at > now()`
+      await sql`update app.webhook_deliveries set due_at = now() where attempts = ${place + 1}`
+      await sql`select api.enqueue_due_deliveries()`
+    }
+    await until('the last failure', async () => (await deliveryOf()) === undefined)
+
+    const attempts = await attemptsAt(sql, endpoint)
+    t.same(
+      attempts.map(({ attempt }) => attempt),
+      [1, 2, 3, 4, 5, 6],
+    )
+    for (const attempt of attempts) {
+      t.match(attempt, { event: event?.id, status, error: /\w+/ })
+      t.match(attempt.answer ?? '', answer)
+    }
+    const { lastError, waiting, failingSince } = await stateOf(sql, endpoint)
+    t.comment(lastError)
+    t.equal(lastError, attempts.at(-1)?.error)
+    t.ok(failingSince)
+    t.equal(waiting, 0, 'the event rests')
+    t.match(await sql`select api.enqueue_due_deliveries() as jobs`, [{ jobs: 0 }])
+    const kept = await sql`
+      select from app.webhook_events where id = core.decode_id('evt', ${event?.id ?? ''})`
+    t.equal(kept.length, 1, 'and is kept')
+  })
+}
+
+t.test('a redirect was not followed', async (t) => {
+  t.same(elsewhere.received, [])
+})
