@@ -49,9 +49,7 @@ begin
   ),
   recorded as (
     insert into app.webhook_events (id, organisation_id, type, message_id, occurred_at, body)
-    select e.id, (e.message).organisation_id, e.type, (e.message).id, e.at,
-      json_build_object('id', core.encode_id('evt', e.id), 'type', e.type, 'occurredAt', core.iso(e.at),
-        'data', core.message_object(e.message))
+    select e.id, (e.message).organisation_id, e.type, (e.message).id, e.at, core.event_body(e.id, e.type, e.at, e.message)
     from event e
   ),
   delivery as (
