@@ -4,6 +4,8 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  v_before integer;
 begin
   if set_retention.what is null or set_retention.what not in ('messages', 'bodies', 'webhooks') then
     raise exception '% is not kept for a time; messages, bodies and webhooks are', coalesce(quote_literal(set_retention.what), 'null');
@@ -15,7 +17,10 @@ begin
   if set_retention.what = 'messages' and set_retention.days < 62 then
     raise exception 'messages are kept for at least 62 days, as some wait for 30';
   end if;
+  select r.days into v_before from app.retention r where r.what = set_retention.what for no key update;
   update app.retention r set days = set_retention.days where r.what = set_retention.what;
+  perform core.audit('set_retention', null, set_retention.what,
+    jsonb_build_object('days', v_before), jsonb_build_object('days', set_retention.days));
 end
 $$;
 

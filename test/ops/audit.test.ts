@@ -96,6 +96,7 @@ const expected: Record<string, Expected> = {
   revoke_sender: [org, 'Acme', { approved_at: ISO }, null],
   set_shared_sender: [null, null, { shared_sender: 'Postgram' }, { shared_sender: 'Acme' }],
   set_marketing_hours: [null, null, { rule: 'interface' }, { rule: 'statutory' }],
+  set_retention: [null, 'bodies', { days: 30 }, { days: 7 }],
   block_number: [null, '+27821234567', null, { note: 'registered' }],
   unblock_number: [null, '+27820000002', { note: '' }, null],
   apply_staged_numbers: [
@@ -198,6 +199,7 @@ t.test('a call that changes nothing leaves no row', async (t) => {
     ['approve_sender', [org, 'Acme']],
     ['set_shared_sender', ['Postgram']],
     ['set_marketing_hours', ['interface']],
+    ['set_retention', ['messages', 400]],
     ['block_number', ['+27820000002', 'again']],
     ['add_holiday', ['2029-05-30', 'Election']],
     ['set_webhook_endpoint', [endpoint, hooks.url, null]],

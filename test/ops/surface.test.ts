@@ -43,6 +43,7 @@ const views = [
   'failing_endpoints',
   'complaint_rates',
   'credit_ledger',
+  'daily_volume',
   'domains',
   'dns_zone',
   'processes',

@@ -309,6 +309,18 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     [rule],
     'the rule must be interface or statutory',
   ]),
+  [
+    'set_retention',
+    ['letters', 30],
+    "'letters' is not kept for a time; messages, bodies and webhooks are",
+  ],
+  ['set_retention', ['bodies', 0], 'give a number of days from 1 to 3660'],
+  ['set_retention', ['bodies', 3661], 'give a number of days from 1 to 3660'],
+  [
+    'set_retention',
+    ['messages', 61],
+    'messages are kept for at least 62 days, as some wait for 30',
+  ],
   ['block_number', ['+27821234567', long(1001)], 'the note may have 1000 characters'],
   ['unblock_number', ['+27821234567'], "'+27821234567' is not blocked"],
   ['unblock_number', ['Acme'], "'Acme' is not blocked"],

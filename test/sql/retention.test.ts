@@ -127,14 +127,3 @@ t.test('parts of SMS are forgotten with their messages', async (t) => {
     t.same(await tx`select api.forget_sms_parts() as forgotten`, [{ forgotten: 0 }])
   })
 })
-
-t.test('what an operator sets is checked', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const set = async (what: string | null, days: number | null) =>
-      (await raisedBy(tx, (inner) => inner`select ops.set_retention(${what}, ${days})`)).message
-    t.match(await set('letters', 30), /^'letters' is not kept for a time/)
-    t.match(await set(null, 30), /^null is not kept/)
-    for (const days of [0, 3661, null]) t.match(await set('bodies', days), /from 1 to 3660$/)
-    t.match(await set('messages', 61), /^messages are kept for at least 62 days/)
-  })
-})
