@@ -1,9 +1,11 @@
+-- As the owner, because a view of ops asks it: what a view calls runs as whoever reads the view.
 create function core.current_usage(
   organisation_id uuid,
   out period_start timestamptz, out period_end timestamptz,
   out emails_used integer, out sms_used integer, out sms_credits integer
 )
-language sql stable
+language sql stable security definer
+set search_path = ''
 as $$
   -- A period that has ended is closed by the clock, or by the next send, whichever is first.
   select
