@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { connect, type Sql } from './db/client.ts'
 import { openEmbedded } from './db/embedded.ts'
+import { NotInstalled } from './db/embedded-binaries.ts'
 import { secretKey } from './db/kept-file.ts'
 import { codeSha256, migrate } from './db/migrate.ts'
 import { generateTypes } from './db/types.ts'
@@ -206,7 +207,8 @@ async function main([name = 'help', ...args]: string[]) {
 
 await main(process.argv.slice(2)).catch((error) => {
   const isExpected =
-    error instanceof UsageError || error instanceof ConfigError || MENDABLE.test(error.code)
+    [UsageError, ConfigError, NotInstalled].some((kind) => error instanceof kind) ||
+    MENDABLE.test(error.code)
   console.error(isExpected ? error.message || error.code : error)
   process.exitCode = 1
 })

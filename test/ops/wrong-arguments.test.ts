@@ -431,10 +431,10 @@ async function fingerprint(tx: Tx) {
   return tx.unsafe(`${parts.join(' union all ')} order by 1`)
 }
 
-t.test('every function of ops is tried here', async (t) => {
+t.test('every function of ops that takes something is tried here', async (t) => {
   const functions = await sql<{ name: string; count: number }[]>`
     select proname as name, pronargs::integer as count from pg_proc
-    where pronamespace = 'ops'::regnamespace order by 1`
+    where pronamespace = 'ops'::regnamespace and pronargs > 0 order by 1`
   t.same(
     functions.map(({ name }) => name),
     Object.keys(right).sort(),

@@ -1,0 +1,34 @@
+create function ops.after_restore()
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_count integer;
+begin
+  if core.has_process('worker') then
+    raise exception 'a worker is running: stop it first, as it may hand over meanwhile what this is about';
+  end if;
+  with waiting as (
+    select (j.payload ->> 'id')::uuid as id
+    from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    where t.identifier in ('send_email', 'send_sms')
+    union
+    select d.message_id
+    from app.due_messages d
+    join app.messages m on m.id = d.message_id
+    where coalesce(m.scheduled_at, m.created_at) <= core.now()
+  )
+  update app.messages m
+  set handover_started_at = core.now(), attempts = m.attempts + 1
+  from waiting w
+  where m.id = w.id and m.mode = 'live' and not m.is_rehearsal and m.status in ('queued', 'scheduled')
+    and m.handover_started_at is null;
+  get diagnostics v_count = row_count;
+  return v_count;
+end
+$$;
+
+comment on function ops.after_restore is
+  'After a restore to an earlier point, before a worker is started: what waits may have left since that point, and counts as handed over with no known outcome. So a provider that can be asked is asked about each email first, marketing SMS fail and are not sent twice, and all else is sent, perhaps again. Answers how many messages that are.';

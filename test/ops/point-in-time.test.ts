@@ -1,0 +1,79 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { connect } from '../../src/db/client.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import {
+  initialise,
+  noPostgres,
+  runPostgres,
+  serverFolder,
+  startServer,
+} from '../fixtures/own-postgres.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+import { until } from '../fixtures/until.ts'
+
+t.test('a server is restored to a point in time', { skip: noPostgres }, async (t) => {
+  const folder = await serverFolder()
+  const archive = join(folder, 'archive')
+  await initialise(join(folder, 'data'))
+  const live = await startServer(join(folder, 'data'), [
+    'fsync = off',
+    'archive_mode = on',
+    `archive_command = 'mkdir -p "${archive}" && cp "%p" "${archive}/%f"'`,
+  ])
+  const url = live.urlOf('postgres', 'postgres')
+  await migrate(url)
+  const sql = connect(url, { max: 2 })
+  t.teardown(() => sql.end())
+  const { liveKey, domain } = await createOrganisation(sql)
+  const send = (base: string, subject: string) =>
+    post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'someone@receiver.example', subject }))
+
+  const api = await startTestService(url, { roles: ['api'] })
+  const early = await send(api.base, 'before the base backup')
+  const base = join(folder, 'base')
+  await runPostgres('pg_basebackup', `--dbname=${url}`, `--pgdata=${base}`, '--checkpoint=fast')
+  const late = await send(api.base, 'after the base backup')
+  await sql`select pg_create_restore_point('before the accident')`
+  await sql`truncate app.bodies`
+  const lost = await send(api.base, 'after the accident')
+  t.same([early.status, late.status, lost.status], [200, 200, 200])
+  const [last] = await sql<{ file: string }[]>`select pg_walfile_name(pg_switch_wal()) as file`
+  await until('the log to be archived', async () =>
+    (await readdir(archive)).includes(last?.file ?? ''),
+  )
+  await api.stop()
+  await live.stop()
+
+  await writeFile(join(base, 'recovery.signal'), '')
+  const restored = await startServer(base, [
+    `restore_command = 'cp "${archive}/%f" "%p"'`,
+    "recovery_target_name = 'before the accident'",
+    "recovery_target_action = 'promote'",
+  ])
+  const again = restored.urlOf('postgres', 'postgres')
+  const owner = connect(again, { max: 1 })
+  t.teardown(() => owner.end())
+  await until('recovery', async () => {
+    const [row] = await owner`select pg_is_in_recovery() as is_going_on`
+    return row?.isGoingOn === false
+  })
+  const provider = createStandIn()
+  const service = await startTestService(again, { createEmailProvider: () => provider })
+  await until('what waited to be sent', async () => provider.handed.length === 2)
+  t.same(
+    provider.emails.map(({ subject }) => subject).sort(),
+    ['after the base backup', 'before the base backup'],
+    'what was accepted up to that point goes out, with its body',
+  )
+  for (const { json } of [early, late]) {
+    t.equal((await get(`${service.base}/v1/emails/${json.id}`, liveKey)).status, 200)
+  }
+  t.equal((await get(`${service.base}/v1/emails/${lost.json.id}`, liveKey)).status, 404)
+  // Requests are counted in a table that is not in the log: the count begins anew.
+  t.equal((await send(service.base, 'new')).status, 200)
+})
