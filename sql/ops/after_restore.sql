@@ -26,6 +26,7 @@ begin
   where m.id = w.id and m.mode = 'live' and not m.is_rehearsal and m.status in ('queued', 'scheduled')
     and m.handover_started_at is null;
   get diagnostics v_count = row_count;
+  perform core.audit('after_restore', null, null, null, jsonb_build_object('messages', v_count));
   return v_count;
 end
 $$;

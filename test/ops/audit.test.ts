@@ -97,6 +97,7 @@ const expected: Record<string, Expected> = {
   set_shared_sender: [null, null, { shared_sender: 'Postgram' }, { shared_sender: 'Acme' }],
   set_marketing_hours: [null, null, { rule: 'interface' }, { rule: 'statutory' }],
   set_retention: [null, 'bodies', { days: 30 }, { days: 7 }],
+  after_restore: [null, null, null, { messages: 1 }],
   block_number: [null, '+27821234567', null, { note: 'registered' }],
   unblock_number: [null, '+27820000002', { note: '' }, null],
   apply_staged_numbers: [

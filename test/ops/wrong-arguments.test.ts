@@ -435,12 +435,13 @@ t.test('every function of ops that takes something is tried here', async (t) => 
   const functions = await sql<{ name: string; count: number }[]>`
     select proname as name, pronargs::integer as count from pg_proc
     where pronamespace = 'ops'::regnamespace and pronargs > 0 order by 1`
+  const takers = Object.keys(right).filter((name) => right[name]?.length)
   t.same(
     functions.map(({ name }) => name),
-    Object.keys(right).sort(),
+    takers.sort(),
   )
   for (const { name, count } of functions) t.equal(right[name]?.length, count, name)
-  t.same([...new Set(wrong.map(([name]) => name))].sort(), Object.keys(right).sort())
+  t.same([...new Set(wrong.map(([name]) => name))].sort(), takers)
 })
 
 t.test('a wrong argument raises one clear sentence and changes nothing', async (t) => {
