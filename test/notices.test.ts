@@ -1,11 +1,11 @@
 import t from 'tap'
-import { writeNotice } from '../src/notices.ts'
+import { type Occasion, writeNotice } from '../src/notices.ts'
 import { createDatabase } from './fixtures/database.ts'
 
 const { sql } = await createDatabase()
 
 const createdAt = new Date('2026-11-20T09:05:30Z')
-const write = (kind: 'org_paused' | 'domain_failed' | 'domain_not_found', detail: unknown) =>
+const write = (kind: Occasion['kind'], detail: unknown) =>
   writeNotice({ kind, detail, createdAt, organisationName: 'Acme' }, 'https://postgram.test')
 
 const records = ['CNAME pg1._domainkey.acme.example: missing', 'MX mail.acme.example: mismatch']
@@ -45,11 +45,41 @@ t.test('a domain that was never right is told with what is missing', (t) => {
   t.end()
 })
 
+const endpoint = {
+  endpoint: 'we_01',
+  url: 'https://hooks.acme.example/postgram',
+  failingSince: '2026-11-17T09:04:59.123Z',
+  lastError: 'answered 500',
+}
+
+t.test('an endpoint that fails is told with what it last came to', (t) => {
+  const { subject, text } = write('webhook_failing', endpoint)
+  t.equal(subject, 'A webhook endpoint has been failing for a day')
+  t.match(
+    text,
+    'No event of Acme could be delivered to https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC.',
+  )
+  t.match(text, '\n\nThe last attempt came to this: answered 500\n')
+  t.match(text, 'within 10 seconds')
+  t.match(text, '\nhttps://postgram.test/docs/webhooks#retries\n')
+  t.end()
+})
+
+t.test('one that was disabled is told what became of its events', (t) => {
+  const { subject, text } = write('webhook_disabled', { ...endpoint, lastError: null })
+  t.equal(subject, 'A webhook endpoint was disabled: it failed for three days')
+  t.match(text, 'https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC')
+  t.match(text, 'came to this: no answer')
+  t.match(text, 'kept for 30 days')
+  t.match(text, '\nhttps://postgram.test/docs/webhooks#disabled\n')
+  t.end()
+})
+
 t.test('there are words for every kind, and details that make no sense have none', async (t) => {
-  const kinds = await sql<{ kind: 'org_paused' }[]>`
+  const kinds = await sql<{ kind: Occasion['kind'] }[]>`
     select unnest(enum_range(null::app.notice_kind)) as kind`
-  t.equal(kinds.length, 3)
-  const detail = { complaints: 1, sent: 1, domain: 'acme.example', records: [] }
+  t.equal(kinds.length, 5)
+  const detail = { ...endpoint, complaints: 1, sent: 1, domain: 'acme.example', records: [] }
   for (const { kind } of kinds) {
     t.match(write(kind, detail), { subject: /^.{10,100}$/, text: /Acme.*\n$/s })
     t.throws(() => write(kind, {}), { name: 'ValiError' })

@@ -94,9 +94,11 @@ export function createTurn({ start, deliver, places, mayFail, stopping }: TurnOp
       }
       isNudged = false
       askedAt = performance.now()
-      const room = places() - inHand.size
-      const deliveries = await start([...inHand.keys()], room)
-      if (deliveries.length === 0 && inHand.size === 0) {
+      const said = [...inHand.keys()]
+      const room = places() - said.length
+      const deliveries = await start(said, room)
+      // Not what is in hand by now: the turn was kept for what was said to be.
+      if (deliveries.length === 0 && said.length === 0) {
         // What fell due just after that look has a job that relies on another.
         if (isNudged) continue
         isOver = true

@@ -99,6 +99,19 @@ t.test('what falls due meanwhile is taken when the turn is told', async (t) => {
   t.notOk(turn.nudge(), 'but not after it')
 })
 
+t.test('the last look is one with nothing in hand, also if that ends during a look', async (t) => {
+  const { turn, posts, asked, state } = aTurn({ due: 1 })
+  const end = turn.have()
+  await quiet()
+  state.onStart = () => ended(posts)
+  turn.nudge()
+  t.equal(await end, 'idle')
+  t.same(
+    asked.map(({ inHand }) => inHand),
+    [0, 1, 0],
+  )
+})
+
 t.test('another look is taken each second while a slow endpoint is waited for', async (t) => {
   const clock = clockOf(t)
   const { turn, posts, asked, add } = aTurn({ due: 1 })

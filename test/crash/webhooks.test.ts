@@ -1,0 +1,142 @@
+import type { ServerResponse } from 'node:http'
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { addEvents, createEndpoints, type TestEvent, waitingAt } from '../fixtures/deliveries.ts'
+import { type Received, startReceiver } from '../fixtures/receiver.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const ENDPOINTS = 40
+/** At each endpoint as many as may be under way at a time, less some. */
+const AT_EACH = 25
+const DELIVERIES = ENDPOINTS * AT_EACH
+
+/** Design section 2: what a process has to stop in. */
+const STOP_SECONDS = 15
+
+const { url, sql } = await createDatabase()
+// Frees the jobs of processes that are gone.
+await startTestService(url, { roles: ['api'] })
+const startWorker = () => spawnService(url, 'worker', { WEBHOOK_ALLOW_PRIVATE: 'true' })
+
+/** An event at one of the endpoints, each of which has a path of its own. */
+const deliveryOf = ({ path, headers }: Received) => `${path} ${headers['service-event-id']}`
+
+/** Endpoints at one receiver, with so many events at each; what is to be delivered there. */
+async function setUp(receiver: { url: string }) {
+  const endpoints = await createEndpoints(sql, ENDPOINTS, (place) => `${receiver.url}/${place}`)
+  const events: TestEvent[] = []
+  const expected: string[] = []
+  for (const [place, endpoint] of endpoints.entries()) {
+    const added = await addEvents(sql, [endpoint], AT_EACH)
+    events.push(...added)
+    expected.push(...added.map(({ id }) => `/hook/${place} ${id}`))
+  }
+  return { endpoints, expected, bodies: new Map(events.map(({ id, body }) => [id, body])) }
+}
+
+t.test('a killed worker loses no event and repeats only what was under way', async (t) => {
+  const victim = await startWorker()
+  const open = new Map<string, ServerResponse>()
+  const receiver = await startReceiver((response, received) => {
+    open.set(deliveryOf(received), response)
+  })
+  const { endpoints, expected, bodies } = await setUp(receiver)
+  await until('all to be under way', async () => open.size === DELIVERIES)
+
+  const recorded = async () => {
+    const rows = await sql<{ event: string }[]>`
+      select core.encode_id('evt', event_id) as event from app.webhook_attempts`
+    return rows.map(({ event }) => event)
+  }
+  // One third is answered and recorded, one is answered and cannot be recorded, one is not answered.
+  const answer = (deliveries: string[]) => {
+    for (const delivery of deliveries) open.get(delivery)?.end()
+  }
+  const third = Math.floor(DELIVERIES / 3)
+  answer(expected.slice(0, third))
+  await until('a third to be recorded', async () => (await recorded()).length === third)
+  await sql.begin(async (tx) => {
+    await tx`select from app.webhook_endpoints for update`
+    answer(expected.slice(third, 2 * third))
+    await until('an outcome that waits', async () => {
+      const backends = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return backends.length > 0
+    })
+    await victim.end('SIGKILL')
+    // Else they would go on once they can, and only then see that nobody listens.
+    await tx`
+      select pg_terminate_backend(a.pid, 5000) from pg_stat_activity a
+      where a.datname = current_database() and a.query ~ 'api\\.(start|finish)_deliveries'
+        and a.pid <> pg_backend_pid()`
+  })
+  const before = new Set(await recorded())
+  t.equal(before.size, third)
+  t.equal(receiver.received.length, DELIVERIES)
+
+  receiver.answer = (response) => response.end()
+  const next = await startWorker()
+  await until('all', async () => (await waitingAt(sql, endpoints)) === 0, 30_000)
+  t.equal(await next.end('SIGTERM'), 0)
+  const repeated = receiver.received.slice(DELIVERIES).map(deliveryOf)
+  t.same(
+    repeated.toSorted(),
+    expected.filter((delivery) => !before.has(delivery.split(' ')[1] ?? '')).toSorted(),
+    'what had no outcome came again, once',
+  )
+  t.same(new Set(receiver.received.map(deliveryOf)), new Set(expected))
+  for (const { headers, body } of receiver.received) {
+    const id = String(headers['service-event-id'])
+    if (body.toString() !== bodies.get(id)) t.fail(`${id} has another body`)
+  }
+  const [attempts] = await sql`
+    select count(*)::integer as recorded, count(distinct event_id)::integer as events, max(attempt) as last
+    from app.webhook_attempts where error is null`
+  t.same(attempts, { recorded: DELIVERIES, events: DELIVERIES, last: 1 })
+})
+
+t.test('a worker that is stopped finishes what it has in hand and leaves the rest', async (t) => {
+  const worker = await startWorker()
+  const receiver = await startReceiver()
+  const hung: ServerResponse[] = []
+  const silent = await startReceiver((response) => hung.push(response))
+  const [endpoint] = await createEndpoints(sql, 1, () => silent.url)
+  if (!endpoint) throw new Error('no endpoint')
+  await addEvents(sql, [endpoint], 1)
+  await until('a post that hangs', async () => hung.length === 1)
+  receiver.answer = (response) => hung.push(response)
+  const { endpoints, expected } = await setUp(receiver)
+  const more: string[] = []
+  for (const [place, one] of endpoints.entries()) {
+    const added = await addEvents(sql, [one], AT_EACH)
+    more.push(...added.map(({ id }) => `/hook/${place} ${id}`))
+  }
+  await until('a full window everywhere', async () => hung.length === 32 * ENDPOINTS + 1)
+
+  const stoppedAt = performance.now()
+  const ending = worker.end('SIGTERM')
+  receiver.answer = (response) => response.end()
+  for (const response of hung.slice(1)) response.end()
+  t.equal(await ending, 0)
+  const seconds = (performance.now() - stoppedAt) / 1000
+  t.comment(`stopped in ${seconds.toFixed(1)} s with ${receiver.received.length} posted`)
+  t.ok(seconds < STOP_SECONDS)
+  const left = await sql`
+    select from graphile_worker._private_jobs where locked_at is not null
+    union all
+    select from app.webhook_endpoints where held_by is not null`
+  t.equal(left.length, 0)
+  t.equal(await waitingAt(sql, [endpoint]), 1)
+  t.equal(await waitingAt(sql, endpoints), 2 * DELIVERIES - receiver.received.length)
+
+  const next = await startWorker()
+  await until('the rest', async () => (await waitingAt(sql, endpoints)) === 0, 30_000)
+  t.equal(await next.end('SIGTERM'), 0)
+  t.same(
+    receiver.received.map(deliveryOf).toSorted(),
+    [...expected, ...more].toSorted(),
+    'each was posted once',
+  )
+})
