@@ -22,6 +22,7 @@ export type LoadResult = {
   /** Milliseconds. */
   p50: number
   p99: number
+  slowest: number
 }
 
 const WARM_UP_SECONDS = 2
@@ -83,6 +84,7 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
     refused,
     p50: quantile(0.5),
     p99: quantile(0.99),
+    slowest: latencies.at(-1) ?? 0,
   }
 }
 

@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { formatTable } from '../../src/table.ts'
 import { benchAccept, benchNaiveAccept } from './accept.ts'
+import { benchGrowth } from './growth.ts'
 import { benchHandOver } from './hand-over.ts'
 import type { LoadResult } from './load.ts'
 import { measureP, setUp } from './setup.ts'
@@ -11,6 +12,9 @@ import { benchWhole } from './whole.ts'
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 10)
 const QUEUED = 40_000
+
+/** Behind what is measured last; none by default, as ten million take some minutes and gigabytes. */
+const MESSAGES = Number(process.env.BENCH_MESSAGES ?? 0)
 
 type Row = {
   work: string
@@ -33,6 +37,7 @@ try {
   const deliveries = await benchDeliveries(bench, QUEUED)
   const events = await benchEvents(bench)
   const whole = await benchWhole(bench, SECONDS)
+  const growth = MESSAGES > 0 ? await benchGrowth(bench, MESSAGES) : null
 
   const rows: Row[] = []
   const perSecond = ({ answered, seconds }: LoadResult) => answered / seconds
@@ -91,6 +96,15 @@ try {
   within('memory, API alone at full load', accept.memory, 'MB', 300)
   within('memory, all roles at full load', whole.memory, 'MB', 300)
 
+  if (growth) {
+    const { messages, slowest, retrieval, slowestSend, dropped } = growth
+    const among = `with ${messages / 1e6} million messages`
+    for (const [view, ms] of slowest) within(`ops.${view} ${among}`, ms, 'ms', 200)
+    within(`GET /v1/emails/{id} ${among}, p50`, retrieval.p50, 'ms', 3)
+    within(`GET /v1/emails/{id} ${among}, p99`, retrieval.p99, 'ms', 3)
+    within(`slowest of 200 sends/s while ${dropped} partitions go`, slowestSend, 'ms', 250)
+  }
+
   console.log(formatTable(rows, ['work', 'measured', 'naive', 'ratio', 'goal', 'reached']))
   const refused = {
     single: accept.single.refused,
@@ -101,7 +115,7 @@ try {
   if (Object.values(refused).some((by) => Object.keys(by).length > 0)) console.log(refused)
   await writeFile(
     'bench.json',
-    `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, handOver, handOverSms, deliveries, events, whole }, null, 2)}\n`,
+    `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, handOver, handOverSms, deliveries, events, whole, growth }, null, 2)}\n`,
   )
 } finally {
   await bench.close()
