@@ -24,7 +24,7 @@ begin
 
   return query
   with picked as materialized (
-    select t.endpoint_id, d.event_id, d.attempts, d.due_at, v.type, v.body
+    select t.endpoint_id, d.event_id, d.attempts, d.due_at, v.body
     from unnest(v_turns) t
     join app.webhook_endpoints e on e.id = t.endpoint_id and e.disabled_at is null
     cross join lateral (
@@ -47,8 +47,7 @@ begin
     ) h
     where e.id = h.endpoint_id and e.held_by is distinct from h.job
   )
-  select p.endpoint_id, p.event_id, core.encode_id('evt', p.event_id), p.attempts + 1, v_now,
-    e.failing_since is not null, e.url,
+  select p.endpoint_id, p.event_id, p.attempts + 1, v_now, e.failing_since is not null, e.url,
     case when e.old_secret_until > v_now then array[e.secret, e.old_secret] else array[e.secret] end, p.body
   from picked p
   join app.webhook_endpoints e on e.id = p.endpoint_id
