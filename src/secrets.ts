@@ -13,6 +13,8 @@ export type Secrets = {
   seal(text: string): string
   /** The text that was sealed; throws when no key of ours sealed it, or it was changed. */
   open(sealed: string): string
+  /** The same, sealed by the first key; null when that has sealed it already. Throws as open does. */
+  reseal(sealed: string): string | null
   /** A signature over some bytes, by the first key. */
   sign(bytes: Buffer): Buffer
   /** Whether one of our keys made this signature, compared in constant time. */
@@ -43,29 +45,37 @@ export function createSecrets(keys: readonly string[]): Secrets {
   if (!sealer || !signer) throw new Error('there is no secret key')
   const hmac = (key: Buffer, bytes: Buffer) => createHmac('sha256', key).update(bytes).digest()
 
-  return {
-    seal(text) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', sealer, nonce)
-      const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-      return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
-    },
-    open(sealed) {
-      const bytes = Buffer.from(sealed, 'base64')
-      // Several texts decode to the same bytes, of which we have written one.
-      const isOurForm = bytes.toString('base64') === sealed
-      for (const key of isOurForm ? sealing : []) {
-        try {
-          const nonce = bytes.subarray(0, NONCE_BYTES)
-          const cipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
-          cipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
-          const body = cipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
-          return Buffer.concat([body, cipher.final()]).toString('utf8')
-        } catch {
-          // Sealed with another key, or not by us: the next key, or the error below, tells.
-        }
+  const seal = (text: string) => {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', sealer, nonce)
+    const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+    return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
+  }
+
+  const openWithKey = (sealed: string) => {
+    const bytes = Buffer.from(sealed, 'base64')
+    // Several texts decode to the same bytes, of which we have written one.
+    const isOurForm = bytes.toString('base64') === sealed
+    for (const key of isOurForm ? sealing : []) {
+      try {
+        const nonce = bytes.subarray(0, NONCE_BYTES)
+        const cipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+        cipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+        const body = cipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
+        return { text: Buffer.concat([body, cipher.final()]).toString('utf8'), key }
+      } catch {
+        // Sealed with another key, or not by us: the next key, or the error below, tells.
       }
-      throw new Error('a secret in the database was not sealed with SECRET_KEY')
+    }
+    throw new Error('a secret in the database was not sealed with SECRET_KEY')
+  }
+
+  return {
+    seal,
+    open: (sealed) => openWithKey(sealed).text,
+    reseal(sealed) {
+      const { text, key } = openWithKey(sealed)
+      return key === sealer ? null : seal(text)
     },
     sign: (bytes) => hmac(signer, bytes),
     isSigned(bytes, signature) {

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import t from 'tap'
 import { createDatabase } from './fixtures/database.ts'
 import { rolledBack } from './fixtures/sql.ts'
@@ -54,7 +54,7 @@ function importsOf(file: string, text: string): Import[] {
 
 function moduleOf(file: string): string {
   const [top = '', second = ''] = file.split('/')
-  return top === 'src' ? second.replace(/\.ts$/, '') : top
+  return top === 'src' ? second.replace(/\.[jt]s$/, '') : top
 }
 
 /** SQL without its comments and quoted strings, in which hints name views that are not read. */
@@ -63,12 +63,14 @@ function codeOf(text: string): string {
 }
 
 const sources = await Promise.all(
-  [...(await filesBelow('src', '.ts')), ...(await filesBelow('tasks', '.ts'))].map(
-    async (file) => ({
-      file,
-      text: await readFile(join(root, file), 'utf8'),
-    }),
-  ),
+  [
+    ...(await filesBelow('src', '.ts')),
+    ...(await filesBelow('src', '.js')),
+    ...(await filesBelow('tasks', '.ts')),
+  ].map(async (file) => ({
+    file,
+    text: await readFile(join(root, file), 'utf8'),
+  })),
 )
 const imports = sources.flatMap(({ file, text }) => importsOf(file, text))
 
@@ -158,6 +160,25 @@ t.test('http never imports tasks', async (t) => {
     [...reached].filter((file) => file.startsWith('tasks/')),
     [],
   )
+})
+
+t.test('what receivers import is all the JavaScript there is, and stands alone', async (t) => {
+  const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const exported = Object.values<{ types: string; default: string }>(exports)
+  t.same(
+    exported.map((paths) => relative(root, resolve(root, paths.default))),
+    sources.filter(({ file }) => file.endsWith('.js')).map(({ file }) => file),
+  )
+  for (const { types, default: code } of exported) {
+    const imported = async (file: string) => {
+      const text = await readFile(join(root, file), 'utf8')
+      const names = text.matchAll(/\b(?:from|import|import\(|require\()\s*'([^']+)'/g)
+      return new Set([...names].map(([, name]) => name))
+    }
+    // Its own types are named in comments.
+    t.same(await imported(code), new Set(['node:crypto', `./${basename(types)}`]), code)
+    t.same(await imported(types), new Set(), types)
+  }
 })
 
 t.test('no file imports itself by a detour', async (t) => {

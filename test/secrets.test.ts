@@ -134,3 +134,12 @@ t.test('keys that are no keys are refused, and not quoted', async (t) => {
   t.throws(() => createSecrets([]), { message: 'there is no secret key' })
   t.ok(createSecrets([Buffer.from(oldKey, 'base64').toString('base64url')]), 'base64url will do')
 })
+
+t.test('what an older key sealed is sealed anew by the first, once', async (t) => {
+  const sealed = createSecrets([oldKey]).seal('secret')
+  const { reseal } = createSecrets([newKey, oldKey])
+  const resealed = reseal(sealed)
+  t.equal(createSecrets([newKey]).open(String(resealed)), 'secret')
+  t.equal(reseal(String(resealed)), null)
+  t.throws(() => reseal(createSecrets([foreignKey]).seal('secret')), NOT_OURS)
+})

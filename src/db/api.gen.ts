@@ -247,6 +247,8 @@ export type Api = {
   record_receipts: { args: { receipts: string }; result: number }
   /** Record what a network reports of parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. One that comes before its part is known waits for that. Answers how many were new. */
   record_sms_receipts: { args: { receipts: string }; result: number }
+  /** Keep the private key of a sealing key as the SECRET_KEY now in use has encrypted it. */
+  reseal_sealing_key: { args: { id: string; private_key: string }; result: null }
   /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
   sandbox_knows: { args: { messages: string }; result: boolean[] }
   /** The sandbox network reports what became of messages and what phones reply, as far as that is due. Answers on how many messages. */
@@ -315,6 +317,7 @@ export const signatures = {
   record_inbound: { types: { messages: 'jsonb' }, returns: 'value' },
   record_receipts: { types: { receipts: 'jsonb' }, returns: 'value' },
   record_sms_receipts: { types: { receipts: 'jsonb' }, returns: 'value' },
+  reseal_sealing_key: { types: { id: 'uuid', private_key: 'text' }, returns: 'value' },
   sandbox_knows: { types: { messages: 'jsonb' }, returns: 'values' },
   sandbox_report: { types: {}, returns: 'value' },
   sandbox_take: { types: { messages: 'jsonb' }, returns: 'value' },

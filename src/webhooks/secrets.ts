@@ -17,11 +17,17 @@ const MAX_REMEMBERED = 10_000
 
 /**
  * Sees to it that psql can make signing secrets which we can open (core.make_secret): keeps an RSA key,
- * sealed with SECRET_KEY, unless there is one already. One that SECRET_KEY does not open is followed by
- * a new one; what it sealed stays shut until the old SECRET_KEY is set beside the new one.
+ * sealed with SECRET_KEY, unless there is one already. Of several SECRET_KEYs the first seals those of
+ * the others anew, so that these can be dropped. One that none of them opens is followed by a new one;
+ * what it sealed stays shut until the SECRET_KEY of that time is set as well.
  */
 export async function prepareSealing(call: Call, secrets: Secrets): Promise<void> {
-  const [newest] = await call('sealing_keys', {})
+  const kept = await call('sealing_keys', {})
+  for (const { id, privateKey } of kept) {
+    const resealed = isOpenedBy(secrets, privateKey) ? secrets.reseal(privateKey) : null
+    if (resealed) await call('reseal_sealing_key', { id, private_key: resealed })
+  }
+  const [newest] = kept
   if (newest && isOpenedBy(secrets, newest.privateKey)) return
   const pair = await promisify(generateKeyPair)('rsa', { modulusLength: MODULUS_BITS })
   const { n = '' } = pair.publicKey.export({ format: 'jwk' })

@@ -6,6 +6,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { get, request } from '../fixtures/http.ts'
 import { STATUS } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { unescaped } from '../fixtures/snippets.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -51,6 +52,7 @@ t.test('every page is served, with nothing from elsewhere and nothing that runs'
     const policy = answer.headers.get('content-security-policy')
     t.match(policy, /^default-src 'none'; style-src 'self';/)
     t.notMatch(policy, /unsafe/)
+    t.equal(allOf(text, /(<h1>)/g).length, 1, `${path} has one headline`)
     t.notMatch(text, /<(script|style|img|iframe|form)|\s(style|on[a-z]+)="/i, path)
   }
   const style = await get(`${base}/docs/style.css`, null)
@@ -75,13 +77,11 @@ t.test('every link of a page leads somewhere', async (t) => {
   }
 })
 
-const ENTITIES: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' }
-
 t.test('the characters that the page on SMS gives GSM-7 are those it has', async (t) => {
   const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
   const paragraph = /<p>GSM-7 has[\s\S]*?Counting as two[\s\S]*?<\/p>/.exec(text)?.[0] ?? ''
   const [single = '', double = ''] = allOf(paragraph, /<code>([\s\S]*?)<\/code>/g).map((list) =>
-    list.replaceAll(/&\w+;/g, (entity) => ENTITIES[entity] ?? entity).replaceAll(/\s/g, ''),
+    unescaped(list).replaceAll(/\s/g, ''),
   )
   const plain = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 \n\r']
   const singles = new Set([...single, ...plain])

@@ -109,13 +109,13 @@ t.test('an outcome is reported again when it has become worse', async (t) => {
   await record(id, { type: 'complained', ...ofRecipient(0) })
   const events = await eventsOf(sql, organisation)
   t.strictSame(
-    events.map(({ type, data }) => [type, data.error?.code, data.error?.message]),
+    events.map(({ type, data: { error } }) => [type, error?.code, error?.message].join(' ')).sort(),
     [
-      ['email.sent', undefined, undefined],
-      ['email.failed', 'provider_rejected', 'No.'],
-      ['email.bounced', 'soft_bounce', 'Full.'],
-      ['email.bounced', 'hard_bounce', 'Gone.'],
-      ['email.complained', 'hard_bounce', 'Gone.'],
+      'email.bounced hard_bounce Gone.',
+      'email.bounced soft_bounce Full.',
+      'email.complained hard_bounce Gone.',
+      'email.failed provider_rejected No.',
+      'email.sent  ',
     ],
   )
 })
@@ -226,7 +226,7 @@ t.test('an email that an operator retries is reported by what follows', async (t
     await finish(id, outcome)
     if (outcome === 'failed') await sql`select ops.retry_message(${id})`
   }
-  t.strictSame(inShort(await eventsOf(sql, organisation)), [
+  t.strictSame(inShort(await eventsOf(sql, organisation)).sort(), [
     'email.failed failed',
     'email.failed failed',
     'email.sent sent',

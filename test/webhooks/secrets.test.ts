@@ -48,3 +48,14 @@ t.test('a new SECRET_KEY opens what the old one sealed while both are set', asyn
   t.equal(await open(old.sealed), old.secret)
   t.equal(await open(recent.sealed), recent.secret)
 })
+
+t.test('once both were set the old SECRET_KEY can go', async (t) => {
+  const made = await makeSecret()
+  await prepareSealing(call, createSecrets([keyOf(3), keyOf(2), keyOf(1)]))
+  const keys = await call('sealing_keys', {})
+  const after = createSecrets([keyOf(3)])
+  t.equal(await createSecretOpener(call, after)(made.sealed), made.secret)
+  for (const { privateKey } of keys) t.equal(after.reseal(privateKey), null)
+  await prepareSealing(call, after)
+  t.same(await call('sealing_keys', {}), keys, 'nothing is left to be done')
+})

@@ -1,0 +1,82 @@
+/** What is posted to an endpoint (interface 2.6). */
+export type WebhookEvent = EmailEvent | SmsEvent
+
+export type EmailEvent = {
+  /** `evt_…`, the same at every attempt and replay. */
+  id: string
+  type: 'email.sent' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.failed'
+  /** ISO 8601, UTC. */
+  occurredAt: string
+  data: EmailMessage
+}
+
+export type SmsEvent = {
+  /** `evt_…`, the same at every attempt and replay. */
+  id: string
+  type: 'sms.sent' | 'sms.delivered' | 'sms.failed' | 'sms.opted_out'
+  /** ISO 8601, UTC. */
+  occurredAt: string
+  data: SmsMessage
+}
+
+type Message = {
+  id: string
+  class: 'transactional' | 'marketing'
+  to: string
+  from: string
+  tags: string[]
+  /** Set once it failed, bounced, expired or was rejected. */
+  error: { code: string; message: string | null } | null
+  /** ISO 8601, UTC, like the two after it. */
+  createdAt: string
+  sentAt: string | null
+  deliveredAt: string | null
+}
+
+/** An email as it was when the event occurred. */
+export type EmailMessage = Message & {
+  channel: 'email'
+  status: 'queued' | 'sent' | 'delivered' | 'bounced' | 'complained' | 'failed' | 'rejected'
+  subject: string
+}
+
+/** An SMS as it was when the event occurred. */
+export type SmsMessage = Message & {
+  channel: 'sms'
+  status: 'scheduled' | 'queued' | 'sent' | 'delivered' | 'failed' | 'expired' | 'rejected'
+  subject: null
+  segments: number
+  credits: number
+  scheduledAt: string | null
+}
+
+export type SignatureProblem =
+  | 'no_header'
+  | 'malformed'
+  | 'no_match'
+  | 'too_old'
+  | 'too_new'
+  | 'body'
+  | 'secret'
+
+/** Why a request is not to be trusted; `body` and `secret` are mistakes of the receiver itself. */
+export class WebhookSignatureError extends Error {
+  constructor(reason: SignatureProblem, message: string)
+  readonly reason: SignatureProblem
+}
+
+/**
+ * The event in a body whose Service-Signature is right: over the raw body, by one of the secrets, and
+ * made within the tolerance of now. Throws WebhookSignatureError.
+ */
+export function verifyEvent(request: {
+  /** The raw body, as it was before any JSON parser. */
+  body: string | Uint8Array
+  /** The header Service-Signature, as Node and fetch have it. */
+  signature: string | string[] | null | undefined
+  /** The endpoint's signing secret, `whsec_…`; around a rotation also both. */
+  secrets: string | readonly string[]
+  /** How far the time of the signature may lie from now, either way [300]. */
+  toleranceSeconds?: number | undefined
+  now?: Date | undefined
+}): WebhookEvent

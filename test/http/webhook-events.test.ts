@@ -1,0 +1,123 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, anSms, get, post } from '../fixtures/http.ts'
+import { send } from '../fixtures/messages.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
+import { until } from '../fixtures/until.ts'
+import { createEndpoint, EVENT_TYPES, eventsOf, inShort } from '../fixtures/webhook-events.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url)
+
+const AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const EMAIL_KEYS = [
+  ...['id', 'channel', 'class', 'status', 'to', 'from', 'subject', 'tags', 'error'],
+  ...['createdAt', 'sentAt', 'deliveredAt'],
+]
+const SMS_KEYS = [...EMAIL_KEYS, 'segments', 'credits', 'scheduledAt']
+
+const emailTo = (organisation: TestOrganisation, name: string) =>
+  send(base, organisation, { to: `${name}@sandbox.postgram.test`, tags: ['a', 'b'] })
+const smsTo = (organisation: TestOrganisation, digit: number) =>
+  sendSms(base, organisation, { to: `+44770090012${digit}`, body: 'x'.repeat(161) })
+
+/** Sends what a newcomer would try; each message's id with what its events are to say. */
+async function sendOneOfEach(organisation: TestOrganisation) {
+  const expected = new Map<string, string[]>()
+  const expect = async (id: Promise<string>, ...told: string[]) => expected.set(await id, told)
+  await expect(
+    emailTo(organisation, 'delivered'),
+    ...['email.sent sent', 'email.delivered delivered'],
+  )
+  await expect(emailTo(organisation, 'bounce+1'), 'email.sent sent', 'email.bounced bounced')
+  await expect(emailTo(organisation, 'softbounce'), 'email.sent sent', 'email.bounced bounced')
+  await expect(
+    emailTo(organisation, 'complaint+1'),
+    ...['email.sent sent', 'email.delivered delivered', 'email.complained complained'],
+  )
+  await expect(emailTo(organisation, 'reject'), 'email.failed failed')
+  await expect(smsTo(organisation, 0), 'sms.sent sent', 'sms.delivered delivered')
+  await expect(smsTo(organisation, 1), 'sms.sent sent', 'sms.failed failed')
+  await expect(smsTo(organisation, 2), 'sms.sent sent', 'sms.failed expired')
+  await expect(smsTo(organisation, 3), 'sms.failed failed')
+  await expect(
+    smsTo(organisation, 6),
+    ...['sms.sent sent', 'sms.delivered delivered', 'sms.opted_out delivered'],
+  )
+  await expect(
+    sendSms(base, organisation, { class: 'marketing', body: 'Sale! Reply STOP to opt out' }),
+    'sms.failed rejected',
+  )
+  return expected
+}
+
+t.test('all nine types come, as interface 2.6 shows them', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await createEndpoint(sql, organisation)
+  const expected = await sendOneOfEach(organisation)
+  const count = [...expected.values()].flat().length
+  const events = await until(`${count} events`, async () => {
+    const events = await eventsOf(sql, organisation)
+    return events.length >= count && events
+  })
+
+  t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
+  for (const [id, told] of expected) {
+    t.strictSame(inShort(events.filter(({ data }) => data.id === id)), told)
+  }
+  for (const event of events) {
+    const { id, type, occurredAt, data } = event
+    t.strictSame(Object.keys(event), ['id', 'type', 'occurredAt', 'data'])
+    t.match(id, /^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$/)
+    t.match(occurredAt, AT)
+    t.match(data.createdAt, AT)
+    const channel = type.split('.')[0] ?? ''
+    t.strictSame(Object.keys(data), channel === 'email' ? EMAIL_KEYS : SMS_KEYS)
+    t.equal(data.channel, channel)
+    if (type.endsWith('.sent')) t.match(data, { sentAt: AT, deliveredAt: null, error: null })
+    if (type.endsWith('.delivered')) t.match(data, { deliveredAt: AT, error: null })
+    if (type.endsWith('.bounced') || type.endsWith('.failed')) {
+      t.strictSame(Object.keys(data.error), ['code', 'message'])
+    }
+  }
+  for (const id of expected.keys()) {
+    const path = id.startsWith('em_') ? 'emails' : 'sms'
+    const { json } = await get(`${base}/v1/${path}/${id}`, organisation.liveKey)
+    const { events: _, ...message } = json
+    const last = events.findLast(({ data }) => data.id === id)
+    t.strictSame(last?.data, message, 'the last shows the message as it is retrieved')
+  }
+})
+
+t.test('a scheduled SMS says for when', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await createEndpoint(sql, organisation, { types: ['sms.delivered'] })
+  const scheduledAt = new Date(Date.now() + 500).toISOString()
+  const id = await sendSms(base, organisation, { scheduledAt, body: 'x'.repeat(161) })
+  const [event] = await until('its delivery', async () => {
+    const events = await eventsOf(sql, organisation)
+    return events.length > 0 && events
+  })
+  t.match(event, { type: 'sms.delivered', data: { id, scheduledAt, segments: 2, credits: 0 } })
+})
+
+t.test('test keys make no events', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { testKey, domain } = organisation
+  await createEndpoint(sql, organisation)
+  for (const name of ['delivered', 'bounce', 'complaint', 'reject']) {
+    const email = anEmail(domain, { to: `${name}@sandbox.postgram.test` })
+    t.equal((await post(`${base}/v1/emails`, testKey, email)).status, 200)
+  }
+  for (const sms of [anSms(), anSms({ to: '+447700900126' }), anSms({ class: 'marketing' })]) {
+    t.equal((await post(`${base}/v1/sms`, testKey, sms)).status, 200)
+  }
+  const id = await emailTo(organisation, 'delivered')
+  await until('the events of a live one', async () => {
+    const events = await eventsOf(sql, organisation, id)
+    return events.length === 2
+  })
+  t.equal((await eventsOf(sql, organisation)).length, 2)
+})
