@@ -8,6 +8,7 @@ import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
 import { createEmailProvider, createSmsProvider } from './providers/index.ts'
 import type { Secrets } from './secrets.ts'
+import { isOpenedBy } from './webhooks/secrets.ts'
 
 export type Check = { what: string; isWell: boolean; cure: string }
 
@@ -47,8 +48,19 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
   if (!secrets) {
     const cure = 'set SECRET_KEY; make one with "openssl rand -base64 32"'
     checks.push({ what: 'secret key', isWell: false, cure })
-  } else if (config.email.provider !== 'sandbox') {
-    checks.push(...(await examineEmail(sql, config, secrets)))
+  } else {
+    if (config.email.provider !== 'sandbox') {
+      checks.push(...(await examineEmail(sql, config, secrets)))
+    }
+    if (isCurrent) checks.push(await examineSigning(sql, secrets))
+  }
+  const hasReal = config.email.provider !== 'sandbox' || config.sms.provider !== 'sandbox'
+  if (config.webhookAllowPrivate && hasReal) {
+    checks.push({
+      what: 'webhook addresses',
+      isWell: false,
+      cure: 'WEBHOOK_ALLOW_PRIVATE is for tests: with it, endpoints reach into this network',
+    })
   }
   if (config.sms.provider !== 'sandbox') checks.push(await examineSms(sql, config))
   if (isCurrent) checks.push(...(await examineDns(sql, config)))
@@ -83,6 +95,24 @@ async function examineSms(sql: Sql, config: Config): Promise<Check> {
   const problem = await provider.examine()
   await provider.close()
   return { what: 'SMS provider', isWell: problem === null, cure: problem ?? '' }
+}
+
+/** Whether SECRET_KEY opens what webhook endpoints' signing secrets were sealed with. */
+async function examineSigning(sql: Sql, secrets: Secrets): Promise<Check> {
+  const keys = await sql<{ id: string; privateKey: string }[]>`
+    select k.id, k.private_key from app.sealing_keys k`
+  const shut = keys.filter(({ privateKey }) => !isOpenedBy(secrets, privateKey)).map(({ id }) => id)
+  const endpoints = await sql<{ id: string }[]>`
+    select core.encode_id('we', p.id) as id from app.webhook_endpoints p
+    where split_part(p.secret, '.', 1) = any (${shut}::text[]) or not exists (
+      select from app.sealing_keys k where k.id::text = split_part(p.secret, '.', 1))
+    order by p.id`
+  const [first] = endpoints
+  return {
+    what: 'webhook secrets',
+    isWell: !first,
+    cure: `endpoints whose secrets SECRET_KEY does not open: ${endpoints.length}; set the one before behind it, after a comma, or make new ones: select ops.rotate_webhook_secret('${first?.id}')`,
+  }
 }
 
 /** Whether resolvers answer, and a key that signs is found where customers' records point. */

@@ -1,15 +1,20 @@
 import t from 'tap'
 import { readConfig } from '../src/config.ts'
+import { caller } from '../src/db/call.ts'
 import { examine } from '../src/doctor.ts'
+import { createSecrets } from '../src/secrets.ts'
+import { prepareSealing } from '../src/webhooks/secrets.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { addDkimKeys, newDkimValue } from './fixtures/dkim-keys.ts'
 import { noNsd, startNsd, startSilence } from './fixtures/dns-server.ts'
 import { startMailgun } from './fixtures/mailgun-server.ts'
 import { createOrganisation } from './fixtures/organisation.ts'
 import { secrets } from './fixtures/service.ts'
+import { createEndpoint } from './fixtures/webhook-events.ts'
 
 const { url, sql } = await createDatabase()
-const { domain } = await createOrganisation(sql)
+const organisation = await createOrganisation(sql)
+const { domain } = organisation
 const mailgun = await startMailgun()
 
 const settings = {
@@ -91,3 +96,27 @@ t.test('a key that signs must be found where records point to', { skip: noNsd },
   const served = await startNsd({ [settings.DKIM_ZONE]: line?.line })
   t.match(await said({ DNS_SERVERS: served.address }), { resolver: null, 'DKIM zone': null })
 })
+
+t.test('signing secrets of webhooks must be opened by a SECRET_KEY that is set', async (t) => {
+  const call = caller(sql)
+  await prepareSealing(call, createSecrets([Buffer.alloc(32, 6).toString('base64')]))
+  t.match(await said({}), { 'webhook secrets': null }, 'a key of which no endpoint is left is fine')
+  const { id } = await createEndpoint(sql, organisation)
+  const { 'webhook secrets': cure } = await said({})
+  t.match(cure, new RegExp(`does not open: 1;.*select ops.rotate_webhook_secret\\('${id}'\\)$`))
+
+  await prepareSealing(call, secrets)
+  t.match((await said({}))['webhook secrets'], /does not open: 1;/)
+  await sql`select ops.rotate_webhook_secret(${id})`
+  t.match(await said({}), { 'webhook secrets': null })
+})
+
+t.test(
+  'webhooks to private addresses are for tests, and said to be with a real provider',
+  async (t) => {
+    const env = { WEBHOOK_ALLOW_PRIVATE: 'true' }
+    t.match((await said(env))['webhook addresses'], /^WEBHOOK_ALLOW_PRIVATE is for tests/)
+    t.notOk('webhook addresses' in (await said({})))
+    t.notOk('webhook addresses' in (await said({ ...env, EMAIL_PROVIDER: 'sandbox' })))
+  },
+)

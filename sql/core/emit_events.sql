@@ -7,20 +7,23 @@ as $$
 declare
   -- The transaction's time would not do: one that had to wait for the message may have begun before
   -- the one that it waited for.
-  v_at constant timestamptz := date_trunc('milliseconds', core.now() + (clock_timestamp() - now()));
+  v_at constant timestamptz := date_trunc('milliseconds', core.clock());
+  v_organisations uuid[];
   v_ids uuid[];
   v_jobs graphile_worker.job_spec[];
 begin
   -- Where nobody wants to hear of anything this look is all that it costs.
-  v_ids := array(
-    select c.message_id from unnest(changes) c
+  v_organisations := array(
+    select c.organisation_id
+    from (select distinct c.organisation_id, c.change from unnest(changes) c) c
     where exists (
       select from app.webhook_endpoints p
       where p.organisation_id = c.organisation_id
         and p.event_types && array[core.event_type('email', c.change), core.event_type('sms', c.change)]));
-  if cardinality(v_ids) = 0 then
+  if cardinality(v_organisations) = 0 then
     return;
   end if;
+  v_ids := array(select c.message_id from unnest(changes) c where c.organisation_id = any (v_organisations));
 
   with news as materialized (
     select core.event_type(m.channel, c.change) as type,
@@ -46,9 +49,7 @@ begin
   ),
   recorded as (
     insert into app.webhook_events (id, organisation_id, type, message_id, occurred_at, body)
-    select e.id, (e.message).organisation_id, e.type, (e.message).id, e.at,
-      json_build_object('id', core.encode_id('evt', e.id), 'type', e.type, 'occurredAt', core.iso(e.at),
-        'data', core.message_object(e.message))
+    select e.id, (e.message).organisation_id, e.type, (e.message).id, e.at, core.event_body(e.id, e.type, e.at, e.message)
     from event e
   ),
   delivery as (

@@ -12,4 +12,4 @@ end
 $$;
 
 comment on function ops.delete_webhook_endpoint is
-  'Delete an endpoint, with what waits for it. The log of what it got stays as long as its events.';
+  'Delete an endpoint, with what waits for it. What it got ops.why still knows.';

@@ -8,10 +8,11 @@ select
   p.last_error,
   p.warned_at,
   -- Interface 6.4.
-  case when p.disabled_at is null then p.failing_since + interval '3 days' end as is_disabled_at,
+  case when p.disabled_at is null then p.failing_since + interval '3 days' end as ends_at,
   p.disabled_at,
   p.disabled_reason,
   m.missed,
+  p.created_at,
   case
     when p.disabled_at is not null
       then format('once it answers 2xx: select ops.enable_webhook_endpoint(%L, replay => true)', core.encode_id('we', p.id))
@@ -33,4 +34,4 @@ cross join lateral (
 where p.failing_since is not null or p.disabled_at is not null;
 
 comment on view ops.failing_endpoints is
-  'Webhook endpoints that fail or are disabled: since when, the last error, when a failing one is disabled, how many events have not arrived since then (counted to 10 000), and the cure.';
+  'Webhook endpoints that fail or are disabled: since when, the last error, when a failing one will be disabled (ends_at), how many events have not arrived since then (counted to 10 000), and the cure.';

@@ -25,7 +25,7 @@ begin
   end if;
   v_endpoint := core.find_webhook_endpoint(endpoint);
   if v_endpoint.organisation_id <> v_event.organisation_id then
-    raise exception 'the endpoint is another organisation''s than the event'
+    raise exception 'the endpoint is of another organisation than the event'
       using hint = format('select id, url from ops.webhook_endpoints where organisation = %L', core.encode_id('org', v_event.organisation_id));
   end if;
   perform core.check_is_enabled(v_endpoint);

@@ -10,8 +10,13 @@ select
   a.error,
   a.answer
 from app.webhook_endpoints p
-join app.webhook_attempts a on a.endpoint_id = p.id
-order by a.event_id desc, a.started_at desc;
+-- An endpoint's own are found in this order by the key; all of them there is no key for.
+cross join lateral (
+  select a.*
+  from app.webhook_attempts a
+  where a.endpoint_id = p.id
+  order by a.event_id desc, a.started_at desc
+) a;
 
 comment on view ops.webhook_attempts is
-  'Every attempt to deliver a webhook event: HTTP status, error, and how the answer began; the newest event first, of each its last attempt first; add a limit.';
+  'Every attempt to deliver a webhook event, with HTTP status, error, and how the answer began: endpoint by endpoint, of each the newest event first. Name an endpoint or an organisation, and a limit.';

@@ -3,12 +3,17 @@ select
   core.encode_id('evt', e.id) as id,
   core.encode_id('org', o.id) as organisation,
   e.type,
-  core.encode_id(case when e.type < 'sms.sent' then 'em' else 'sm' end, e.message_id) as message,
+  core.encode_id(case when e.type::text like 'email.%' then 'em' else 'sm' end, e.message_id) as message,
   e.occurred_at,
   e.body
 from app.organisations o
-join app.webhook_events e on e.organisation_id = o.id
-order by e.id desc;
+-- An organisation's own are found in this order by an index, however many there are of others.
+cross join lateral (
+  select e.*
+  from app.webhook_events e
+  where e.organisation_id = o.id
+  order by e.id desc
+) e;
 
 comment on view ops.webhook_events is
-  'Webhook events, newest first; add a limit. One without a message is a test event. ops.why(id) says what became of one.';
+  'Webhook events, organisation by organisation, of each the newest first: name one, and a limit. Those without a message are test events. ops.why(id) says what became of one.';

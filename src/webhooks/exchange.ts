@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { storable } from '../storable.ts'
-import { type Phase, STOPPED, TIMED_OUT, WebhookFailure, wordsFor } from './failures.ts'
+import { type Phase, STOPPED, TIMED_OUT, wordsFor } from './failures.ts'
 
 /** What came of a post, as api.finish_deliveries keeps it. */
 export type PostOutcome = {
@@ -12,6 +12,12 @@ export type PostOutcome = {
   answer: string | null
 }
 
+export type Exchanged = {
+  outcome: PostOutcome
+  /** Whether the connection can be used again. */
+  isWhole: boolean
+}
+
 /** An answer is read to its end, so that its connection can be used again, unless it is longer. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 
@@ -21,49 +27,40 @@ const KEPT_CHARACTERS = 1000
 const KEPT_BYTES = 4 * KEPT_CHARACTERS
 
 /**
- * One request and its answer, which `timeoutMs` and `signal` end wherever it stands: while it still
- * waits for a connection as well. Never throws.
+ * One request and its answer on a connection that has nothing else to do. `timeoutMs` and `signal` end
+ * it wherever it stands, also while the connection is still being made; unless it is whole then, the
+ * connection is the caller's to destroy. Never throws.
  */
 export function exchange(
-  dispatcher: Dispatcher,
+  connection: Dispatcher,
   request: Dispatcher.DispatchOptions,
   { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
-): Promise<PostOutcome> {
+): Promise<Exchanged> {
   return new Promise((resolve) => {
     let phase: Phase = 'connecting'
-    let controller: Dispatcher.DispatchController | undefined
-    let isOver = false
     let status: number | null = null
     let answered = 0
     const kept: Buffer[] = []
 
-    const timer = setTimeout(() => stop(TIMED_OUT[phase]), timeoutMs)
-    const onAbort = () => stop(STOPPED)
+    const timer = setTimeout(() => finish(TIMED_OUT[phase]), timeoutMs)
+    const onAbort = () => finish(STOPPED)
     signal?.addEventListener('abort', onAbort)
 
+    /** The first call counts. */
     function finish(problem: string | null) {
-      if (isOver) return
-      isOver = true
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
       // A status that is no success says most, however the rest of the answer went.
       const isSuccess = status === null || (status >= 200 && status < 300)
       const error = isSuccess ? problem : `answered ${status}`
-      resolve({ status, error, answer: status === null ? null : beginningOf(kept) })
+      const answer = status === null ? null : beginningOf(kept)
+      resolve({ outcome: { status, error, answer }, isWhole: problem === null })
     }
 
-    /** Its connection goes with it, as the rest of an answer may still come on it. */
-    function stop(problem: string) {
-      finish(problem)
-      controller?.abort(new WebhookFailure(problem))
-    }
-
-    if (signal?.aborted) return stop(STOPPED)
-    dispatcher.dispatch(request, {
-      onRequestStart(given) {
-        controller = given
+    if (signal?.aborted) return finish(STOPPED)
+    connection.dispatch(request, {
+      onRequestStart() {
         phase = 'waiting'
-        if (isOver) controller.abort(new WebhookFailure(STOPPED))
       },
       onResponseStart(_, statusCode) {
         // An interim answer, such as 103, is followed by another.
@@ -75,7 +72,7 @@ export function exchange(
         const missing = KEPT_BYTES - answered
         if (missing > 0) kept.push(Buffer.from(chunk.subarray(0, missing)))
         answered += chunk.length
-        if (answered > MAX_ANSWER_BYTES) stop('its answer is longer than 1 MiB')
+        if (answered > MAX_ANSWER_BYTES) finish('its answer is longer than 1 MiB')
       },
       onResponseEnd: () => finish(null),
       onResponseError: (_, error) => finish(wordsFor(error, phase)),

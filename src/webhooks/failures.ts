@@ -1,3 +1,5 @@
+import { errors } from 'undici'
+
 /** What is said of an attempt that failed: plain words for the endpoint's owner, and nothing of ours. */
 
 /** One that comes with its words. */
@@ -39,19 +41,14 @@ const WORDS: Record<string, string> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS there',
 
-  HPE_HEADER_OVERFLOW: 'the headers of its answer are too long',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too long',
-
-  ABORT_ERR: STOPPED,
-  UND_ERR_CLOSED: STOPPED,
-  UND_ERR_DESTROYED: STOPPED,
 }
 
 const TIMEOUTS = ['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT']
 
 const BREAKS = [
   ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET'],
-  ...['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'HPE_INVALID_EOF_STATE'],
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]
 
 /** The words for an error in this phase. */
@@ -62,7 +59,7 @@ export function wordsFor(error: unknown, phase: Phase): string {
   if (words) return words
   if (TIMEOUTS.includes(code)) return TIMED_OUT[phase]
   if (BREAKS.includes(code)) return BROKEN[phase]
-  if (code.startsWith('HPE_')) return 'its answer is not HTTP'
+  if (error instanceof errors.HTTPParserError) return 'its answer is not HTTP'
   return /^[A-Z][A-Z0-9_]{1,60}$/.test(code)
     ? `the connection failed (${code})`
     : 'the connection failed'

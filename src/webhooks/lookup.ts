@@ -19,14 +19,18 @@ export function createLookup({
   servers,
   isPublic,
   timeoutMs,
+  signal,
 }: {
   servers: readonly string[]
   isPublic(address: string): boolean
   /** For the whole exchange, of which a name server that is silent takes a fifth before the next is asked. */
   timeoutMs: number
+  /** Ends what is still being asked. */
+  signal: AbortSignal
 }): LookupFunction {
   const dns = new Resolver({ timeout: Math.ceil(timeoutMs / 5), tries: 2 })
   if (servers.length > 0) dns.setServers(servers)
+  signal.addEventListener('abort', () => dns.cancel())
 
   async function lookup(name: string): Promise<LookupAddress[]> {
     const answers = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)])

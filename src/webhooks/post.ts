@@ -1,6 +1,7 @@
-import { Agent, buildConnector } from 'undici'
 import { isPublicAddress } from './addresses.ts'
+import { createConnections } from './connections.ts'
 import { exchange, type PostOutcome } from './exchange.ts'
+import { STOPPED } from './failures.ts'
 import { createLookup } from './lookup.ts'
 import { readTarget } from './target.ts'
 
@@ -35,12 +36,6 @@ export type PosterOptions = {
 }
 
 /**
- * Shorter than servers keep a connection that is idle, lest one is used again while it is being closed;
- * and endpoints of which there is nothing to tell hold nothing of ours.
- */
-const IDLE_MS = 1000
-
-/**
  * Posts events to endpoints (interface 6): to public addresses only, by https, past any proxy of the
  * environment. How many posts go on at once, and so how many connections there are, is its caller's
  * business; each has one to itself.
@@ -52,36 +47,36 @@ export function createPoster({
   isPublic = isPublicAddress,
 }: PosterOptions): Poster {
   const closing = new AbortController()
-  const agent = new Agent({
-    connect: buildConnector({
-      // Also when NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
-      rejectUnauthorized: true,
-      autoSelectFamily: true,
-      // An address that is silent leaves time for others; of Node's own 250 ms distant ones need more.
-      autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs / 5),
-      timeout: timeoutMs,
-      signal: closing.signal,
-      ...(!allowsPrivate && { lookup: createLookup({ servers: dnsServers, isPublic, timeoutMs }) }),
+  const connections = createConnections({
+    // Also when NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
+    rejectUnauthorized: true,
+    autoSelectFamily: true,
+    // An address that is silent leaves time for others; of Node's own 250 ms distant ones need more.
+    autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs / 5),
+    timeout: timeoutMs,
+    ...(!allowsPrivate && {
+      lookup: createLookup({ servers: dnsServers, isPublic, timeoutMs, signal: closing.signal }),
     }),
-    allowH2: false,
-    keepAliveTimeout: IDLE_MS,
-    keepAliveMaxTimeout: IDLE_MS,
-    // The exchange has a limit of its own.
-    headersTimeout: 0,
-    bodyTimeout: 0,
   })
   return {
     async post({ url: text, headers, body }, signal) {
       const target = readTarget(text, { allowsPrivate, isPublic })
       if ('problem' in target) return { status: null, error: target.problem, answer: null }
+      if (closing.signal.aborted) return { status: null, error: STOPPED, answer: null }
       const { origin, pathname, search } = target.url
-      const path = pathname + search
-      const request = { origin, path, method: 'POST', headers, body } as const
-      return exchange(agent, request, { timeoutMs, signal })
+      const connection = connections.take(origin)
+      const { outcome, isWhole } = await exchange(
+        connection,
+        { path: pathname + search, method: 'POST', headers, body },
+        { timeoutMs, signal },
+      )
+      if (isWhole) connections.keep(origin, connection)
+      else void connection.destroy()
+      return outcome
     },
     async close() {
       closing.abort()
-      await agent.destroy()
+      connections.close()
     },
   }
 }

@@ -39,7 +39,8 @@ export async function prepareSealing(call: Call, secrets: Secrets): Promise<void
   })
 }
 
-function isOpenedBy(secrets: Secrets, sealed: string): boolean {
+/** Whether SECRET_KEY is one that a text was sealed with. */
+export function isOpenedBy(secrets: Secrets, sealed: string): boolean {
   try {
     secrets.open(sealed)
     return true

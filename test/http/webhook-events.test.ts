@@ -3,10 +3,18 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post } from '../fixtures/http.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { sendSms } from '../fixtures/sms-clock.ts'
 import { until } from '../fixtures/until.ts'
-import { createEndpoint, EVENT_TYPES, eventsOf, inShort } from '../fixtures/webhook-events.ts'
+import {
+  bodiesOf,
+  createEndpoint,
+  EVENT_TYPES,
+  eventsOf,
+  inShort,
+  type WebhookEvent,
+} from '../fixtures/webhook-events.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url)
@@ -55,13 +63,21 @@ async function sendOneOfEach(organisation: TestOrganisation) {
 
 t.test('all nine types come, as interface 2.6 shows them', async (t) => {
   const organisation = await createOrganisation(sql)
-  await createEndpoint(sql, organisation)
+  const receiver = await startReceiver()
+  await createEndpoint(sql, organisation, { url: receiver.url })
   const expected = await sendOneOfEach(organisation)
   const count = [...expected.values()].flat().length
-  const events = await until(`${count} events`, async () => {
-    const events = await eventsOf(sql, organisation)
-    return events.length >= count && events
-  })
+  await until(`${count} events`, async () => receiver.received.length >= count)
+  const bodies = await bodiesOf(sql, organisation)
+  t.strictSame(
+    receiver.received.map(({ body }) => body.toString()).sort(),
+    bodies.toSorted(),
+    'each came once, byte for byte as it was written',
+  )
+  for (const { headers, body } of receiver.received) {
+    t.equal(headers['service-event-id'], JSON.parse(body.toString()).id)
+  }
+  const events = bodies.map((body): WebhookEvent => JSON.parse(body))
 
   t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
   for (const [id, told] of expected) {

@@ -4,10 +4,13 @@ import { anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { ago, makeOldPartitions, recordEvents } from '../fixtures/webhook-rows.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
-const { id: org, domain, testKey } = await createOrganisation(sql)
+const organisation = await createOrganisation(sql)
+const { id: org, domain, testKey } = organisation
 const { domain: othersDomain } = await createOrganisation(sql)
 const paused = (await createOrganisation(sql)).id
 const suspended = (await createOrganisation(sql)).id
@@ -24,6 +27,21 @@ await sql`select ops.approve_sender(${paused}, '+27820000001')`
 await sql`select ops.approve_sender(${org}, 'Acme')`
 await sql`select ops.block_number('+27820000002')`
 await sql`select ops.add_holiday('2029-05-30', 'Election')`
+await makeOldPartitions(sql)
+const crowded = await createOrganisation(sql)
+for (let n = 0; n < 20; n += 1) await createEndpoint(sql, crowded)
+const { id: endpoint } = await createEndpoint(sql, organisation)
+const { id: othersEndpoint } = await createEndpoint(sql, await createOrganisation(sql))
+const { id: disabled } = await createEndpoint(sql, organisation)
+await sql`select ops.disable_webhook_endpoint(${disabled}, 'a test')`
+const [oldEvent = '', event = ''] = await recordEvents(sql, organisation, 'email.sent', [
+  ago(31),
+  ago(1),
+])
+const [made] = await sql<
+  { id: string }[]
+>`select ops.send_test_event(${endpoint}, 'email.sent') as id`
+const testEvent = made?.id ?? ''
 const { json: testMessage } = await post(`${base}/v1/emails`, testKey, anEmail(domain))
 
 const unknownOrg = 'org_01h455vb4pex5vsknk084sn02q'
@@ -61,17 +79,29 @@ const right: Record<string, Value[]> = {
   apply_staged_numbers: [true, 'the list of June'],
   add_holiday: ['2029-05-30', 'Election'],
   remove_holiday: ['2029-05-30'],
+  create_webhook_endpoint: [org, 'https://hooks.acme.example/', ['email.sent']],
+  set_webhook_endpoint: [endpoint, 'https://hooks.acme.example/', ['email.sent']],
+  rotate_webhook_secret: [endpoint],
+  disable_webhook_endpoint: [endpoint, 'a test'],
+  enable_webhook_endpoint: [disabled, true],
+  delete_webhook_endpoint: [endpoint],
+  send_test_event: [endpoint, 'email.sent'],
+  replay_event: [event, endpoint],
+  replay_events: [endpoint, '2026-01-01', '2100-01-01', true],
   why: [testMessage.id],
   retry_message: [testMessage.id],
 }
 
-/** Where null means something: a body that a template does not have, no note. */
+/** Where null means something: a body that a template does not have, no note, what stays, all endpoints. */
 const nullable = [
   'create_template.3',
   'create_template.4',
   'suppress_globally.1',
   'block_number.1',
   'apply_staged_numbers.1',
+  'set_webhook_endpoint.1',
+  'set_webhook_endpoint.2',
+  'replay_event.1',
 ]
 
 const noOrganisation = /^there is no organisation /
@@ -84,6 +114,14 @@ const aNote = 'give a note of 1 to 1000 characters'
 const tooManyCredits = 'an organisation may have at most 1000000000 credits'
 const aSubject = 'the subject must be 1 to 998 characters without line breaks'
 
+const aUrl = 'https://hooks.acme.example/'
+const unknownEndpoint = 'we_01h455vb4pex5vsknk084sn02q'
+const unknownEvent = 'evt_01h455vb4pex5vsknk084sn02q'
+const noEndpoint = /^there is no webhook endpoint /
+const noEvent = /^there is no event /
+const someTypes =
+  /^the event types must be some of (email\.\w+, ){5}(sms\.\w+, ){3}sms\.opted_out, each once$/
+const notEventTypes = [[], [''], ['email.opened'], ['Email.sent'], ['email.sent', 'email.sent']]
 const aSource = 'the source must be 1 to 1000 characters'
 const notPhones = [
   '',
@@ -313,6 +351,80 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['add_holiday', ['2029-05-30', long(201)], 'the name must be 1 to 200 characters'],
   ['remove_holiday', ['2029-12-25'], '2029-12-25 is not a holiday that was added'],
 
+  ['create_webhook_endpoint', [unknownOrg, aUrl, ['email.sent']], noOrganisation],
+  ['create_webhook_endpoint', [crowded.id, aUrl, ['email.sent']], /may have at most 20 webhook/],
+  ...notEventTypes.flatMap((types): [string, Value[], RegExp][] => [
+    ['create_webhook_endpoint', [org, aUrl, types], someTypes],
+    ['set_webhook_endpoint', [endpoint, null, types], someTypes],
+  ]),
+  ...['', 'hooks.acme.example', 'ftp://hooks.acme.example/', 'javascript:alert(1)'].flatMap(
+    (url): [string, Value[], RegExp][] => [
+      ['create_webhook_endpoint', [org, url, ['email.sent']], /^the URL /],
+      ['set_webhook_endpoint', [endpoint, url, null], /^the URL /],
+    ],
+  ),
+  ['set_webhook_endpoint', [endpoint, null, null], 'give a URL, event types or both'],
+  ...['', unknownEndpoint, 'we_', org, unknownEndpoint.replace('we_', 'evt_'), '%'].flatMap(
+    (id): [string, Value[], RegExp][] =>
+      [
+        ['set_webhook_endpoint', [id, aUrl, ['email.sent']], noEndpoint],
+        ['rotate_webhook_secret', [id], noEndpoint],
+        ['disable_webhook_endpoint', [id, 'a test'], noEndpoint],
+        ['enable_webhook_endpoint', [id, true], noEndpoint],
+        ['delete_webhook_endpoint', [id], noEndpoint],
+        ['send_test_event', [id, 'email.sent'], noEndpoint],
+        ['replay_event', [event, id], noEndpoint],
+        ...(id === org
+          ? []
+          : [['replay_events', [id, '2026-01-01', '2100-01-01', true], noEndpoint]]),
+      ] as [string, Value[], RegExp][],
+  ),
+  ['disable_webhook_endpoint', [endpoint, ''], aReason],
+  ['disable_webhook_endpoint', [endpoint, long(1001)], aReason],
+  ['disable_webhook_endpoint', [disabled, 'again'], 'the endpoint is disabled already'],
+  ...['', 'email', 'email.opened', 'Email.sent', '{email.sent}'].map(
+    (type): [string, Value[], RegExp] => ['send_test_event', [endpoint, type], someTypes],
+  ),
+  ...(
+    [
+      ['send_test_event', [disabled, 'email.sent']],
+      ['replay_event', [event, disabled]],
+      ['replay_events', [disabled, '2026-01-01', '2100-01-01', true]],
+    ] as [string, Value[]][]
+  ).map(([name, values]): [string, Value[], string] => [
+    name,
+    values,
+    `the endpoint ${disabled} is disabled; select ops.enable_webhook_endpoint('${disabled}') enables it`,
+  ]),
+  ...['', unknownEvent, 'evt_', org, endpoint, '%'].map((id): [string, Value[], RegExp] => [
+    'replay_event',
+    [id, endpoint],
+    noEvent,
+  ]),
+  ['why', [unknownEvent], noEvent],
+  ['replay_event', [oldEvent, null], /^the event is of .*; events can be replayed for 30 days$/],
+  ['replay_event', [testEvent, null], /^the event is a test event, which is not replayed/],
+  [
+    'replay_event',
+    [event, othersEndpoint],
+    'the endpoint is of another organisation than the event',
+  ],
+  ['replay_events', [unknownOrg, '2026-01-01', '2100-01-01', true], noOrganisation],
+  ...[
+    ['2026-01-02', '2026-01-01'],
+    ['2026-01-01', '2026-01-01'],
+    ['2100-01-01', '2000-01-01'],
+  ].map(([since = '', until = '']): [string, Value[], string] => [
+    'replay_events',
+    [endpoint, since, until, true],
+    'the first time must be before the second',
+  ]),
+  [
+    'replay_events',
+    [endpoint, '2000-01-01', ago(31).toISOString(), true],
+    'events can be replayed for 30 days',
+  ],
+
   ...['why', 'retry_message'].flatMap((name) =>
     ['', unknownMessage, 'em_', org, testMessage.id.replace('em_', 'sm_x'), '%'].map(
       (id): [string, Value[], RegExp] => [name, [id], noMessage],
@@ -406,6 +518,11 @@ t.test('a sentence about something that is not there says where to look', async 
       ['set_plan', [org, 'gold']],
       ['revoke_api_key', ['sk_live_0']],
       ['why', [unknownMessage]],
+      ['why', [unknownEvent]],
+      ['rotate_webhook_secret', [unknownEndpoint]],
+      ['create_webhook_endpoint', [crowded.id, aUrl, ['email.sent']]],
+      ['disable_webhook_endpoint', [disabled, 'again']],
+      ['replay_event', [event, othersEndpoint]],
     ] as [string, Value[]][]) {
       const { hint } = await raisedBy(tx, (inner) => call(inner, name, values))
       const query = /^select .* from ops\.\w+/.exec(String(hint))?.[0]

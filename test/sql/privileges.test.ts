@@ -9,15 +9,25 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { raisedBy, rolledBack } from '../fixtures/sql.ts'
 import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { noteAttempt, recordEvents } from '../fixtures/webhook-rows.ts'
 
 const { url, sql } = await createDatabase()
 // A row for every view, because what a view calls is called only for rows.
 await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set search_path = ''`)
 const { base } = await startTestService(url)
-const { id: organisation, liveKey, domain } = await createOrganisation(sql)
+const sender = await createOrganisation(sql)
+const { id: organisation, liveKey, domain } = sender
 await sql`select ops.create_template(${organisation}, 'Hello', 'Hello {{name}}', null, 'Hello')`
 await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values: ['k=rsa; p='] })
 await sql`insert into app.provider_health values ('another', now(), 'is down')`
+const endpoint = await createEndpoint(sql, sender, { types: ['sms.opted_out'] })
+const [event = ''] = await recordEvents(sql, sender, 'sms.opted_out', [new Date()])
+await noteAttempt(sql, endpoint.id, event, { error: 'answered 500' })
+await sql`update app.webhook_endpoints set failing_since = now(), last_error = 'answered 500'`
+await sql`
+  insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
+  select core.decode_id('we', ${endpoint.id}), core.decode_id('evt', ${event}), now() + interval '1 day'`
 const first = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
 
 const DENIED = '42501'
@@ -189,6 +199,15 @@ t.test('where numbers are staged, operators may write and others may not', async
   )
 })
 
+t.test(
+  'every view of webhooks has a row there, as what it calls is called for rows only',
+  async (t) => {
+    for (const view of views.filter((view) => /webhook|endpoint/.test(view))) {
+      t.not((await sql.unsafe(`select from ${view}`)).length, 0, view)
+    }
+  },
+)
+
 t.test('reports may read every view of ops and execute nothing', async (t) => {
   t.same(
     await denied(
@@ -237,6 +256,14 @@ t.test('an operator works from the first organisation to the last view', async (
     await tx`select ops.pause(${id}, 'a test')`
     await tx`select ops.resume(${id})`
     await tx`select ops.revoke_api_key(${String(key?.key)})`
+    const [endpoint] = await tx<{ id: string }[]>`
+      select id from ops.create_webhook_endpoint(${id}, 'https://hooks.acme.example/', '{email.sent}')`
+    const hook = String(endpoint?.id)
+    const [event] = await tx`select ops.send_test_event(${hook}, 'email.sent') as id`
+    await tx`select ops.why(${event?.id})`
+    await tx`select ops.rotate_webhook_secret(${hook})`
+    await tx`select ops.disable_webhook_endpoint(${hook}, 'a test')`
+    await tx`select ops.enable_webhook_endpoint(${hook}, replay => true)`
     const [row] = await tx`select name, state, plan from ops.organisations where id = ${id}`
     t.same(row, { name: 'Acme', state: 'active', plan: 'mine' })
     t.ok((await tx`select from ops.processes`).length >= 0)

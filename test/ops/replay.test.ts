@@ -1,0 +1,271 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+import {
+  ago,
+  makeOldPartitions,
+  noteAttempt,
+  putOff,
+  recordEvents,
+  turnsOf,
+  waitingAt,
+} from '../fixtures/webhook-rows.ts'
+
+const { url, sql } = await createDatabase()
+await startTestService(url, { roles: ['api'] })
+await makeOldPartitions(sql)
+
+const types = ['email.sent', 'email.failed']
+const aWorld = async () => {
+  const organisation = await createOrganisation(sql)
+  const endpoint = await createEndpoint(sql, organisation, { types })
+  // Made long ago, so that what happened since could have arrived.
+  await sql`
+    update app.webhook_endpoints set created_at = now() - interval '60 days'
+    where id = core.decode_id('we', ${endpoint.id})`
+  return { organisation, endpoint: endpoint.id }
+}
+const anEvent = async (organisation: TestOrganisation, type = 'email.sent', at = new Date()) => {
+  const [event = ''] = await recordEvents(sql, organisation, type, [at])
+  return event
+}
+const eventsAt = async (endpoint: string) =>
+  (await waitingAt(sql, endpoint)).map(({ event }) => event)
+
+/** As psql tells it, which knows more times than JavaScript. */
+const told = (time: Date | string) => (time instanceof Date ? time.toISOString() : time)
+const counted = async (query: PromiseLike<{ count: string }[]>) => Number((await query)[0]?.count)
+const replayOne = (event: string, endpoint: string | null = null) =>
+  counted(sql`select ops.replay_event(${event}, ${endpoint}) as count`)
+const replayRange = (
+  endpoint: string,
+  since: Date | string,
+  until: Date | string,
+  missed = false,
+) =>
+  counted(
+    sql`select ops.replay_events(${endpoint}, ${told(since)}::text::timestamptz, ${told(until)}::text::timestamptz, ${missed}) as count`,
+  )
+const enable = (endpoint: string, replay = false) =>
+  counted(sql`select ops.enable_webhook_endpoint(${endpoint}, ${replay}) as count`)
+const disable = (endpoint: string) =>
+  sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
+
+t.test('an event goes again to all enabled endpoints that chose its type', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const second = await createEndpoint(sql, organisation, { types })
+  const uninterested = await createEndpoint(sql, organisation, { types: ['sms.sent'] })
+  const disabled = await createEndpoint(sql, organisation, { types })
+  const others = await createEndpoint(sql, await createOrganisation(sql), { types })
+  await disable(disabled.id)
+  const event = await anEvent(organisation)
+  await noteAttempt(sql, endpoint, event)
+  t.equal(await replayOne(event), 2)
+  for (const id of [endpoint, second.id]) {
+    t.match(await waitingAt(sql, id), [{ event, attempts: 0 }])
+    t.equal(await turnsOf(sql, id), 1)
+  }
+  for (const { id } of [uninterested, disabled, others]) {
+    t.same(await waitingAt(sql, id), [])
+    t.equal(await turnsOf(sql, id), 0)
+  }
+})
+
+t.test('an event goes again to one endpoint, whatever it chose', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const uninterested = await createEndpoint(sql, organisation, { types: ['sms.sent'] })
+  const event = await anEvent(organisation)
+  t.equal(await replayOne(event, uninterested.id), 1)
+  t.same(await eventsAt(uninterested.id), [event])
+  t.same(await eventsAt(endpoint), [])
+  t.equal(await turnsOf(sql, uninterested.id), 1)
+  t.equal(await turnsOf(sql, endpoint), 0)
+})
+
+t.test('what waits for a later attempt has all of them before it, from now on', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const times = [ago(0.2), ago(0.1)]
+  const [event = '', other = ''] = await recordEvents(sql, organisation, 'email.sent', times)
+  for (const id of [event, other]) await replayOne(id)
+  await putOff(sql, endpoint, 20)
+  await replayOne(event)
+  const waiting = await waitingAt(sql, endpoint)
+  t.match(waiting, [
+    { event, attempts: 0 },
+    { event: other, attempts: 2 },
+  ])
+  t.ok(Number(waiting[0]?.dueAt) <= Date.now())
+
+  await putOff(sql, endpoint, 0)
+  await replayOne(event)
+  t.match(await waitingAt(sql, endpoint), [{ attempts: 0 }, { attempts: 2 }], 'also when it is due')
+})
+
+t.test('a replay waits for nobody who is finishing what it replays', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const events = await recordEvents(sql, organisation, 'email.sent', [ago(0.2), ago(0.1)])
+  for (const event of events) await replayOne(event)
+  await putOff(sql, endpoint, 20)
+  await sql.begin(async (tx) => {
+    await tx`
+      select from app.webhook_deliveries
+      where endpoint_id = core.decode_id('we', ${endpoint}) and event_id = core.decode_id('evt', ${String(events[0])})
+      for update`
+    t.equal(await replayRange(endpoint, ago(1), 'infinity'), 2)
+  })
+  t.match(await waitingAt(sql, endpoint), [{ attempts: 2 }, { attempts: 0 }])
+})
+
+t.test(
+  'a range is of one endpoint and its types, with its first moment and without its last',
+  async (t) => {
+    const { organisation, endpoint } = await aWorld()
+    const second = await createEndpoint(sql, organisation, { types })
+    const [since, until] = [ago(3), ago(2)]
+    const next = (time: Date, ms: number) => new Date(time.getTime() + ms)
+    const inside = await recordEvents(sql, organisation, 'email.sent', [since, next(until, -1)])
+    const middle = await anEvent(organisation, 'email.failed', ago(2.5))
+    await recordEvents(sql, organisation, 'email.sent', [next(since, -1), until, new Date()])
+    await anEvent(organisation, 'email.bounced', ago(2.5))
+    await anEvent(await createOrganisation(sql), 'email.sent', ago(2.5))
+    t.equal(await replayRange(endpoint, since, until), 3)
+    t.same(await eventsAt(endpoint), [inside[0], middle, inside[1]])
+    t.equal(await turnsOf(sql, endpoint), 1)
+    t.same(await eventsAt(second.id), [])
+  },
+)
+
+t.test('a range of an organisation is of all its enabled endpoints', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const second = await createEndpoint(sql, organisation, { types: ['email.failed', 'sms.sent'] })
+  const disabled = await createEndpoint(sql, organisation, { types })
+  await disable(disabled.id)
+  const sent = await anEvent(organisation, 'email.sent', ago(0.1))
+  const failed = await anEvent(organisation, 'email.failed')
+  t.equal(await replayRange(organisation.id, ago(1), 'infinity'), 3)
+  t.same(await eventsAt(endpoint), [sent, failed])
+  t.same(await eventsAt(second.id), [failed])
+  t.same(await eventsAt(disabled.id), [])
+  t.equal(await replayRange((await createOrganisation(sql)).id, ago(1), 'infinity'), 0)
+})
+
+t.test('only what was missed leaves out what arrived there', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const second = await createEndpoint(sql, organisation, { types })
+  const times = [ago(4), ago(3), ago(2), ago(1)]
+  const events = await recordEvents(sql, organisation, 'email.sent', times)
+  const [arrived = '', late = '', rests = '', elsewhere = ''] = events
+  await noteAttempt(sql, endpoint, arrived)
+  await noteAttempt(sql, endpoint, late, { error: 'answered 500' })
+  await noteAttempt(sql, endpoint, late, { attempt: 2, at: ago(0.1) })
+  await noteAttempt(sql, endpoint, late, { attempt: 1, at: ago(0.05) })
+  await noteAttempt(sql, endpoint, rests, { error: 'answered 500' })
+  await noteAttempt(sql, second.id, elsewhere)
+  t.equal(await replayRange(endpoint, ago(5), 'infinity', true), 2)
+  t.same(await eventsAt(endpoint), [rests, elsewhere])
+  t.equal(await replayRange(endpoint, ago(5), 'infinity'), 4)
+  t.same(await eventsAt(endpoint), events)
+})
+
+t.test('events of more than 30 days ago stay where they are', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const minute = 1 / 24 / 60
+  const [old = '', young = ''] = await recordEvents(sql, organisation, 'email.sent', [
+    ago(30 + minute),
+    ago(30 - minute),
+  ])
+  await t.rejects(replayOne(old), {
+    message: /^the event is of .*Z; events can be replayed for 30 days$/,
+  })
+  t.equal(await replayRange(endpoint, '-infinity', 'infinity'), 1)
+  t.same(await eventsAt(endpoint), [young])
+  await disable(endpoint)
+  t.equal(await enable(endpoint), 1)
+})
+
+t.test('enabling an endpoint tells what it missed, and delivers it when told to', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  const times = [ago(5), ago(4), ago(3), ago(2), ago(1)]
+  const [arrived = '', rested = '', unanswered = '', ...meanwhile] = await recordEvents(
+    sql,
+    organisation,
+    'email.sent',
+    times,
+  )
+  await noteAttempt(sql, endpoint, arrived)
+  await noteAttempt(sql, endpoint, rested, { error: 'answered 500', attempt: 6 })
+  await replayOne(unanswered)
+  await sql`
+    update app.webhook_endpoints
+    set failing_since = now() - interval '3 days', warned_at = now(), last_error = 'answered 500'
+    where id = core.decode_id('we', ${endpoint})`
+  await disable(endpoint)
+  await anEvent(organisation, 'email.bounced')
+  const turns = await turnsOf(sql, endpoint)
+
+  t.equal(await enable(endpoint), 4)
+  t.same(await waitingAt(sql, endpoint), [])
+  t.equal(await turnsOf(sql, endpoint), turns)
+  const [row] = await sql`
+    select failing_since, warned_at, last_error, disabled_at, disabled_reason
+    from app.webhook_endpoints where id = core.decode_id('we', ${endpoint})`
+  t.same(Object.values(row ?? {}), Array(5).fill(null))
+
+  t.equal(await enable(endpoint, true), 4, 'also a second time')
+  t.same(await eventsAt(endpoint), [rested, unanswered, ...meanwhile])
+  t.equal(await turnsOf(sql, endpoint), turns + 1)
+})
+
+t.test('what happened before an endpoint was made it did not miss', async (t) => {
+  const { organisation } = await aWorld()
+  const before = await anEvent(organisation, 'email.sent', ago(1))
+  const endpoint = await createEndpoint(sql, organisation, { types })
+  await disable(endpoint.id)
+  const after = await anEvent(organisation)
+  t.equal(await enable(endpoint.id, true), 1)
+  t.same(await eventsAt(endpoint.id), [after])
+  t.equal(await replayRange(endpoint.id, ago(2), 'infinity'), 2, 'but may have it')
+  t.same(await eventsAt(endpoint.id), [before, after])
+})
+
+t.test('enabling one that is enabled leaves its failing as it is', async (t) => {
+  const { endpoint } = await aWorld()
+  await sql`
+    update app.webhook_endpoints set failing_since = now(), last_error = 'answered 500'
+    where id = core.decode_id('we', ${endpoint})`
+  t.equal(await enable(endpoint), 0)
+  const [row] = await sql`
+    select failing_since, last_error from app.webhook_endpoints where id = core.decode_id('we', ${endpoint})`
+  t.match(row, { failingSince: Date, lastError: 'answered 500' })
+})
+
+t.test('what is recorded while an endpoint is being enabled is delivered as well', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  await disable(endpoint)
+  const missed = await anEvent(organisation, 'email.sent', ago(1))
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  const { promise: holding, resolve: hold } = Promise.withResolvers<void>()
+  // Enabling gets as far as the endpoint, and no further.
+  const holder = sql.begin(async (tx) => {
+    await tx`
+      select from app.webhook_endpoints where id = core.decode_id('we', ${endpoint}) for update`
+    hold()
+    await held
+  })
+  await holding
+  const enabled = enable(endpoint, true)
+  await until('enabling to wait', async () => {
+    const [row] = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%enable_webhook_endpoint%'`
+    return row
+  })
+  const meanwhile = await anEvent(organisation)
+  release()
+  await holder
+  t.equal(await enabled, 2)
+  t.same(await eventsAt(endpoint), [missed, meanwhile])
+})

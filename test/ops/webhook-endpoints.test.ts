@@ -1,0 +1,149 @@
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { createSecretOpener } from '../../src/webhooks/secrets.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { secrets, startTestService } from '../fixtures/service.ts'
+import { createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
+import { noteAttempt, recordEvents, waitingAt } from '../fixtures/webhook-rows.ts'
+
+const { url, sql } = await createDatabase()
+await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+const open = createSecretOpener(caller(sql), secrets)
+
+type Row = {
+  url: string
+  eventTypes: string[]
+  secret: string
+  oldSecret: string | null
+  oldSecretUntil: Date | null
+  failingSince: Date | null
+  warnedAt: Date | null
+  lastError: string | null
+  disabledAt: Date | null
+  disabledReason: string | null
+}
+
+const rowOf = async (id: string) => {
+  const [row] = await sql<Row[]>`
+    select p.*, p.event_types::text[] from app.webhook_endpoints p where p.id = core.decode_id('we', ${id})`
+  return row
+}
+
+const fail = (id: string) => sql`
+  update app.webhook_endpoints
+  set failing_since = now() - interval '2 days', warned_at = now() - interval '1 day', last_error = 'answered 500'
+  where id = core.decode_id('we', ${id})`
+
+const replay = (event: string, endpoint: string) =>
+  sql`select ops.replay_event(${event}, ${endpoint})`
+
+t.test('an endpoint is made with a secret that only its owner and the service know', async (t) => {
+  const types = ['sms.failed', 'email.sent']
+  const endpoint = await createEndpoint(sql, organisation, { types, url: 'https://a.example/x' })
+  t.match(endpoint, { id: /^we_[0-9a-z]{26}$/, secret: /^whsec_[0-9a-f]{64}$/ })
+  const row = await rowOf(endpoint.id)
+  t.match(row, {
+    url: 'https://a.example/x',
+    eventTypes: ['email.sent', 'sms.failed'],
+    oldSecret: null,
+  })
+  t.equal(await open(String(row?.secret)), endpoint.secret)
+  t.notMatch(JSON.stringify(row), endpoint.secret.slice(6))
+})
+
+t.test(
+  'an organisation has 20 endpoints at most, also when several are made at once',
+  async (t) => {
+    const crowded = await createOrganisation(sql)
+    for (let n = 0; n < 17; n += 1) await createEndpoint(sql, crowded)
+    const made = await Promise.allSettled([1, 2, 3, 4, 5].map(() => createEndpoint(sql, crowded)))
+    const refused = made.flatMap((one) => (one.status === 'rejected' ? [one.reason.message] : []))
+    t.same(refused, Array(2).fill('an organisation may have at most 20 webhook endpoints'))
+    await createEndpoint(sql, organisation)
+  },
+)
+
+t.test('a new secret signs at once, and the one before for 24 hours beside it', async (t) => {
+  const { id, secret } = await createEndpoint(sql, organisation)
+  const [rotated] = await sql<
+    { secret: string }[]
+  >`select ops.rotate_webhook_secret(${id}) as secret`
+  t.match(rotated?.secret, /^whsec_[0-9a-f]{64}$/)
+  t.not(rotated?.secret, secret)
+  const row = await rowOf(id)
+  t.equal(await open(String(row?.secret)), rotated?.secret)
+  t.equal(await open(String(row?.oldSecret)), secret)
+  const hours = (Number(row?.oldSecretUntil) - Date.now()) / 3_600_000
+  t.ok(hours > 23.9 && hours <= 24, `${hours}`)
+
+  await sql`select ops.rotate_webhook_secret(${id})`
+  const again = await rowOf(id)
+  t.equal(await open(String(again?.oldSecret)), rotated?.secret, 'and no third one')
+})
+
+t.test('where events go, and which, can be changed apart', async (t) => {
+  const { id } = await createEndpoint(sql, organisation, { types: ['email.sent'] })
+  await sql`select ops.set_webhook_endpoint(${id}, 'https://b.example/')`
+  t.match(await rowOf(id), { url: 'https://b.example/', eventTypes: ['email.sent'] })
+  await sql`select ops.set_webhook_endpoint(${id}, event_types => '{sms.sent,email.failed}')`
+  t.match(await rowOf(id), { url: 'https://b.example/', eventTypes: ['email.failed', 'sms.sent'] })
+  await sql`select ops.set_webhook_endpoint(${id}, 'https://c.example/', ${EVENT_TYPES})`
+  t.match(await rowOf(id), { url: 'https://c.example/', eventTypes: EVENT_TYPES })
+})
+
+t.test('another URL has not failed yet', async (t) => {
+  const { id } = await createEndpoint(sql, organisation)
+  await fail(id)
+  await sql`select ops.set_webhook_endpoint(${id}, 'https://hooks.example/')`
+  t.match(await rowOf(id), { failingSince: Date }, 'the same one has')
+  await sql`select ops.set_webhook_endpoint(${id}, 'https://b.example/')`
+  t.match(await rowOf(id), { failingSince: null, warnedAt: null, lastError: null })
+
+  await fail(id)
+  await sql`select ops.disable_webhook_endpoint(${id}, 'a test')`
+  await sql`select ops.set_webhook_endpoint(${id}, 'https://c.example/')`
+  t.match(
+    await rowOf(id),
+    { failingSince: Date, disabledAt: Date },
+    'and does not enable by itself',
+  )
+})
+
+t.test('what waits and is of a type that is no longer chosen is not delivered', async (t) => {
+  const { id } = await createEndpoint(sql, organisation)
+  const [sent] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
+  const [failed] = await recordEvents(sql, organisation, 'email.failed', [new Date()])
+  for (const event of [sent, failed]) await replay(String(event), id)
+  const [test] = await sql<{ id: string }[]>`select ops.send_test_event(${id}, 'email.sent') as id`
+  await sql`select ops.set_webhook_endpoint(${id}, event_types => '{email.failed}')`
+  t.same(
+    (await waitingAt(sql, id)).map(({ event }) => event).sort(),
+    [failed, test?.id].sort(),
+    'but a test event is',
+  )
+})
+
+t.test('a disabled endpoint has nothing waiting, and says why it is disabled', async (t) => {
+  const { id } = await createEndpoint(sql, organisation)
+  const other = await createEndpoint(sql, organisation)
+  const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
+  for (const endpoint of [id, other.id]) await replay(event, endpoint)
+  await sql`select ops.disable_webhook_endpoint(${id}, 'its owner asked for it')`
+  t.match(await rowOf(id), { disabledAt: Date, disabledReason: 'its owner asked for it' })
+  t.same(await waitingAt(sql, id), [])
+  t.equal((await waitingAt(sql, other.id)).length, 1)
+})
+
+t.test('a deleted endpoint goes with what waits, and the log of it stays', async (t) => {
+  const { id } = await createEndpoint(sql, organisation)
+  const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
+  await replay(event, id)
+  await noteAttempt(sql, id, event, { error: 'answered 500' })
+  await sql`select ops.delete_webhook_endpoint(${id})`
+  t.equal(await rowOf(id), undefined)
+  t.same(await waitingAt(sql, id), [])
+  const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
+  t.match(row?.why, new RegExp(`^${id}: it had not arrived when the endpoint was deleted\\.$`, 'm'))
+})

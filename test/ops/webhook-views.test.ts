@@ -1,0 +1,198 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+import {
+  ago,
+  makeOldPartitions,
+  noteAttempt,
+  putOff,
+  recordEvents,
+} from '../fixtures/webhook-rows.ts'
+
+const { url, sql } = await createDatabase()
+await startTestService(url, { roles: ['api'] })
+await makeOldPartitions(sql)
+const organisation = await createOrganisation(sql)
+
+// Nothing else fails or waits.
+t.beforeEach(() => sql`delete from app.webhook_deliveries`)
+t.beforeEach(() => sql`delete from app.webhook_endpoints`)
+
+const fail = (id: string, since: Date) => sql`
+  update app.webhook_endpoints set failing_since = ${since}, last_error = 'answered 500'
+  where id = core.decode_id('we', ${id})`
+const shown = async (view: string) => [...(await sql.unsafe(`select * from ops.${view}`))]
+
+t.test('an endpoint shows its state, what waits and what arrived', async (t) => {
+  const { id } = await createEndpoint(sql, organisation, { types: ['email.sent'] })
+  t.match(await shown('webhook_endpoints'), [
+    {
+      id,
+      organisation: organisation.id,
+      url: 'https://hooks.example/',
+      state: 'enabled',
+      waiting: '0',
+      nextAt: null,
+      arrivedAt: null,
+      oldSecretUntil: null,
+      createdAt: Date,
+    },
+  ])
+  const [older = '', newer = '', waiting = ''] = await recordEvents(
+    sql,
+    organisation,
+    'email.sent',
+    [ago(3), ago(2), ago(1)],
+  )
+  const arrivedAt = ago(1.5)
+  await noteAttempt(sql, id, older, { at: ago(2.9) })
+  await noteAttempt(sql, id, newer, { error: 'answered 500', at: ago(1.9) })
+  await noteAttempt(sql, id, newer, { attempt: 2, at: arrivedAt })
+  await noteAttempt(sql, id, waiting, { error: 'answered 500' })
+  await sql`select ops.replay_event(${waiting}), ops.replay_event(${newer})`
+  await putOff(sql, id, 2)
+  await fail(id, ago(0.5))
+  await sql`select ops.rotate_webhook_secret(${id})`
+  const [row] = await shown('webhook_endpoints')
+  t.match(row, {
+    state: 'failing',
+    waiting: '2',
+    arrivedAt,
+    failingSince: Date,
+    oldSecretUntil: Date,
+  })
+  t.ok(row?.nextAt > new Date())
+
+  await sql`select ops.disable_webhook_endpoint(${id}, 'a test')`
+  t.match(await shown('webhook_endpoints'), [
+    { state: 'disabled', disabledReason: 'a test', waiting: '0', nextAt: null },
+  ])
+  const day = 86_400_000
+  await sql`
+    update app.webhook_endpoints set old_secret_until = ${new Date(Date.now() - day)}`
+  t.match(await shown('webhook_endpoints'), [{ oldSecretUntil: null }])
+})
+
+t.test('no view shows a secret, sealed or not', async (t) => {
+  const { id, secret } = await createEndpoint(sql, organisation)
+  await sql`select ops.rotate_webhook_secret(${id})`
+  await sql`select ops.send_test_event(${id}, 'email.sent')`
+  const [row] = await sql<{ secret: string; oldSecret: string }[]>`
+    select secret, old_secret from app.webhook_endpoints`
+  const views = await sql<{ name: string }[]>`select name from ops.help where kind = 'view'`
+  const all = JSON.stringify(await Promise.all(views.map(({ name }) => shown(name.slice(4)))))
+  t.match(all, id)
+  for (const hidden of [secret, row?.secret, row?.oldSecret]) {
+    t.notOk(all.includes(String(hidden)))
+  }
+})
+
+t.test('what fails is listed with what it missed, its end and the cure, which works', async (t) => {
+  const failing = await createEndpoint(sql, organisation, { types: ['email.sent', 'sms.sent'] })
+  const disabled = await createEndpoint(sql, organisation, { types: ['email.failed'] })
+  await createEndpoint(sql, organisation)
+  const since = ago(1)
+  const [, , arrived = ''] = await recordEvents(sql, organisation, 'email.sent', [
+    ago(2),
+    ago(0.9),
+    ago(0.8),
+    ago(0.7),
+  ])
+  await noteAttempt(sql, failing.id, arrived)
+  await fail(failing.id, since)
+  await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'its owner is gone')`
+  await recordEvents(sql, organisation, 'email.failed', [ago(0.5), new Date(Date.now() + 1000)])
+  const rows = await sql<{ id: string; cure: string }[]>`
+    select * from ops.failing_endpoints order by created_at`
+  t.match(rows, [
+    {
+      id: failing.id,
+      organisation: organisation.id,
+      state: 'failing',
+      failingSince: since,
+      lastError: 'answered 500',
+      endsAt: new Date(since.getTime() + 3 * 86_400_000),
+      missed: '2',
+      cure: `select ops.send_test_event('${failing.id}', 'email.sent')`,
+    },
+    {
+      id: disabled.id,
+      state: 'disabled',
+      endsAt: null,
+      disabledReason: 'its owner is gone',
+      missed: '1',
+      cure: `select ops.enable_webhook_endpoint('${disabled.id}', replay => true)`,
+    },
+  ])
+  for (const { cure } of rows) t.ok(await sql.unsafe(String(/select .*\)/.exec(cure)?.[0])))
+})
+
+t.test('events and attempts are shown by their ids, newest first', async (t) => {
+  const other = await createOrganisation(sql)
+  const { id } = await createEndpoint(sql, other)
+  const [first = ''] = await recordEvents(sql, other, 'email.bounced', [ago(1)])
+  const [second = ''] = await recordEvents(sql, other, 'sms.sent', [ago(0.5)])
+  const [test] = await sql<{ id: string }[]>`select ops.send_test_event(${id}, 'email.sent') as id`
+  t.match(await sql`select * from ops.webhook_events where organisation = ${other.id}`, [
+    { id: test?.id, type: 'email.sent', message: null },
+    { id: second, type: 'sms.sent', message: /^sm_/ },
+    {
+      id: first,
+      type: 'email.bounced',
+      message: /^em_/,
+      occurredAt: Date,
+      body: `{"id" : "${first}"`,
+    },
+  ])
+  await noteAttempt(sql, id, first, { error: 'answered 500', at: ago(0.3) })
+  await noteAttempt(sql, id, first, { attempt: 2, at: ago(0.2) })
+  await noteAttempt(sql, id, second, { at: ago(0.4) })
+  t.match(await sql`select * from ops.webhook_attempts where endpoint = ${id}`, [
+    { event: second, attempt: 1, status: 200 },
+    { event: first, attempt: 2, error: null },
+    {
+      event: first,
+      organisation: other.id,
+      attempt: 1,
+      startedAt: Date,
+      durationMs: 12,
+      status: 500,
+      error: 'answered 500',
+      answer: 'broken',
+    },
+  ])
+})
+
+t.test('the queue counts deliveries, due and later', async (t) => {
+  const { id } = await createEndpoint(sql, organisation, { types: ['sms.failed'] })
+  const [later = '', due = ''] = await recordEvents(sql, organisation, 'sms.failed', [
+    ago(1),
+    ago(0.5),
+  ])
+  await sql`select ops.replay_event(${later})`
+  await putOff(sql, id, 1)
+  await sql`select ops.replay_event(${due})`
+  t.match(await sql`select * from ops.queue where task = 'webhook_deliveries'`, [
+    { waiting: '1', later: '1', waitingSince: Date },
+  ])
+})
+
+t.test('a check says when endpoints have failed for long, or are disabled for it', async (t) => {
+  const { id } = await createEndpoint(sql, organisation)
+  const isWell = async () => {
+    const [row] = await sql`select is_well, cure from ops.checks where what = 'webhook endpoints'`
+    t.match(row?.cure, /select \* from ops\.failing_endpoints/)
+    return row?.isWell
+  }
+  t.equal(await isWell(), true)
+  await fail(id, ago(0.9 / 24))
+  t.equal(await isWell(), true, 'retries may still see to it')
+  await fail(id, ago(1.1 / 24))
+  t.equal(await isWell(), false)
+  await sql`select ops.disable_webhook_endpoint(${id}, 'failing')`
+  t.equal(await isWell(), false)
+  await sql`update app.webhook_endpoints set disabled_reason = 'its owner asked for it'`
+  t.equal(await isWell(), true)
+})

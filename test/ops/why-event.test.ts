@@ -1,0 +1,157 @@
+import t from 'tap'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+import {
+  ago,
+  makeOldPartitions,
+  noteAttempt,
+  putOff,
+  recordEvents,
+} from '../fixtures/webhook-rows.ts'
+
+const { url, sql } = await createDatabase()
+await startTestService(url, { roles: ['api'] })
+await makeOldPartitions(sql)
+
+const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
+
+const noWorker = 'no worker is running; start one with "npm start" or "npm start -- --only worker".'
+
+const why = async (event: string): Promise<string> => {
+  const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
+  return row?.why ?? ''
+}
+
+/** An event of an organisation with one endpoint for it, and the start of what is said of it there. */
+async function aWorld() {
+  const organisation = await createOrganisation(sql)
+  const { id: endpoint } = await createEndpoint(sql, organisation, { types: ['email.sent'] })
+  const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [ago(1)])
+  const replay = () => sql`select ops.replay_event(${event}, ${endpoint})`
+  const says = (text: string) =>
+    new RegExp(`^${endpoint}: ${text.replaceAll(/[().]/g, '\\$&').replaceAll('TIME', TIME)}$`)
+  return { organisation, endpoint, event, replay, says }
+}
+
+t.test('an event that arrived says when, and also that it goes again', async (t) => {
+  const { endpoint, event, replay, says } = await aWorld()
+  await noteAttempt(sql, endpoint, event, { error: 'answered 500', at: ago(0.9) })
+  await noteAttempt(sql, endpoint, event, { attempt: 2, at: ago(0.8) })
+  t.equal(await why(event), `${endpoint}: it arrived at ${await sentAt(event)}, at attempt 2.`)
+  await replay()
+  t.match(
+    await why(event),
+    says(`it arrived at TIME, is delivered again and waits because ${noWorker}`),
+  )
+})
+
+const sentAt = async (event: string) => {
+  const [row] = await sql<{ at: string }[]>`
+    select core.iso(started_at) as at from app.webhook_attempts
+    where event_id = core.decode_id('evt', ${event}) and error is null`
+  return row?.at
+}
+
+t.test('one that waits for an attempt says for which, until when and why', async (t) => {
+  const { endpoint, event, replay, says } = await aWorld()
+  await replay()
+  await noteAttempt(sql, endpoint, event, { error: 'answered 500 Oh.', attempt: 2 })
+  await putOff(sql, endpoint, 2)
+  t.match(
+    await why(event),
+    says('it waits for attempt 3 at TIME because the last one failed: answered 500 Oh.'),
+  )
+})
+
+t.test('one that is due says who is in its way', async (t) => {
+  const { organisation, endpoint, event, replay, says } = await aWorld()
+  const before = await recordEvents(sql, organisation, 'email.sent', [ago(3), ago(2)])
+  for (const id of before) await sql`select ops.replay_event(${id})`
+  await replay()
+  t.match(await why(event), says(`it waits because ${noWorker}`))
+  const session = connect(url, { max: 1 })
+  await session`select api.beat('a-worker', '{worker}', 'here', 1)`
+  t.match(await why(event), says('it is due for attempt 1 since TIME, behind 2 others.'))
+  await sql`
+    update app.webhook_endpoints set failing_since = now(), last_error = 'answered 500.'
+    where id = core.decode_id('we', ${endpoint})`
+  t.match(
+    await why(event),
+    says(
+      'it is due for attempt 1 since TIME, behind 2 others; the endpoint fails since TIME: answered 500.',
+    ),
+  )
+  await session`select api.leave('a-worker')`
+  await session.end()
+})
+
+t.test('one that rests says after what, and its cure works', async (t) => {
+  const { endpoint, event, says } = await aWorld()
+  await noteAttempt(sql, endpoint, event, { error: 'answered 500', attempt: 6 })
+  const said = await why(event)
+  t.match(
+    said,
+    says(
+      `it rests after 6 attempts, the last at TIME (answered 500); select ops.replay_event('${event}', '${endpoint}') tries again.`,
+    ),
+  )
+  await sql.unsafe(String(/select .*?\)/.exec(said.split(';')[1] ?? '')?.[0]))
+  t.match(await why(event), /it waits because no worker/)
+})
+
+t.test('one whose endpoint is disabled says since when and why', async (t) => {
+  const { endpoint, event, says } = await aWorld()
+  await sql`select ops.disable_webhook_endpoint(${endpoint}, 'its owner is gone.')`
+  t.match(
+    await why(event),
+    says(
+      `it has not arrived, and the endpoint is disabled since TIME (its owner is gone); select ops.enable_webhook_endpoint('${endpoint}', replay => true) delivers it.`,
+    ),
+  )
+})
+
+t.test('one that was not for an endpoint says so', async (t) => {
+  const { organisation, endpoint, event, says } = await aWorld()
+  t.match(
+    await why(event),
+    says(
+      `it was not to go there, as the endpoint was made or chose email.sent later; select ops.replay_event('${event}', '${endpoint}') delivers it.`,
+    ),
+  )
+  await sql`select ops.delete_webhook_endpoint(${endpoint})`
+  t.equal(await why(event), `No endpoint of ${organisation.id} has chosen email.sent.`)
+})
+
+t.test('several endpoints have a line each, whatever they chose', async (t) => {
+  const { organisation, endpoint, event } = await aWorld()
+  const disabled = await createEndpoint(sql, organisation, { types: ['email.sent'] })
+  const other = await createEndpoint(sql, organisation, { types: ['sms.sent'] })
+  await createEndpoint(sql, organisation, { types: ['sms.sent'] })
+  await noteAttempt(sql, endpoint, event)
+  await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'a test')`
+  await sql`select ops.replay_event(${event}, ${other.id})`
+  const lines = (await why(event)).split('\n')
+  t.equal(lines.length, 3)
+  for (const [id, what] of [
+    [endpoint, 'it arrived at'],
+    [disabled.id, 'it has not arrived, and the endpoint is disabled'],
+    [other.id, 'it waits because'],
+  ] as const) {
+    t.equal(lines.filter((line) => line.startsWith(`${id}: ${what}`)).length, 1, what)
+  }
+})
+
+t.test('a test event is about its own endpoint', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  await createEndpoint(sql, organisation, { types: ['email.sent'] })
+  const [test] = await sql<
+    { id: string }[]
+  >`select ops.send_test_event(${endpoint}, 'email.sent') as id`
+  t.match(
+    await why(String(test?.id)),
+    new RegExp(`^${endpoint}: it waits because no worker[^\\n]*$`),
+  )
+})

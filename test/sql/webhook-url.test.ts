@@ -1,0 +1,129 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { sql } = await createDatabase()
+
+async function problemsOf(tx: Tx, urls: readonly (string | null)[]): Promise<unknown> {
+  const rows = await tx<{ url: string | null; problem: string | null }[]>`
+    select url, core.webhook_url_problem(url) as problem
+    from unnest(${urls}::text[]) with ordinality as given (url, place)
+    order by place`
+  return rows.map(({ url, problem }) => [url, problem])
+}
+
+const LITERAL = 'has an IP address in it, where a host name is needed'
+const HOST = 'has no valid host name'
+const NOT_PUBLIC = 'has a host name that is not public'
+const ODD = 'has a blank, a control character or a backslash in it'
+const CREDENTIALS = 'has a user or a password in it'
+const NOT_ASCII =
+  'has a character that is not ASCII; write an international name in its ASCII form (xn--)'
+const LONG_NAME = `${'a.'.repeat(127)}zone`
+
+/** Wrong whatever the service was started with. */
+const alwaysWrong: [string | null, string][] = [
+  [null, 'is missing'],
+  ['', 'is missing'],
+  [`https://acme.zone/${'x'.repeat(1983)}`, 'has more than 2000 characters'],
+  ['https://café.zone/', NOT_ASCII],
+  ['https://acme.zone/ü', NOT_ASCII],
+  ['https://acme.zone/a b', ODD],
+  [' https://acme.zone/', ODD],
+  ['https://acme.zone/\n', ODD],
+  ['https://acme.zone\\@evil.zone/', ODD],
+  ['https://acme.zone/\u007f', ODD],
+  ['acme.zone', 'is not an https URL'],
+  ['ftp://acme.zone/', 'is not an https URL'],
+  ['https:acme.zone/', 'is not an https URL'],
+  ['https:///acme.zone/', 'is not an https URL'],
+  ['https://', 'is not an https URL'],
+  ['https://?acme.zone', 'is not an https URL'],
+  ['javascript:alert(1)//https://acme.zone/', 'is not an https URL'],
+  ['https://acme.zone/#top', 'has a fragment (#), which is never sent'],
+  ['https://user@acme.zone/', CREDENTIALS],
+  ['https://user:secret@acme.zone/', CREDENTIALS],
+  ['https://:@acme.zone/', CREDENTIALS],
+  ['https://acme.zone:65536/', 'has a port that does not exist'],
+  ['https://acme.zone:99999999999999999999/', 'has a port that does not exist'],
+]
+
+/** Wrong unless private addresses are allowed. */
+const wrongInPublic: [string, string][] = [
+  ['http://acme.zone/', 'is not an https URL'],
+  ['HTTP://acme.zone/', 'is not an https URL'],
+  ['https://127.0.0.1/', LITERAL],
+  ['https://8.8.8.8/', LITERAL],
+  ['https://0x7f.1:8443/', LITERAL],
+  ['https://2130706433?x', LITERAL],
+  ['https://acme.0X', LITERAL],
+  ['https://1.2.3.4./', LITERAL],
+  ['https://[::1]/', LITERAL],
+  ['https://[2606:4700:4700::1111]:443/', LITERAL],
+  ['https://127%2e0%2e0%2e1/', HOST],
+  ['https://acme.zone./', HOST],
+  ['https://acme..zone/', HOST],
+  ['https://.acme.zone/', HOST],
+  ['https://-acme.zone/', HOST],
+  ['https://acme-.zone/', HOST],
+  ['https://*.acme.zone/', HOST],
+  ['https://acme.zone:port/', HOST],
+  ['https://acme.zone::443/', HOST],
+  [`https://${'a'.repeat(64)}.zone/`, HOST],
+  [`https://${LONG_NAME}/`, HOST],
+  ['https://acme/', NOT_PUBLIC],
+  ['https://localhost/', NOT_PUBLIC],
+  ['https://LOCALHOST:8443/', NOT_PUBLIC],
+  ['https://app.localhost/', NOT_PUBLIC],
+  ['https://printer.local/', NOT_PUBLIC],
+  ['https://metadata.google.internal/', NOT_PUBLIC],
+  ['https://nas.home.arpa/', NOT_PUBLIC],
+]
+
+const right = [
+  'https://acme.zone',
+  'https://acme.zone/',
+  'HTTPS://Hooks.Acme.Zone/Path',
+  'https://acme.zone?token=a@b',
+  'https://acme.zone/a@b:80/%20?c=https://127.0.0.1/&d[]=1',
+  'https://acme.zone:443/',
+  'https://acme.zone:/',
+  'https://acme.zone:8443/hook',
+  'https://xn--caf-dma.zone/',
+  'https://a_b.c-d.1acme.zone/',
+  'https://10.0.0.1.acme.zone/',
+  'https://local.acme.zone/',
+  `https://${'a'.repeat(63)}.zone/`,
+  `https://acme.zone/${'x'.repeat(1982)}`,
+]
+
+const expected = (urls: readonly string[]) => urls.map((url) => [url, null])
+
+t.test('what is wrong with a URL is said in words', (t) =>
+  rolledBack(sql, async (tx) => {
+    const wrong = [...alwaysWrong, ...wrongInPublic]
+    t.same(
+      await problemsOf(
+        tx,
+        wrong.map(([url]) => url),
+      ),
+      wrong,
+    )
+    t.same(await problemsOf(tx, right), expected(right))
+  }),
+)
+
+t.test('where private addresses are allowed, less is wrong', (t) =>
+  rolledBack(sql, async (tx) => {
+    await tx`update app.webhook_settings set allows_private = true`
+    const allowed = [...wrongInPublic.map(([url]) => url), 'http://localhost:80/', ...right]
+    t.same(await problemsOf(tx, allowed), expected(allowed))
+    t.same(
+      await problemsOf(
+        tx,
+        alwaysWrong.map(([url]) => url),
+      ),
+      alwaysWrong,
+    )
+  }),
+)
