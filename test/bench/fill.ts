@@ -24,10 +24,14 @@ function itemOf(channel: Channel, domain: string) {
   }
 }
 
-/** Empties the queue and fills it with so many messages, spread over the organisations. */
+/**
+ * Empties the queue and fills it with so many messages, spread over the organisations, of which none
+ * has a webhook endpoint any more.
+ */
 export async function fill(bench: Bench, channel: Channel, count: number) {
   const { sql } = bench
   await sql`truncate app.messages, app.bodies, app.events, app.idempotency_keys, app.sms_parts, graphile_worker._private_jobs`
+  await sql`truncate app.webhook_endpoints, app.webhook_events, app.webhook_deliveries, app.webhook_attempts`
   await sql`update app.departures d set messages = a.messages_accepted from app.allowances a where a.organisation_id = d.organisation_id`
   const domains = await sql<{ id: string; name: string }[]>`
     select organisation_id as id, name from app.domains limit 100`

@@ -6,6 +6,7 @@ import { benchAccept, benchNaiveAccept } from './accept.ts'
 import { benchHandOver } from './hand-over.ts'
 import type { LoadResult } from './load.ts'
 import { measureP, setUp } from './setup.ts'
+import { benchDeliveries, benchEvents } from './webhooks.ts'
 import { benchWhole } from './whole.ts'
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 10)
@@ -29,6 +30,8 @@ try {
   const handOver = await benchHandOver(bench, 'emails', 'coalesced', QUEUED)
   const acceptSms = await benchAccept(bench, 'sms', SECONDS)
   const handOverSms = await benchHandOver(bench, 'sms', 'coalesced', QUEUED)
+  const deliveries = await benchDeliveries(bench, QUEUED)
+  const events = await benchEvents(bench)
   const whole = await benchWhole(bench, SECONDS)
 
   const rows: Row[] = []
@@ -81,7 +84,10 @@ try {
   )
   within('one batch of SMS, p50', acceptSms.batch.p50, 'ms', 150)
   row('hand-over to a local SMSC', handOverSms, '/s', null, 2)
-  row('all roles: accept to delivered', whole.steady, '/s', null, 0.8)
+  row('webhook deliveries to a local receiver', deliveries, '/s', null, 1)
+  within('events nobody wants, of hand-over and receipt', events.unwanted, '%', 5)
+  row('events that are wanted, of the same', events.wanted, '%', null, null)
+  row('all roles: accept to delivered, and both events', whole.steady, '/s', null, 0.8)
   within('memory, API alone at full load', accept.memory, 'MB', 300)
   within('memory, all roles at full load', whole.memory, 'MB', 300)
 
@@ -95,7 +101,7 @@ try {
   if (Object.values(refused).some((by) => Object.keys(by).length > 0)) console.log(refused)
   await writeFile(
     'bench.json',
-    `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, handOver, handOverSms, whole }, null, 2)}\n`,
+    `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, handOver, handOverSms, deliveries, events, whole }, null, 2)}\n`,
   )
 } finally {
   await bench.close()

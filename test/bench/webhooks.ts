@@ -12,12 +12,8 @@ export async function startReceiver(): Promise<{ child: ChildProcess; url: strin
   return { child, url: `http://127.0.0.1:${(await lineWith(child, 'port')).port}/hook` }
 }
 
-/**
- * An endpoint for each organisation, in place of those from before. A service must have run, for the
- * key that seals secrets.
- */
+/** One for each organisation. A service must have run, for the key that seals their secrets. */
 export async function createEndpoints({ sql }: Bench, url: string, types: string[]) {
-  await sql`truncate app.webhook_endpoints, app.webhook_events, app.webhook_deliveries, app.webhook_attempts`
   await sql`select ops.create_webhook_endpoint(o.id, ${url}, ${types}) from ops.organisations o`
 }
 
