@@ -7,7 +7,7 @@ as $$
 #variable_conflict use_column
 declare
   v_turns core.turn[] := array(select t from jsonb_populate_recordset(null::core.turn, turns) t);
-  -- A holder's turn is bounded by these, as everyone's patience is: one that fails keeps its place waiting.
+  -- How many posts may be under way at an endpoint; one that fails may keep each waiting for 10 seconds.
   v_places constant integer := 32;
   v_places_while_failing constant integer := 4;
   v_gone uuid[];
