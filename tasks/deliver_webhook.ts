@@ -75,10 +75,14 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
 
   async function haveTurn(holder: Holder, signal: AbortSignal): Promise<void> {
     let isCounted = false
+    // Of its own, as one that all posts listened to would have thousands of listeners.
+    const aborting = new AbortController()
+    const abort = () => aborting.abort()
+    signal.addEventListener('abort', abort)
     const turn = createTurn({
       start: (inHand, room) => start({ ...holder, in_hand: inHand, room }),
       async deliver(delivery) {
-        const result = await attempt(delivery, options, signal)
+        const result = await attempt(delivery, options, aborting.signal)
         if (result) await finish(result)
         return result?.error === null
       },
@@ -100,6 +104,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
       const pause = how === 'crowded out' ? FAILING_PAUSE_SECONDS : 0
       if (how !== 'idle') await end({ ...holder, pause_seconds: pause })
     } finally {
+      signal.removeEventListener('abort', abort)
       if (isCounted) failing -= 1
       if (running.get(holder.endpoint_id) === mine) running.delete(holder.endpoint_id)
       resolve()

@@ -7,7 +7,7 @@ as $$
 #variable_conflict use_column
 declare
   v_turns core.turn[] := array(select t from jsonb_populate_recordset(null::core.turn, turns) t);
-  -- A holder's turn is bounded by these, as everyone's patience is: one that fails keeps its place waiting.
+  -- How many posts may be under way at an endpoint; one that fails may keep each waiting for 10 seconds.
   v_places constant integer := 32;
   v_places_while_failing constant integer := 4;
   v_gone uuid[];
@@ -24,7 +24,7 @@ begin
 
   return query
   with picked as materialized (
-    select t.endpoint_id, d.event_id, d.attempts, d.due_at, v.type, v.body
+    select t.endpoint_id, d.event_id, d.attempts, d.due_at, v.body
     from unnest(v_turns) t
     join app.webhook_endpoints e on e.id = t.endpoint_id and e.disabled_at is null
     cross join lateral (
@@ -47,8 +47,7 @@ begin
     ) h
     where e.id = h.endpoint_id and e.held_by is distinct from h.job
   )
-  select p.endpoint_id, p.event_id, core.encode_id('evt', p.event_id), p.attempts + 1, v_now,
-    e.failing_since is not null, e.url,
+  select p.endpoint_id, p.event_id, p.attempts + 1, v_now, e.failing_since is not null, e.url,
     case when e.old_secret_until > v_now then array[e.secret, e.old_secret] else array[e.secret] end, p.body
   from picked p
   join app.webhook_endpoints e on e.id = p.endpoint_id

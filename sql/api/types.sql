@@ -159,7 +159,6 @@ comment on type api.sealing_key is 'A key that opens the secrets which core.make
 create type api.delivery as (
   endpoint_id uuid,
   event_id uuid,
-  event text,
   attempt integer,
   started_at timestamptz,
   is_failing boolean,
@@ -168,7 +167,6 @@ create type api.delivery as (
   body text
 );
 comment on type api.delivery is 'An event that is to be posted to an endpoint now.';
-comment on column api.delivery.event is 'The event''s id as receivers see it.';
 comment on column api.delivery.attempt is 'Its place in the schedule, from 1.';
 comment on column api.delivery.started_at is 'When this attempt began, by the service''s clock.';
 comment on column api.delivery.is_failing is 'Whether the endpoint''s last attempt failed.';

@@ -27,8 +27,6 @@ export type Answer = {
 export type Delivery = {
   endpointId: string
   eventId: string
-  /** The event's id as receivers see it. */
-  event: string
   /** Its place in the schedule, from 1. */
   attempt: number
   /** When this attempt began, by the service's clock. */

@@ -1,4 +1,5 @@
 import type { Delivery } from '../db/api.gen.ts'
+import { encodeId } from '../ids.ts'
 import { storable } from '../storable.ts'
 import type { Poster, PostOutcome } from './post.ts'
 import { UnopenableSecret } from './secrets.ts'
@@ -49,14 +50,14 @@ export async function attempt(
   }
 
   async function post(): Promise<PostOutcome> {
-    const { url, body, event } = delivery
+    const { url, body, eventId } = delivery
     const secrets = await openAll(delivery.secrets, openSecret)
     // The true time, whatever POSTGRAM_NOW says: receivers compare it with their own clocks.
     const signature = sign(body, secrets, Math.floor(Date.now() / 1000))
     const headers = {
       'Content-Type': 'application/json',
       'Service-Signature': signature,
-      'Service-Event-Id': event,
+      'Service-Event-Id': encodeId('evt', eventId),
       'User-Agent': USER_AGENT,
     }
     return poster.post({ url, headers, body }, signal).catch((error) => failed(String(error)))

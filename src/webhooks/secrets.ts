@@ -68,34 +68,42 @@ export function createSecretOpener(
   call: Call,
   secrets: Secrets,
 ): (sealed: string) => Promise<string> {
-  const keys = new Map<string, KeyObject>()
-  const opened = new Map<string, string>()
+  const keys = new Map<string, Promise<KeyObject>>()
+  const opened = new Map<string, Promise<string>>()
 
   async function keyOf(id: string): Promise<KeyObject> {
-    const known = keys.get(id)
-    if (known) return known
     const row = (await call('sealing_keys', {})).find((key) => key.id === id)
     return unopenable(() => {
       if (!row) throw new Error('the key that its signing secret was sealed with is gone')
       const der = Buffer.from(secrets.open(row.privateKey), 'base64')
-      const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
-      keys.set(id, key)
-      return key
+      return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
     })
   }
 
-  return async (sealed) => {
-    const known = opened.get(sealed)
-    if (known !== undefined) return known
+  async function secretIn(sealed: string): Promise<string> {
     const [id = '', power = ''] = sealed.split('.')
-    const key = await keyOf(id)
-    const secret = unopenable(() => secretOf(decrypt(key, BigInt(power))))
-    // The oldest goes; which one hardly matters.
-    const [oldest] = opened.keys()
-    if (opened.size >= MAX_REMEMBERED && oldest !== undefined) opened.delete(oldest)
-    opened.set(sealed, secret)
-    return secret
+    const key = await remembered(keys, id, keyOf)
+    return unopenable(() => secretOf(decrypt(key, BigInt(power))))
   }
+
+  return (sealed) => remembered(opened, sealed, secretIn)
+}
+
+/** What is made for one is for all who ask meanwhile and later; a failure is for those alone. */
+function remembered<Value>(
+  kept: Map<string, Promise<Value>>,
+  name: string,
+  make: (name: string) => Promise<Value>,
+): Promise<Value> {
+  const known = kept.get(name)
+  if (known) return known
+  const made = make(name)
+  // The oldest goes; which one hardly matters.
+  const [oldest] = kept.keys()
+  if (kept.size >= MAX_REMEMBERED && oldest !== undefined) kept.delete(oldest)
+  kept.set(name, made)
+  made.catch(() => kept.delete(name))
+  return made
 }
 
 function unopenable<Result>(open: () => Result): Result {

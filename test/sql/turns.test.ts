@@ -176,9 +176,9 @@ t.test('what was replayed while its last attempt was under way begins anew', asy
   const [last] = await start(job, 'pool-1')
   if (!last) throw new Error('nothing was due')
   t.equal(last.attempt, 6)
-  await sql`select ops.replay_event(${last.event})`
+  await sql`select ops.replay_event(core.encode_id('evt', ${last.eventId}::uuid))`
   await finish(last, 'answered 500')
-  t.match(await start(job, 'pool-1'), [{ event: last.event, attempt: 1, body: last.body }])
+  t.match(await start(job, 'pool-1'), [{ eventId: last.eventId, attempt: 1, body: last.body }])
   t.equal((await state()).waiting, 1)
 })
 
