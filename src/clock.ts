@@ -63,6 +63,12 @@ export const clockTasks: ClockTask[] = [
     run: (call) => untilNone(() => call('drop_expired', {})),
   },
   {
+    name: 'forget-deliveries',
+    schedule: '13 3 * * *',
+    run: (call) => call('forget_deliveries', {}),
+  },
+  { name: 'forget-sums', schedule: '23 3 * * *', run: (call) => call('forget_sums', {}) },
+  {
     name: 'forget-sms-parts',
     schedule: '7 3 * * *',
     run: (call) => untilNone(() => call('forget_sms_parts', {})),

@@ -219,12 +219,16 @@ export type Api = {
   forget_clock_runs: { args: Record<string, never>; result: number }
   /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
   forget_complaints: { args: Record<string, never>; result: number }
+  /** Forget what is still to be delivered of events that are kept no longer: replays that an endpoint has not taken. Answers how many. */
+  forget_deliveries: { args: Record<string, never>; result: number }
   /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
   forget_early_receipts: { args: Record<string, never>; result: number }
   /** Forget what the sandbox network took more than a week ago. Answers how many. */
   forget_sandbox: { args: Record<string, never>; result: number }
   /** Forget the parts of SMS that are older than messages are kept. Answers how many, at most 20 000. */
   forget_sms_parts: { args: Record<string, never>; result: number }
+  /** Forget the sums of days whose messages are kept no longer. Answers how many rows. */
+  forget_sums: { args: Record<string, never>; result: number }
   /** null when the organisation has no such domain, else the domain object as JSON text (interface 4.5). */
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** null when the organisation has no such message, else the message object with its events as JSON text (interface 4.3). channel: email or sms. */
@@ -317,9 +321,11 @@ export const signatures = {
   forget_callbacks: { types: {}, returns: 'value' },
   forget_clock_runs: { types: {}, returns: 'value' },
   forget_complaints: { types: {}, returns: 'value' },
+  forget_deliveries: { types: {}, returns: 'value' },
   forget_early_receipts: { types: {}, returns: 'value' },
   forget_sandbox: { types: {}, returns: 'value' },
   forget_sms_parts: { types: {}, returns: 'value' },
+  forget_sums: { types: {}, returns: 'value' },
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, returns: 'value' },
   get_usage: { types: { organisation_id: 'uuid' }, returns: 'value' },

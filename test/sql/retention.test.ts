@@ -127,3 +127,24 @@ t.test('parts of SMS are forgotten with their messages', async (t) => {
     t.same(await tx`select api.forget_sms_parts() as forgotten`, [{ forgotten: 0 }])
   })
 })
+
+t.test(
+  'what is still to be delivered is forgotten with its event, sums with their messages',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      await tx`
+      insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
+      select gen_random_uuid(), core.new_id(now() - a.age), now()
+      from unnest(array['29 days', '31 days']::interval[]) a (age)`
+      t.same(await tx`select api.forget_deliveries() as forgotten`, [{ forgotten: 1 }])
+
+      await tx`
+      insert into app.daily_volume (day, organisation_id, channel, class, tag, accepted, sent, delivered, bounced,
+        complained, failed, expired, rejected)
+      select (now() at time zone 'UTC')::date - d, gen_random_uuid(), 'email', 'marketing', '', 1, 1, 1, 0, 0, 0, 0, 0
+      from unnest(array[400, 401]) d`
+      t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 1 }])
+      t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 0 }])
+    })
+  },
+)
