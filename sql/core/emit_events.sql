@@ -23,6 +23,12 @@ begin
   if cardinality(v_organisations) = 0 then
     return;
   end if;
+  if exists (
+    select from app.webhook_endpoints p where p.organisation_id = any (v_organisations) and p.disabled_at is not null
+  ) then
+    -- Whoever enables one at the moment waits for this, or this for the endpoint to be enabled.
+    perform pg_advisory_xact_lock_shared(core.enabling_lock());
+  end if;
   v_ids := array(select c.message_id from unnest(changes) c where c.organisation_id = any (v_organisations));
 
   with news as materialized (
@@ -68,4 +74,4 @@ end
 $$;
 
 comment on function core.emit_events is
-  'Write the webhook events (interface 6.1) of changes that the caller just made to messages, which it has locked, for the endpoints that chose their type, and have them delivered. Called right after each change, so that an event shows the message as it is now, and so that occurredAt is in the order of the changes. Locks nothing.';
+  'Write the webhook events (interface 6.1) of changes that the caller just made to messages, which it has locked, for the endpoints that chose their type, and have them delivered. Called right after each change, so that an event shows the message as it is now, and so that occurredAt is in the order of the changes. Locks no rows.';
