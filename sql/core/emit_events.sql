@@ -40,9 +40,10 @@ begin
           'delivered_at', case c.change when 'delivered' then m.delivered_at end))
         else m
       end as message,
-      -- Callers order on milliseconds, and two changes may share one. In this order statuses move forward.
+      -- Callers order on milliseconds, and two changes may share one. In this order statuses move forward;
+      -- an answer changes none, and shows the one that there is.
       v_at + interval '1 millisecond' * array_position(
-        '{rejected,sent,delivered,expired,failed,bounced,complained,opted_out}', c.change) as at
+        '{opted_out,rejected,sent,delivered,expired,failed,bounced,complained}', c.change) as at
     from unnest(changes) c
     join app.messages m on m.id = any (v_ids) and m.id = c.message_id and m.mode = 'live'
   ),
