@@ -24,6 +24,7 @@ begin
 
   if replay then
     -- What was recorded while that took its time was recorded as for one that is disabled.
+    perform pg_advisory_xact_lock(core.enabling_lock());
     v_missed := v_missed + core.replay(v_endpoint, array(
       select core.events_for(v_endpoint, v_recent_id, v_last_id, true)
       except

@@ -135,6 +135,26 @@ t.test('one of which nobody could be warned in time is disabled with one mail', 
   t.equal((await mailAbout(endpoint)).length, 1)
 })
 
+t.test('days on which nobody tried are not held against an endpoint', async (t) => {
+  const { endpoint, fail, state } = await aFailingEndpoint(0)
+  await sql`
+    update app.webhook_endpoints
+    set failing_since = now() - interval '100 hours', failed_at = now() - interval '99 hours', warned_at = now()
+    where id = core.decode_id('we', ${endpoint.id})`
+  t.equal(await judge(), 0)
+  t.match(await state(), { disabledAt: null, waiting: 1 })
+  const [before] = await sql<{ attempts: number }[]>`
+    select count(*)::integer as attempts from app.webhook_attempts where endpoint_id = core.decode_id('we', ${endpoint.id})`
+  await fail()
+  await until('one more failure', async () => {
+    const attempts = await sql`
+      select from app.webhook_attempts where endpoint_id = core.decode_id('we', ${endpoint.id})`
+    return attempts.length > (before?.attempts ?? 0)
+  })
+  t.equal(await judge(), 1)
+  t.match(await state(), { disabledAt: Date, waiting: 0 })
+})
+
 t.test(
   'an outcome after it was disabled, or deleted, is recorded and brings nothing back',
   async (t) => {
