@@ -39,6 +39,11 @@ export const clockTasks: ClockTask[] = [
     run: (call) => call('judge_endpoints', {}),
   },
   {
+    name: 'clear-deliveries',
+    schedule: '* * * * *',
+    run: (call) => untilNone(() => call('clear_deliveries', {})),
+  },
+  {
     name: 'poll-receipts',
     schedule: '* * * * *',
     // One that makes no callbacks has nothing to tell afterwards either.

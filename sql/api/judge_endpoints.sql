@@ -24,7 +24,6 @@ begin
     returning e.id
   )
   select array_agg(d.id) into v_disabled from disabled d;
-  delete from app.webhook_deliveries d where d.endpoint_id = any (v_disabled);
 
   with warned as (
     update app.webhook_endpoints e

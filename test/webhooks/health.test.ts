@@ -8,6 +8,7 @@ import { startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
 import { createEndpoint, eventsOf } from '../fixtures/webhook-events.ts'
+import { clearDeliveries } from '../fixtures/webhook-rows.ts'
 
 const { url, sql } = await createDatabase()
 const provider = createStandIn()
@@ -87,6 +88,7 @@ t.test('after a day the owner is warned, after three the endpoint is disabled', 
   await failing.age(72)
   t.equal(await judge(), 1)
   t.equal(await judge(), 0, 'once')
+  await clearDeliveries(sql)
   t.match(await state(), { disabledAt: Date, disabledReason: 'failing', waiting: 0 })
   const mails = await mailAbout(endpoint)
   t.match(
@@ -100,6 +102,7 @@ t.test('after a day the owner is warned, after three the endpoint is disabled', 
     const events = await eventsOf(sql, organisation, message)
     return events.length > 0 && events
   })
+  await clearDeliveries(sql)
   t.match(await state(), { waiting: 0 }, 'which is recorded, but not delivered')
   t.equal(receiver.received.length, posts)
 
@@ -152,6 +155,7 @@ t.test('days on which nobody tried are not held against an endpoint', async (t) 
     return attempts.length > (before?.attempts ?? 0)
   })
   t.equal(await judge(), 1)
+  await clearDeliveries(sql)
   t.match(await state(), { disabledAt: Date, waiting: 0 })
 })
 
@@ -174,6 +178,7 @@ t.test(
         select from app.webhook_attempts where event_id = core.decode_id('evt', ${event?.id ?? ''})`
         return attempts.length === 1
       })
+      await clearDeliveries(sql)
       const left = await sql`
       select from app.webhook_deliveries where endpoint_id = core.decode_id('we', ${endpoint.id})`
       t.equal(left.length, 0, end)
@@ -192,14 +197,11 @@ t.test(
     insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
     select ${uuid}, v.id, now() from app.webhook_events v
     where v.organisation_id = core.decode_id('org', ${organisation.id})`
-    await sql`
-    select graphile_worker.add_job('deliver_webhook', json_build_object('endpoint', ${uuid}::text))`
-    await until('nothing to be left', async () => {
-      const left = await sql`
+    await clearDeliveries(sql)
+    const left = await sql`
       select from app.webhook_deliveries
       where endpoint_id in (core.decode_id('we', ${endpoint.id}), ${uuid})`
-      return left.length === 0
-    })
+    t.same([...left], [])
     t.match(await stateOf(sql, endpoint), { isHeld: false })
   },
 )
