@@ -50,6 +50,11 @@ export const clockTasks: ClockTask[] = [
     run: (call) => untilNone(() => call('sum_up_changes', {})),
   },
   {
+    name: 'clear-deliveries',
+    schedule: '* * * * *',
+    run: (call) => untilNone(() => call('clear_deliveries', {})),
+  },
+  {
     name: 'poll-receipts',
     schedule: '* * * * *',
     // One that makes no callbacks has nothing to tell afterwards either.

@@ -63,11 +63,16 @@ begin
         when h.has_success then v_now
         else coalesce(e.failing_since, v_now)
       end,
+      failed_at = case when h.last_error is null then e.failed_at else v_now end,
       last_error = h.last_error,
       warned_at = case when not h.has_success then e.warned_at end
     from health h
     where e.id = h.endpoint_id
-      and (h.last_error is distinct from e.last_error or h.has_success and e.failing_since is not null)
+      and (
+        h.last_error is distinct from e.last_error
+        or h.has_success and e.failing_since is not null
+        or h.last_error is not null and e.failed_at < v_now - interval '1 minute'
+      )
   )
   select count(*) filter (where c.error is null) into v_delivered from counted c;
   return v_delivered;

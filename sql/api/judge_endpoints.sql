@@ -18,10 +18,12 @@ begin
     update app.webhook_endpoints e
     set disabled_at = v_now, disabled_reason = 'failing'
     where e.id = any (v_ids) and e.disabled_at is null and e.failing_since <= v_now - interval '3 days'
+      -- The attempts to deliver an event take longer than that, unless nobody made them: days on which
+      -- the service was down are not the endpoint's.
+      and e.failed_at >= e.failing_since + interval '1 day'
     returning e.id
   )
   select array_agg(d.id) into v_disabled from disabled d;
-  delete from app.webhook_deliveries d where d.endpoint_id = any (v_disabled);
   perform core.audit('judge_endpoints', e.organisation_id, core.encode_id('we', e.id),
     '{"disabled_reason": null}', jsonb_build_object('disabled_reason', e.disabled_reason))
   from app.webhook_endpoints e

@@ -10,17 +10,11 @@ declare
   -- How many posts may be under way at an endpoint; one that fails may keep each waiting for 10 seconds.
   v_places constant integer := 32;
   v_places_while_failing constant integer := 4;
-  v_gone uuid[];
   v_now timestamptz;
 begin
   v_turns := core.take_turns(v_turns);
   -- Only now: whoever had the turn in between may have left what fell due after this began.
   v_now := core.clock();
-  v_gone := array(
-    select t.endpoint_id from jsonb_populate_recordset(null::core.turn, turns) t
-    where not exists (
-      select from app.webhook_endpoints e where e.id = t.endpoint_id and e.disabled_at is null));
-  delete from app.webhook_deliveries d where d.endpoint_id = any (v_gone);
 
   return query
   with picked as materialized (
@@ -31,7 +25,8 @@ begin
       select d.*
       from app.webhook_deliveries d
       where d.endpoint_id = t.endpoint_id and d.due_at <= v_now and d.event_id <> all (t.in_hand)
-      order by d.due_at
+      -- Of what fell due together, what happened first.
+      order by d.due_at, d.event_id
       limit greatest(0, least(t.room,
         case when e.failing_since is null then v_places else v_places_while_failing end - cardinality(t.in_hand)))
     ) d
@@ -51,7 +46,7 @@ begin
     case when e.old_secret_until > v_now then array[e.secret, e.old_secret] else array[e.secret] end, p.body
   from picked p
   join app.webhook_endpoints e on e.id = p.endpoint_id
-  order by p.due_at;
+  order by p.due_at, p.event_id;
 end
 $$;
 

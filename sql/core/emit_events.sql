@@ -23,6 +23,12 @@ begin
   if cardinality(v_organisations) = 0 then
     return;
   end if;
+  if exists (
+    select from app.webhook_endpoints p where p.organisation_id = any (v_organisations) and p.disabled_at is not null
+  ) then
+    -- Whoever enables one at the moment waits for this, or this for the endpoint to be enabled.
+    perform pg_advisory_xact_lock_shared(core.enabling_lock());
+  end if;
   v_ids := array(select c.message_id from unnest(changes) c where c.organisation_id = any (v_organisations));
 
   with news as materialized (
@@ -34,9 +40,10 @@ begin
           'delivered_at', case c.change when 'delivered' then m.delivered_at end))
         else m
       end as message,
-      -- Callers order on milliseconds, and two changes may share one. In this order statuses move forward.
+      -- Callers order on milliseconds, and two changes may share one. In this order statuses move forward;
+      -- an answer changes none, and shows the one that there is.
       v_at + interval '1 millisecond' * array_position(
-        '{rejected,sent,delivered,expired,failed,bounced,complained,opted_out}', c.change) as at
+        '{opted_out,rejected,sent,delivered,expired,failed,bounced,complained}', c.change) as at
     from unnest(changes) c
     join app.messages m on m.id = any (v_ids) and m.id = c.message_id and m.mode = 'live'
   ),
@@ -68,4 +75,4 @@ end
 $$;
 
 comment on function core.emit_events is
-  'Write the webhook events (interface 6.1) of changes that the caller just made to messages, which it has locked, for the endpoints that chose their type, and have them delivered. Called right after each change, so that an event shows the message as it is now, and so that occurredAt is in the order of the changes. Locks nothing.';
+  'Write the webhook events (interface 6.1) of changes that the caller just made to messages, which it has locked, for the endpoints that chose their type, and have them delivered. Called right after each change, so that an event shows the message as it is now, and so that occurredAt is in the order of the changes. Locks no rows.';

@@ -3,10 +3,11 @@ returns void
 language sql volatile
 as $$
   select from app.webhook_endpoints e
-  where e.id = any (ids)
+  -- Nothing is delivered to one that is disabled, and who enables it may hold it for long.
+  where e.id = any (ids) and e.disabled_at is null
   order by e.id
   for no key update
 $$;
 
 comment on function core.lock_endpoints is
-  'Lock endpoints, always in the order of their ids and before any of their deliveries. What is to be known of them afterwards is read by a later statement.';
+  'Lock endpoints that are not disabled, always in the order of their ids and before any of their deliveries. What is to be known of them afterwards is read by a later statement.';

@@ -9,7 +9,7 @@ begin
     -- Of several that ask at once the one that has the turn, else the oldest.
     select distinct on (t.endpoint_id) t
     from unnest(turns) t
-    join app.webhook_endpoints e on e.id = t.endpoint_id
+    join app.webhook_endpoints e on e.id = t.endpoint_id and e.disabled_at is null
     -- A process that was taken for gone, but is not, may ask for a job that another one has by now.
     join graphile_worker._private_jobs j on j.id = t.job and j.locked_by = t.worker
     where e.held_by = t.job

@@ -41,6 +41,7 @@ create table app.webhook_endpoints (
   old_secret_until timestamptz,
   created_at timestamptz not null,
   failing_since timestamptz,
+  failed_at timestamptz,
   last_error text,
   warned_at timestamptz,
   disabled_at timestamptz,
@@ -54,6 +55,7 @@ comment on table app.webhook_endpoints is 'Where organisations want their events
 comment on column app.webhook_endpoints.secret is 'What its deliveries are signed with, as core.make_secret sealed it.';
 comment on column app.webhook_endpoints.old_secret is 'The one before, which signs as well for 24 hours.';
 comment on column app.webhook_endpoints.failing_since is 'The first failure since the last delivery that succeeded; null while they do.';
+comment on column app.webhook_endpoints.failed_at is 'The last failure, to the minute.';
 comment on column app.webhook_endpoints.last_error is 'What the last attempt that failed came to; null while they succeed.';
 comment on column app.webhook_endpoints.disabled_reason is 'failing, or what an operator wrote; while disabled, events are kept but not delivered.';
 comment on column app.webhook_endpoints.held_by is

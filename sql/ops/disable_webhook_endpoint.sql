@@ -16,7 +16,6 @@ begin
     raise exception 'the endpoint is disabled already'
       using hint = 'select id, disabled_at, disabled_reason from ops.failing_endpoints';
   end if;
-  delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id;
   perform core.audit('disable_webhook_endpoint', v_endpoint.organisation_id, endpoint,
     '{"disabled_reason": null}', jsonb_build_object('disabled_reason', reason));
 end

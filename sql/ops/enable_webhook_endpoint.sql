@@ -13,7 +13,11 @@ declare
 begin
   if replay is null then
     raise exception 'say whether what it missed is replayed: true or false';
-  elsif not replay then
+  end if;
+  -- Whoever clears away what waits for endpoints that are disabled waits for the end of this.
+  perform from app.webhook_endpoints p where p.id = v_endpoint.id and p.disabled_at is not null for no key update;
+  delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id and v_endpoint.disabled_at is not null;
+  if not replay then
     v_missed := (select count(*) from core.events_for(v_endpoint, v_first_id, v_last_id, true));
   else
     v_missed := core.replay(v_endpoint, array(select core.events_for(v_endpoint, v_first_id, v_last_id, true)));
@@ -25,6 +29,7 @@ begin
 
   if replay then
     -- What was recorded while that took its time was recorded as for one that is disabled.
+    perform pg_advisory_xact_lock(core.enabling_lock());
     v_missed := v_missed + core.replay(v_endpoint, array(
       select core.events_for(v_endpoint, v_recent_id, v_last_id, true)
       except

@@ -26,8 +26,7 @@ begin
     raise exception 'events can be replayed for 30 days';
   end if;
 
-  v_first_id := case when since = '-infinity' then core.first_replayable_id()
-    else greatest(core.first_replayable_id(), core.first_id_at(since)) end;
+  v_first_id := core.first_id_at(greatest(since, core.now() - interval '30 days'));
   v_last_id := core.first_id_at(least(until, core.now() + interval '1 day'));
   for v_endpoint in
     select p.* from app.webhook_endpoints p

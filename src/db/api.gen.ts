@@ -181,6 +181,8 @@ export type Api = {
   begin_domain: { args: { organisation_id: string; mode: string; fingerprint: string; name: string; mail_from_label: string; key?: string }; result: DomainWork[] }
   /** Note that a domain's identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found. */
   begin_removal: { args: { organisation_id: string; id: string }; result: DomainWork[] }
+  /** Clear away what waits for an endpoint that is disabled or deleted: its events are kept, and can be replayed once it is enabled. Answers how many, at most 5 000. */
+  clear_deliveries: { args: Record<string, never>; result: number }
   /** Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed. */
   close_periods: { args: Record<string, never>; result: number }
   /** Remove one of the organisation's own entries, here and at the provider (interface 4.10); an address that is suppressed for another reason too is listed anew for that. Refuses not_found, also for what a hard bounce made. */
@@ -302,6 +304,7 @@ export const signatures = {
   begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text' }, returns: 'rows' },
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text' }, returns: 'rows' },
   begin_removal: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'rows' },
+  clear_deliveries: { types: {}, returns: 'value' },
   close_periods: { types: {}, returns: 'value' },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, returns: 'value' },
   domain_to_check: { types: { id: 'uuid' }, returns: 'rows' },

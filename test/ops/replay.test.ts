@@ -181,6 +181,7 @@ t.test('events of more than 30 days ago stay where they are', async (t) => {
     message: /^the event is of .*Z; events can be replayed for 30 days$/,
   })
   t.equal(await replayRange(endpoint, '-infinity', 'infinity'), 1)
+  t.equal(await replayRange(endpoint, '1900-01-01Z', 'infinity'), 1)
   t.same(await eventsAt(endpoint), [young])
   await disable(endpoint)
   t.equal(await enable(endpoint), 1)

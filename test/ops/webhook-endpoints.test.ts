@@ -5,7 +5,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { secrets, startTestService } from '../fixtures/service.ts'
 import { createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
-import { noteAttempt, recordEvents, waitingAt } from '../fixtures/webhook-rows.ts'
+import { clearDeliveries, noteAttempt, recordEvents, waitingAt } from '../fixtures/webhook-rows.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })
@@ -132,6 +132,7 @@ t.test('a disabled endpoint has nothing waiting, and says why it is disabled', a
   for (const endpoint of [id, other.id]) await replay(event, endpoint)
   await sql`select ops.disable_webhook_endpoint(${id}, 'its owner asked for it')`
   t.match(await rowOf(id), { disabledAt: Date, disabledReason: 'its owner asked for it' })
+  await clearDeliveries(sql)
   t.same(await waitingAt(sql, id), [])
   t.equal((await waitingAt(sql, other.id)).length, 1)
 })

@@ -5,6 +5,7 @@ import { createLives } from '../fixtures/message-life.ts'
 import { messageOf, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
 import { createEndpoint, eventsOf, inShort } from '../fixtures/webhook-events.ts'
 
 // Only the API runs: the test is the worker and the provider.
@@ -118,4 +119,21 @@ t.test('a change is later than the one that it had to wait for', async (t) => {
   const [sent, delivered] = await eventsOf(sql, organisation, id)
   t.match([sent, delivered], [{ type: 'email.sent' }, { type: 'email.delivered' }])
   t.ok((delivered?.occurredAt ?? '') > (sent?.occurredAt ?? ''))
+})
+
+t.test('a status that follows an answer within milliseconds is later than it', async (t) => {
+  const id = await sendSms(base, organisation)
+  await start(id)
+  await finish(id, 'sent')
+  const { id: uuid } = await messageOf(sql, id)
+  // As two transactions would, one right after the other.
+  await sql`
+    select core.emit_events(array[(m.id, m.organisation_id, c.change)::core.message_change])
+    from app.messages m, unnest('{opted_out,delivered}'::app.event_type[]) c (change)
+    where m.id = ${uuid}`
+  t.strictSame(inShort(await eventsOf(sql, organisation, id)), [
+    'sms.sent sent',
+    'sms.opted_out sent',
+    'sms.delivered delivered',
+  ])
 })

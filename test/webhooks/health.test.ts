@@ -8,6 +8,7 @@ import { startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
 import { createEndpoint, eventsOf } from '../fixtures/webhook-events.ts'
+import { clearDeliveries } from '../fixtures/webhook-rows.ts'
 
 const { url, sql } = await createDatabase()
 const provider = createStandIn()
@@ -87,6 +88,7 @@ t.test('after a day the owner is warned, after three the endpoint is disabled', 
   await failing.age(72)
   t.equal(await judge(), 1)
   t.equal(await judge(), 0, 'once')
+  await clearDeliveries(sql)
   t.match(await state(), { disabledAt: Date, disabledReason: 'failing', waiting: 0 })
   const mails = await mailAbout(endpoint)
   t.match(
@@ -100,6 +102,7 @@ t.test('after a day the owner is warned, after three the endpoint is disabled', 
     const events = await eventsOf(sql, organisation, message)
     return events.length > 0 && events
   })
+  await clearDeliveries(sql)
   t.match(await state(), { waiting: 0 }, 'which is recorded, but not delivered')
   t.equal(receiver.received.length, posts)
 
@@ -135,6 +138,27 @@ t.test('one of which nobody could be warned in time is disabled with one mail', 
   t.equal((await mailAbout(endpoint)).length, 1)
 })
 
+t.test('days on which nobody tried are not held against an endpoint', async (t) => {
+  const { endpoint, fail, state } = await aFailingEndpoint(0)
+  await sql`
+    update app.webhook_endpoints
+    set failing_since = now() - interval '100 hours', failed_at = now() - interval '99 hours', warned_at = now()
+    where id = core.decode_id('we', ${endpoint.id})`
+  t.equal(await judge(), 0)
+  t.match(await state(), { disabledAt: null, waiting: 1 })
+  const [before] = await sql<{ attempts: number }[]>`
+    select count(*)::integer as attempts from app.webhook_attempts where endpoint_id = core.decode_id('we', ${endpoint.id})`
+  await fail()
+  await until('one more failure', async () => {
+    const attempts = await sql`
+      select from app.webhook_attempts where endpoint_id = core.decode_id('we', ${endpoint.id})`
+    return attempts.length > (before?.attempts ?? 0)
+  })
+  t.equal(await judge(), 1)
+  await clearDeliveries(sql)
+  t.match(await state(), { disabledAt: Date, waiting: 0 })
+})
+
 t.test(
   'an outcome after it was disabled, or deleted, is recorded and brings nothing back',
   async (t) => {
@@ -154,6 +178,7 @@ t.test(
         select from app.webhook_attempts where event_id = core.decode_id('evt', ${event?.id ?? ''})`
         return attempts.length === 1
       })
+      await clearDeliveries(sql)
       const left = await sql`
       select from app.webhook_deliveries where endpoint_id = core.decode_id('we', ${endpoint.id})`
       t.equal(left.length, 0, end)
@@ -172,14 +197,11 @@ t.test(
     insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
     select ${uuid}, v.id, now() from app.webhook_events v
     where v.organisation_id = core.decode_id('org', ${organisation.id})`
-    await sql`
-    select graphile_worker.add_job('deliver_webhook', json_build_object('endpoint', ${uuid}::text))`
-    await until('nothing to be left', async () => {
-      const left = await sql`
+    await clearDeliveries(sql)
+    const left = await sql`
       select from app.webhook_deliveries
       where endpoint_id in (core.decode_id('we', ${endpoint.id}), ${uuid})`
-      return left.length === 0
-    })
+    t.same([...left], [])
     t.match(await stateOf(sql, endpoint), { isHeld: false })
   },
 )

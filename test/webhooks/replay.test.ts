@@ -8,6 +8,7 @@ import { type Received, startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
 import { createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
+import { clearDeliveries } from '../fixtures/webhook-rows.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url)
@@ -103,6 +104,7 @@ t.test('enabling an endpoint delivers what it missed, once told to', async (t) =
     update app.webhook_endpoints set failing_since = now() - interval '4 days'
     where id = core.decode_id('we', ${endpoint.id})`
   await sql`select api.judge_endpoints()`
+  await clearDeliveries(sql)
   t.match(await stateOf(sql, endpoint), { disabledReason: 'failing', waiting: 0 })
   const meanwhile = await send(base, organisation)
   await until('the event', async () => {

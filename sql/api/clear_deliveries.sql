@@ -1,0 +1,44 @@
+create function api.clear_deliveries()
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  v_endpoint_id uuid;
+  v_cleared integer;
+begin
+  select e.id into v_endpoint_id
+  from app.webhook_endpoints e
+  where e.disabled_at is not null
+    and exists (select from app.webhook_deliveries d where d.endpoint_id = e.id)
+  limit 1
+  -- One that is being enabled is left alone.
+  for no key update skip locked;
+  if not found then
+    -- Written by those who saw an endpoint that was being deleted. From endpoint to endpoint by the index.
+    with recursive waiting as (
+      (select d.endpoint_id from app.webhook_deliveries d order by d.endpoint_id limit 1)
+      union all
+      select (
+        select d.endpoint_id from app.webhook_deliveries d where d.endpoint_id > w.endpoint_id order by d.endpoint_id limit 1)
+      from waiting w
+      where w.endpoint_id is not null
+    )
+    select w.endpoint_id into v_endpoint_id
+    from waiting w
+    where not exists (select from app.webhook_endpoints e where e.id = w.endpoint_id)
+    limit 1;
+  end if;
+
+  delete from app.webhook_deliveries d
+  where d.endpoint_id = v_endpoint_id and d.event_id in (
+    -- Bounded, so that nobody waits for long who wants to enable it; the caller asks again.
+    select w.event_id from app.webhook_deliveries w where w.endpoint_id = v_endpoint_id limit 5000);
+  get diagnostics v_cleared = row_count;
+  return v_cleared;
+end
+$$;
+
+comment on function api.clear_deliveries is
+  'Clear away what waits for an endpoint that is disabled or deleted: its events are kept, and can be replayed once it is enabled. Answers how many, at most 5 000.';
