@@ -165,3 +165,11 @@ create type api.delivery as (
 );
 comment on type api.delivery is
   'An event that is to be posted to an endpoint now; secrets, as core.make_secret sealed them, are all that sign it.';
+
+create type api.metric as (
+  name text,
+  labels jsonb,
+  value double precision
+);
+comment on type api.metric is 'What a gauge of the database stands at.';
+comment on column api.metric.labels is 'Text by the names of the gauge''s labels.';

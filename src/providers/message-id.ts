@@ -1,4 +1,5 @@
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+import { decodeDigits, encodeId } from '../ids.ts'
+
 const OURS = /^<?em_([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.\d{1,2})?@[^<>@\s]+>?$/
 
 /**
@@ -17,20 +18,5 @@ export function messageIdOf(email: {
 /** The UUID of the email that has this Message-ID, with or without angle brackets; undefined when it is none of ours. */
 export function readMessageId(messageId: string): string | undefined {
   const [, digits] = OURS.exec(messageId) ?? []
-  if (!digits) return undefined
-  let value = 0n
-  for (const digit of digits) value = (value << 5n) | BigInt(ALPHABET.indexOf(digit))
-  const hex = value.toString(16).padStart(32, '0')
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
-
-/** As core.encode_id() does, without asking the database for each hand-over. */
-function encodeId(prefix: string, uuid: string): string {
-  let value = BigInt(`0x${uuid.replaceAll('-', '')}`)
-  let digits = ''
-  for (let place = 0; place < 26; place++) {
-    digits = ALPHABET.charAt(Number(value & 31n)) + digits
-    value >>= 5n
-  }
-  return `${prefix}_${digits}`
+  return digits && decodeDigits(digits)
 }
