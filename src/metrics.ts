@@ -18,6 +18,8 @@ export type Metrics = {
   accepted(by: string, messages: number): void
   handOver(channel: 'email' | 'sms', provider: string, outcome: string): void
   webhookAttempt(outcome: 'delivered' | 'refused' | 'unanswered'): void
+  /** Tasks whose jobs this process takes, counted from nothing on. */
+  expectJobs(tasks: readonly string[]): void
   /** A job that ended; `gave_up`: it failed and will not be tried again. */
   job(task: string, outcome: 'done' | 'failed' | 'gave_up'): void
   /** All of it as Prometheus text, with what the database says; null when it did not answer. */
@@ -40,7 +42,10 @@ const databaseGauges: Record<string, readonly [help: string, ...labels: string[]
     'task',
     'state',
   ],
-  queue_age_seconds: ['How long the oldest of those that could be taken has waited.', 'task'],
+  queue_age_seconds: [
+    'How long the oldest has waited, but for those behind a thousand of their own organisation.',
+    'task',
+  ],
   messages_waiting: ['Live messages that were accepted and not handed over yet.'],
   due_messages_late_seconds: ['How long ago the first message that is still held fell due.'],
   clock_late_seconds: ['How long ago a task of the clock should have succeeded again.', 'task'],
@@ -100,7 +105,7 @@ export function createMetrics({ callsUnderWay, poolSize }: MetricsOptions): Metr
       new Gauge(named(name, help, labels)),
     ]),
   )
-  // So that a rise from nothing is seen as one.
+  // So that a rise from nothing is seen as one, here and in expectJobs.
   for (const outcome of ['delivered', 'refused', 'unanswered']) attempts.inc({ outcome }, 0)
   let hasDefaults = false
 
@@ -112,6 +117,11 @@ export function createMetrics({ callsUnderWay, poolSize }: MetricsOptions): Metr
     accepted: (by, messages) => accepts.observe({ function: by }, messages),
     handOver: (channel, provider, outcome) => handOvers.inc({ channel, provider, outcome }),
     webhookAttempt: (outcome) => attempts.inc({ outcome }),
+    expectJobs(tasks) {
+      for (const task of tasks) {
+        for (const outcome of ['done', 'failed', 'gave_up']) jobs.inc({ task, outcome }, 0)
+      }
+    },
     job: (task, outcome) => jobs.inc({ task, outcome }),
     async text(database) {
       // They watch the event loop all the time: from the first time on that somebody asks.

@@ -43,6 +43,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     givenUp = Promise.withResolvers()
   })
   events.on('pool:gracefulShutdown', () => givenUp.resolve())
+  metrics.expectJobs(Object.keys(tasks))
   events.on('job:success', ({ job }) => metrics.job(job.task_identifier, 'done'))
   events.on('job:error', ({ job }) => metrics.job(job.task_identifier, 'failed'))
   events.on('job:failed', ({ job }) => metrics.job(job.task_identifier, 'gave_up'))

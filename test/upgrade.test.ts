@@ -231,3 +231,17 @@ t.test('"migrate" knows no other words', async (t) => {
     t.match(await version.run(['migrate', ...args], url), { code: 1, stderr: /^usage: / })
   }
 })
+
+t.test('a file that is wrong is named, and changes nothing', async (t) => {
+  const { url, sql } = await createDatabase()
+  const before = [...(await sql`select * from app.code`)]
+  const next = await copyVersion()
+  await next.add(
+    'core/wrong.sql',
+    'create function core.wrong() returns nothing language sql as $$ $$;',
+  )
+  const { code, stderr } = await next.run(['migrate'], url)
+  t.equal(code, 1)
+  t.match(stderr, /sql\/core\/wrong\.sql: type "nothing" does not exist/)
+  t.same([...(await sql`select * from app.code`)], before)
+})

@@ -6,7 +6,7 @@ as $$
   -- Of the jobs only those that come next are looked at, in their index, so that asking costs the same
   -- however many there are.
   with next_jobs as materialized (
-    select j.task_id, j.run_at
+    select j.task_id, j.run_at, j.priority
     from graphile_worker._private_jobs j
     where j.is_available
     order by j.priority, j.run_at
@@ -21,10 +21,11 @@ as $$
   left join next_jobs j on j.task_id = t.id
   group by t.identifier, s.state
   union all
+  -- Not of what waits behind a thousand others of its own organisation, as it is meant to (core.priority).
   select 'queue_age_seconds', jsonb_build_object('task', t.identifier),
     coalesce(greatest(0, extract(epoch from now() - min(j.run_at))), 0)
   from graphile_worker._private_tasks t
-  left join next_jobs j on j.task_id = t.id
+  left join next_jobs j on j.task_id = t.id and j.priority < 10
   group by t.identifier
   union all
   select 'messages_waiting', '{}', coalesce(sum(a.messages_accepted - d.messages), 0)

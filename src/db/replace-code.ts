@@ -19,15 +19,11 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
     comment on schema core is 'Private helpers of api and ops; replaced at every migrate.';
     comment on schema api is 'All that the service may call; replaced at every migrate.';
     comment on schema ops is 'For people in psql, see ops.help; replaced at every migrate.'`)
-  for (const kind of [isTypes, isFunction, isAggregate, isView, isGrants]) {
-    for (const { name, text } of files.filter(kind)) {
-      await tx.unsafe(text).catch((error) => {
-        throw Object.assign(new Error(`sql/${name}: ${error.message}`, { cause: error }), {
-          code: error.code,
-        })
-      })
-    }
-  }
+  const kinds = [isTypes, isFunction, isAggregate, isView, isGrants]
+  await createAll(
+    tx,
+    kinds.flatMap((kind) => files.filter(kind)),
+  )
   const sha256 = await codeSha256()
   await tx`
     insert into app.former_code (sha256, replaced_at)
@@ -37,4 +33,24 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   await tx`
     insert into app.code (sha256, replaced_at) values (${sha256}, now())
     on conflict (is_only) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
+}
+
+/**
+ * All in one message: callers may wait for locks that migrations took, and so must not wait for as many
+ * round trips as there are files. One that fails is found by going through them singly.
+ */
+async function createAll(tx: postgres.TransactionSql, files: SqlFile[]): Promise<void> {
+  const text = files.map((file) => file.text).join('\n;')
+  await tx
+    .savepoint((inner) => inner.unsafe(text))
+    .catch(async () => {
+      for (const { name, text } of files) {
+        await tx.unsafe(text).catch((error) => {
+          const { code } = error
+          throw Object.assign(new Error(`sql/${name}: ${error.message}`, { cause: error }), {
+            code,
+          })
+        })
+      }
+    })
 }
