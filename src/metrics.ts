@@ -38,7 +38,7 @@ const MESSAGES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 /** The gauges of the database by their names in api.metrics(), with their labels. */
 const databaseGauges: Record<string, readonly [help: string, ...labels: string[]]> = {
   queue_jobs: [
-    'Jobs that wait to be taken, or until later, among the 100 000 that come next.',
+    'Jobs that wait to be taken, or until later, among the 10 000 that come next.',
     'task',
     'state',
   ],

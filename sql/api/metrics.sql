@@ -10,7 +10,7 @@ as $$
     from graphile_worker._private_jobs j
     where j.is_available
     order by j.priority, j.run_at
-    limit 100000
+    limit 10000
   )
   select 'queue_jobs', jsonb_build_object('task', t.identifier, 'state', s.state), case s.state
       when 'waiting' then count(j.*) filter (where j.run_at <= now())

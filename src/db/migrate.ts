@@ -26,6 +26,8 @@ export type MigrateOptions = {
   clock?: ClockSettings
   /** Whether processes that run now may be left without what they call. */
   isBreaking?: boolean
+  /** How often it is tried to get the locks that it needs, about once a second. */
+  lockAttempts?: number
 }
 
 /**
@@ -36,16 +38,16 @@ export type MigrateOptions = {
  * not go on.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
-  const { clock, isBreaking = false } = options
+  const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS } = options
   const sql = connect(url, { max: 1, clock, applicationName: 'postgram migrate' })
   try {
     await sql`select pg_advisory_lock(${MIGRATE_LOCK})`
     await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
     await createRoles(sql)
     await installQueues(url)
-    await patiently(sql, () => sql.unsafe(queueGrants))
+    await patiently(sql, lockAttempts, () => sql.unsafe(queueGrants))
     await sql.unsafe(bookkeeping)
-    await patiently(sql, () => sql.begin((tx) => upgrade(tx, isBreaking)))
+    await patiently(sql, lockAttempts, () => sql.begin((tx) => upgrade(tx, isBreaking)))
     await sql`select api.make_partitions()`
   } finally {
     await sql.end()
@@ -67,14 +69,14 @@ async function upgrade(tx: postgres.TransactionSql, isBreaking: boolean): Promis
 }
 
 /** Tries work that needs locks until it has them; a transaction that lost its patience left nothing behind. */
-async function patiently(sql: Sql, work: () => Promise<unknown>): Promise<void> {
+async function patiently(sql: Sql, attempts: number, work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await work()
       return
     } catch (error) {
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
-      if (attempt === LOCK_ATTEMPTS) throw await whoIsInTheWay(sql)
+      if (attempt === attempts) throw await whoIsInTheWay(sql)
       await pause(LOCK_PAUSE_MS)
     }
   }

@@ -197,6 +197,31 @@ t.test('no call fails while the code is replaced, and no row is lost', async (t)
   t.equal((await sql`select from ops.api_keys where organisation = ${id}`).length, 2)
 })
 
+t.test('a migration that waits for a lock keeps nobody else waiting', async (t) => {
+  const { url, sql } = await createDatabase()
+  const reader = connect(url, { max: 1, applicationName: 'a report' })
+  t.teardown(() => reader.end())
+  let migrating: Promise<void> | undefined
+  await reader.begin(async (tx) => {
+    await tx`select from ops.organisations`
+    await t.rejects(migrate(url, { lockAttempts: 1 }), {
+      message:
+        /^a lock that migrate needs is held all the time; the oldest transaction is that of process \d+ \(a report\), since \d\d:\d\d:\d\d\. Nothing was changed\.$/,
+    })
+    migrating = migrate(url)
+    await until('it to wait', async () => {
+      const [row] = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and application_name = 'postgram migrate' and wait_event_type = 'Lock'`
+      return row
+    })
+    // Behind it, for a moment at most: it gives up and tries again.
+    t.same(await sql`select from ops.organisations`, [])
+  })
+  await migrating
+  t.equal(await caller(sql)('health', {}), await codeSha256())
+})
+
 t.test('a service that runs goes on over a migration of its own version', async (t) => {
   const { url, sql } = await createDatabase()
   const { base } = await startTestService(url)
