@@ -35,8 +35,18 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     select to_regclass('app.code') is not null as exists`
   const isMigrated = code?.exists === true
   const [row] = isMigrated ? await sql<{ sha256: string }[]>`select sha256 from app.code` : []
-  const isCurrent = row?.sha256 === (await codeSha256())
-  checks.push({ what: 'schema', isWell: isCurrent, cure: 'run "npm run migrate"' })
+  const ours = await codeSha256()
+  const isCurrent = row?.sha256 === ours
+  // A database from before there was this table is older than this version.
+  const former = await sql`select from app.former_code where sha256 = ${ours}`.catch(() => [])
+  checks.push({
+    what: 'schema',
+    isWell: isCurrent,
+    cure:
+      former.length > 0
+        ? 'the database is of a newer version: upgrade this one'
+        : 'run "npm run migrate"',
+  })
 
   const roles = await sql<{ rolname: string }[]>`
     select rolname from pg_roles

@@ -3,7 +3,7 @@ import { catalogOf } from './fixtures/catalog.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { type Answer, anEmail, anSms, get, post } from './fixtures/http.ts'
 import { copyVersion } from './fixtures/next-version.ts'
-import { createOrganisation } from './fixtures/organisation.ts'
+import { createOrganisation, type TestOrganisation } from './fixtures/organisation.ts'
 import { spawnService } from './fixtures/service.ts'
 import { until } from './fixtures/until.ts'
 
@@ -13,7 +13,7 @@ t.setTimeout(300_000)
 const CALLERS = 6
 
 /** So many for each caller that none of them comes near 100 requests a second. */
-const ORGANISATIONS_EACH = 5
+const ORGANISATIONS_EACH = 20
 
 const { url, sql } = await createDatabase()
 
@@ -23,37 +23,56 @@ const organisations = await Promise.all(
   ),
 )
 
-/** Requests of all kinds to these processes until they are stopped, and what was not answered 200. */
-function startLoad(bases: string[]) {
+/** Requests of all kinds to processes until it is stopped, and what was not answered 200. */
+function startLoad(...first: string[]) {
+  const bases = [...first]
   const failures: string[] = []
+  const underWay = new Map<string, number>()
   let isOver = false
+  let asked = 0
   let answered = 0
-  const note = (what: string, { status, text }: Answer) => {
-    answered += 1
-    if (status !== 200) failures.push(`${what}: ${status} ${text}`)
+
+  async function ask(what: string, send: (base: string) => Promise<Answer>) {
+    const base = bases[asked++ % bases.length] as string
+    const count = (by: number) => underWay.set(base, (underWay.get(base) ?? 0) + by)
+    count(1)
+    try {
+      const answer = await send(base)
+      if (answer.status !== 200) failures.push(`${what}: ${answer.status} ${answer.text}`)
+      return answer
+    } catch (error) {
+      failures.push(`${what}: ${error}`)
+      return undefined
+    } finally {
+      count(-1)
+      answered += 1
+    }
   }
+
   const callers = Array.from({ length: CALLERS }, async (_, caller) => {
     for (let round = 0; !isOver; round += 1) {
       const place = caller * ORGANISATIONS_EACH + (round % ORGANISATIONS_EACH)
-      const { liveKey: key, domain } = organisations[place] as (typeof organisations)[number]
-      const base = bases[round % bases.length]
+      const { liveKey: key, domain } = organisations[place] as TestOrganisation
       const email = anEmail(domain)
-      try {
-        const sent = await post(`${base}/v1/emails`, key, email)
-        note('an email', sent)
-        note('a batch', await post(`${base}/v1/emails/batch`, key, { emails: [email, email] }))
-        note('an SMS', await post(`${base}/v1/sms`, key, anSms()))
-        note('a message', await get(`${base}/v1/emails/${sent.json.id}`, key))
-        note('the usage', await get(`${base}/v1/usage`, key))
-        note('the domains', await get(`${base}/v1/domains`, key))
-        note('the suppressions', await get(`${base}/v1/suppressions`, key))
-      } catch (error) {
-        failures.push(String(error))
+      const emails = [email, email]
+      const sent = await ask('an email', (base) => post(`${base}/v1/emails`, key, email))
+      await ask('a batch', (base) => post(`${base}/v1/emails/batch`, key, { emails }))
+      await ask('an SMS', (base) => post(`${base}/v1/sms`, key, anSms()))
+      await ask('a message', (base) => get(`${base}/v1/emails/${sent?.json.id}`, key))
+      for (const path of ['usage', 'domains', 'suppressions']) {
+        await ask(path, (base) => get(`${base}/v1/${path}`, key))
       }
     }
   })
   return {
     failures,
+    /** Goes to these as well from now on. */
+    join: (...more: string[]) => bases.push(...more),
+    /** Goes to these no more; settles when they have answered all that they were asked. */
+    leave(...some: string[]) {
+      for (const base of some) bases.splice(bases.indexOf(base), 1)
+      return until('the last answers', async () => some.every((base) => underWay.get(base) === 0))
+    },
     /** Settles when so many more were answered. */
     more(count: number) {
       const enough = answered + count
@@ -111,8 +130,7 @@ const isNext = async () => (await sql`select to_regprocedure('api.regions()') as
 t.test('an upgrade while the old version serves: no request fails, all is sent once', async (t) => {
   const next = await compatibleVersion()
   const old = await spawnService(url)
-  const bases = [old.base]
-  const load = startLoad(bases)
+  const load = startLoad(old.base)
   await load.more(200)
 
   t.same(await next.run(['migrate'], url), { code: 0, stdout: '', stderr: '' })
@@ -125,12 +143,10 @@ t.test('an upgrade while the old version serves: no request fails, all is sent o
   t.equal((await get(`${late.base}/readyz`, null)).status, 200)
   const fresh = await spawnService(url, 'all', {}, next.folder)
   t.equal((await get(`${fresh.base}/readyz`, null)).status, 200)
-  bases.push(late.base, fresh.base)
+  load.join(late.base, fresh.base)
   await load.more(400)
 
-  bases.splice(0, 2)
-  // Behind what each caller had begun with the old ones.
-  await load.more(7 * CALLERS * 2)
+  await load.leave(old.base, late.base)
   t.same(await Promise.all([old.end('SIGTERM'), late.end('SIGTERM')]), [0, 0])
   await load.more(200)
   await load.stop()
@@ -202,6 +218,8 @@ t.test('what would break processes that run is refused, unless the operator says
   t.equal(await old.end('SIGTERM'), 0)
 
   const again = await copyVersion()
+  const { stdout } = await again.run(['doctor'], url)
+  t.match(stdout, /^WRONG schema: the database is of a newer version: upgrade this one$/m)
   const { code, stderr } = await again.run(['start', '--only', 'api'], url)
   t.equal(code, 1, 'an old one that is started again says that it cannot')
   t.match(
