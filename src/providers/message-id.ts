@@ -1,4 +1,4 @@
-import { decodeDigits, encodeId } from '../ids.ts'
+import { encodeId, ID_DIGITS } from '../ids.ts'
 
 const OURS = /^<?em_([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.\d{1,2})?@[^<>@\s]+>?$/
 
@@ -18,5 +18,9 @@ export function messageIdOf(email: {
 /** The UUID of the email that has this Message-ID, with or without angle brackets; undefined when it is none of ours. */
 export function readMessageId(messageId: string): string | undefined {
   const [, digits] = OURS.exec(messageId) ?? []
-  return digits && decodeDigits(digits)
+  if (!digits) return undefined
+  let value = 0n
+  for (const digit of digits) value = (value << 5n) | BigInt(ID_DIGITS.indexOf(digit))
+  const hex = value.toString(16).padStart(32, '0')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
