@@ -45,6 +45,8 @@ export type Config = {
   webhookAllowPrivate: boolean
   workerConcurrency: number
   logLevel: string
+  /** Where every role serves its metrics; null: nowhere. */
+  metricsPort: number | null
   clock: ClockSettings
 }
 
@@ -89,6 +91,7 @@ const environment = v.object({
   WEBHOOK_ALLOW_PRIVATE: v.optional(word('true', 'false'), 'false'),
   WORKER_CONCURRENCY: v.optional(integer(1, 1000), '200'),
   LOG_LEVEL: v.optional(word('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info'),
+  METRICS_PORT: v.optional(integer(0, 65_535)),
   NODE_ENV: v.optional(v.string()),
   POSTGRAM_NOW: v.optional(clockSettings),
 })
@@ -150,6 +153,7 @@ export function readConfig(
     webhookAllowPrivate: values.WEBHOOK_ALLOW_PRIVATE === 'true',
     workerConcurrency: values.WORKER_CONCURRENCY,
     logLevel: values.LOG_LEVEL,
+    metricsPort: values.METRICS_PORT ?? null,
     clock: values.POSTGRAM_NOW ?? {},
   }
 }

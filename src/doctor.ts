@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import type { Config } from './config.ts'
 import { caller } from './db/call.ts'
 import type { Sql } from './db/client.ts'
-import { codeSha256 } from './db/migrate.ts'
+import { codeSha256 } from './db/sql-files.ts'
 import { withoutBlanks } from './domains/check-records.ts'
 import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
@@ -36,8 +36,18 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     select to_regclass('app.code') is not null as exists`
   const isMigrated = code?.exists === true
   const [row] = isMigrated ? await sql<{ sha256: string }[]>`select sha256 from app.code` : []
-  const isCurrent = row?.sha256 === (await codeSha256())
-  checks.push({ what: 'schema', isWell: isCurrent, cure: 'run "npm run migrate"' })
+  const ours = await codeSha256()
+  const isCurrent = row?.sha256 === ours
+  // A database from before there was this table is older than this version.
+  const former = await sql`select from app.former_code where sha256 = ${ours}`.catch(() => [])
+  checks.push({
+    what: 'schema',
+    isWell: isCurrent,
+    cure:
+      former.length > 0
+        ? 'the database is of a newer version: upgrade this one'
+        : 'run "npm run migrate"',
+  })
 
   const roles = await sql<{ rolname: string }[]>`
     select rolname from pg_roles

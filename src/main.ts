@@ -1,10 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { type Config, ConfigError, readConfig } from './config.ts'
+import { Breaking } from './db/breaking.ts'
 import { connect, type Sql } from './db/client.ts'
 import { openEmbedded } from './db/embedded.ts'
 import { NotInstalled } from './db/embedded-binaries.ts'
 import { secretKey } from './db/kept-file.ts'
-import { codeSha256, migrate } from './db/migrate.ts'
+import { migrate } from './db/migrate.ts'
+import { codeSha256 } from './db/sql-files.ts'
 import { generateTypes } from './db/types.ts'
 import { examine } from './doctor.ts'
 import { createResolver } from './domains/resolver.ts'
@@ -12,11 +14,11 @@ import { createLog } from './log.ts'
 import { createEmailProvider, createSmsProvider } from './providers/index.ts'
 import { createSecrets } from './secrets.ts'
 import { type Demo, demoOf, firstCurl, seed } from './seed.ts'
-import { ROLES, type Role, startService } from './service.ts'
+import { Outdated, ROLES, type Role, type Service, startService } from './service.ts'
 import { formatTable } from './table.ts'
 
 const USAGE = `usage: npm start [-- --only api|worker|clock]     run the service
-       npm run migrate                            bring the database to this version
+       npm run migrate [-- --breaking]            bring the database to this version
        npm run seed                               make a demo organisation, print its keys
        npm run sql -- "select * from ops.help"    ask the database, print a table
        npm run doctor                             check everything, say the cures
@@ -73,8 +75,9 @@ async function start(config: Config, args: string[]) {
       secrets,
       resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
     })
-    announceStart(config, database.url, roles, service.address, demo)
-    log.info({ roles, address: service.address }, 'started')
+    announceStart(config, database.url, roles, service, demo)
+    const { address, metricsAddress } = service
+    log.info({ roles, address, ...(metricsAddress && { metricsAddress }) }, 'started')
     await stopped
     log.info('stopping')
     await service.stop()
@@ -92,12 +95,18 @@ async function secretsOf({ secretKeys, dataFolder }: Config) {
   return createSecrets(secretKeys ?? [await secretKey(dataFolder)])
 }
 
-/** Migrates unless the code in place is this version's; an embedded database has a demo. */
+/**
+ * Migrates where the database is older than this version; an embedded database has a demo. One that is
+ * newer is left as it is: to be started again must not undo an upgrade that is under way.
+ */
 async function prepare(config: Config, url: string): Promise<Demo | null> {
   const sql = connect(url, { max: 1, clock: config.clock })
   try {
+    const ours = await codeSha256()
     const current = await sql<{ sha256: string }[]>`select sha256 from app.code`.catch(() => [])
-    if (current[0]?.sha256 !== (await codeSha256())) await migrate(url, config.clock)
+    const former = await sql`select from app.former_code where sha256 = ${ours}`.catch(() => [])
+    const isNewer = former.length > 0 && config.databaseUrl !== null
+    if (current[0]?.sha256 !== ours && !isNewer) await migrate(url, { clock: config.clock })
     // Each start, so that a service without a clock does not run out of them while it is restarted.
     else await sql`select api.make_partitions()`
     return config.databaseUrl === null ? await demoOf(sql, config.dataFolder) : null
@@ -110,11 +119,12 @@ function announceStart(
   config: Config,
   url: string,
   roles: readonly Role[],
-  address: string | null,
+  { address, metricsAddress }: Service,
   demo: Demo | null,
 ) {
   const lines = [`Postgram runs (${roles.join(', ')}).`]
   if (address) lines.push(`  API       ${address}/v1`)
+  if (metricsAddress) lines.push(`  metrics   ${metricsAddress}/metrics`)
   if (demo) lines.push(`  live key  ${demo.liveKey}`, `  test key  ${demo.testKey}`)
   if (config.databaseUrl === null) lines.push(`  psql      ${url}`)
   if (address && demo) {
@@ -184,14 +194,20 @@ async function runSeed(config: Config) {
 
 async function runTypes(config: Config) {
   await withDatabase(config, async (sql, url) => {
-    await migrate(url, config.clock)
+    await migrate(url, { clock: config.clock })
     await writeFile(new URL('db/api.gen.ts', import.meta.url), await generateTypes(sql))
   })
 }
 
+async function runMigrate(config: Config, args: string[]) {
+  const isBreaking = args.length === 1 && args[0] === '--breaking'
+  if (args.length > 0 && !isBreaking) throw new UsageError(USAGE)
+  await withDatabase(config, (_, url) => migrate(url, { clock: config.clock, isBreaking }))
+}
+
 const commands: Record<string, (config: Config, args: string[]) => Promise<void>> = {
   start,
-  migrate: (config) => withDatabase(config, (_, url) => migrate(url, config.clock)),
+  migrate: runMigrate,
   seed: runSeed,
   sql: runSql,
   doctor: runDoctor,
@@ -207,8 +223,9 @@ async function main([name = 'help', ...args]: string[]) {
 
 await main(process.argv.slice(2)).catch((error) => {
   const isExpected =
-    [UsageError, ConfigError, NotInstalled].some((kind) => error instanceof kind) ||
-    MENDABLE.test(error.code)
+    [UsageError, ConfigError, NotInstalled, Breaking, Outdated].some(
+      (kind) => error instanceof kind,
+    ) || MENDABLE.test(error.code)
   console.error(isExpected ? error.message || error.code : error)
   process.exitCode = 1
 })

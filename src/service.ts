@@ -1,18 +1,26 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { startClock } from './clock.ts'
+import { signatures } from './db/api.gen.ts'
 import { type Call, caller } from './db/call.ts'
 import { type ClientOptions, type ClockSettings, connect } from './db/client.ts'
+import { countedCall } from './db/counted-call.ts'
+import { createJudge } from './db/readiness.ts'
+import { codeSha256 } from './db/sql-files.ts'
 import { createRegistry } from './domains/registry.ts'
 import type { Resolver } from './domains/resolver.ts'
-import { addressOf, startApi } from './http/server.ts'
+import { addressOf } from './http/listen.ts'
+import { startMetricsServer } from './http/metrics-server.ts'
+import { startApi } from './http/server.ts'
 import { createUnsubscribeLinks } from './marketing/link.ts'
+import { createMetrics } from './metrics.ts'
 import { announce, type Presence } from './presence.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { reportSandbox } from './providers/sandbox-network.ts'
 import type { SmsListener, SmsProvider } from './providers/sms.ts'
 import { createSmsListener } from './providers/sms-listener.ts'
 import type { Secrets } from './secrets.ts'
+import { countedPoster } from './webhooks/counted-poster.ts'
 import { createPoster } from './webhooks/post.ts'
 import { createSecretOpener, prepareSealing } from './webhooks/secrets.ts'
 import { startWorker } from './worker.ts'
@@ -49,6 +57,8 @@ export type ServiceOptions = {
   systemFrom: string
   workerConcurrency: number
   smsConcurrency: number
+  /** Where metrics are served; 0: any port that is free, null: nowhere. */
+  metricsPort: number | null
   clock: ClockSettings
   log: Logger
 }
@@ -56,20 +66,31 @@ export type ServiceOptions = {
 export type Service = {
   /** Where the API listens; null without that role. */
   address: string | null
+  /** Where /metrics is served; null without a port for it. */
+  metricsAddress: string | null
   /** Stops accepting, finishes or hands back what it holds; bounded to some 12 seconds. */
   stop(): Promise<void>
 }
 
 const SERVICE_ROLE = 'postgram_service'
 
+/** Connections that the calls of a process share. */
+const POOL_SIZE = 10
+
 type Part = { stop(): Promise<void> }
 
-/** Starts the roles of this process on a migrated database. */
+/** The database is of a newer version, which lacks what this one calls. */
+export class Outdated extends Error {}
+
+/** Starts the roles of this process on a migrated database, which may be newer; throws Outdated. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { url, roles, log } = options
   const client: ClientOptions = { role: SERVICE_ROLE, clock: options.clock }
-  const sql = connect(url, client)
-  const call = caller(sql)
+  const sql = connect(url, { ...client, max: POOL_SIZE })
+  const { call, underWay } = countedCall(caller(sql))
+  const metrics = createMetrics({ callsUnderWay: underWay, poolSize: POOL_SIZE })
+  const judge = createJudge({ sql, call }, { sha256: await codeSha256(), needs: signatures })
+  const readiness = () => judge().catch(() => 'the database cannot be reached')
   const parts: Part[] = [{ stop: () => sql.end({ timeout: 5 }) }]
   /** Says by which worker pool this process is known in some of its roles, again when it has a new one. */
   const announcer = (as: readonly string[]) => {
@@ -106,6 +127,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   try {
+    const problem = await judge()
+    if (problem !== null) throw new Outdated(`${problem}; upgrade this process`)
+    const metricsServer =
+      options.metricsPort === null
+        ? null
+        : await startMetricsServer({
+            ...options,
+            port: options.metricsPort,
+            metrics,
+            call,
+            readiness,
+          })
+    if (metricsServer) parts.push(metricsServer)
     const emailProvider = options.createEmailProvider(call)
     parts.push({ stop: () => emailProvider.close() })
     await prepareSealing(call, options.secrets)
@@ -113,17 +147,20 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const registry = createRegistry({ ...options, call, provider: emailProvider })
     // The API first: the links in the emails that a worker hands over may have to name its port.
     const api = roles.includes('api')
-      ? await startApi({ ...options, call, registry, emailProvider })
+      ? await startApi({ ...options, call, registry, emailProvider, readiness, metrics })
       : null
     if (api) runningRoles.push(api)
     const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)
     if (roles.includes('worker')) {
       parts.push(reportSandbox(call, log))
-      const poster = createPoster({
-        ...options,
-        allowsPrivate: options.webhookAllowPrivate,
-        ...(options.webhookTimeoutMs && { timeoutMs: options.webhookTimeoutMs }),
-      })
+      const poster = countedPoster(
+        createPoster({
+          ...options,
+          allowsPrivate: options.webhookAllowPrivate,
+          ...(options.webhookTimeoutMs && { timeoutMs: options.webhookTimeoutMs }),
+        }),
+        metrics,
+      )
       parts.push({ stop: () => poster.close() })
       const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)
       // Beside the worker, not after it: what waits there for its turn is given back as not sent, before
@@ -135,6 +172,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           role: SERVICE_ROLE,
           concurrency: options.workerConcurrency,
           call,
+          metrics,
           emailProvider,
           smsProvider,
           poster,
@@ -152,7 +190,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     }
     if (roles.includes('clock'))
       runningRoles.push(await startClock({ url, role: SERVICE_ROLE, call, emailProvider, log }))
-    return { address: api?.address ?? null, stop }
+    return {
+      address: api?.address ?? null,
+      metricsAddress: metricsServer?.address ?? null,
+      stop,
+    }
   } catch (error) {
     await stop()
     throw error

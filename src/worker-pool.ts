@@ -10,6 +10,7 @@ import {
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { planSettings, settings } from './db/client.ts'
+import type { Metrics } from './metrics.ts'
 
 export type WorkerPoolOptions = {
   url: string
@@ -18,6 +19,7 @@ export type WorkerPoolOptions = {
   /** Jobs in hand at a time. */
   concurrency: number
   log: Logger
+  metrics: Metrics
   /** Puts the pool on the list of running ones; no job is taken before it settles. */
   announce(poolId: string): Promise<void>
 }
@@ -28,7 +30,7 @@ const BEGIN_ANEW_AFTER_MS = 1000
 
 /** Starts taking jobs of these tasks; `stop` finishes those in hand and hands back the rest. */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
-  const { url, role, tasks, concurrency, log } = options
+  const { url, role, tasks, concurrency, log, metrics } = options
   // A job taken by a pool that nobody knows would stay locked for four hours if we died now.
   let announced: Promise<void> = Promise.resolve()
   // Settles when the pool that was made last gives up. The runner's own promise may never: two batches
@@ -41,6 +43,10 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     givenUp = Promise.withResolvers()
   })
   events.on('pool:gracefulShutdown', () => givenUp.resolve())
+  metrics.expectJobs(Object.keys(tasks))
+  events.on('job:success', ({ job }) => metrics.job(job.task_identifier, 'done'))
+  events.on('job:error', ({ job }) => metrics.job(job.task_identifier, 'failed'))
+  events.on('job:failed', ({ job }) => metrics.job(job.task_identifier, 'gave_up'))
   const pgPool = new pg.Pool({
     connectionString: url,
     max: 10,

@@ -9,8 +9,11 @@ import sendEmail from '../tasks/send_email.ts'
 import sendSms from '../tasks/send_sms.ts'
 import type { Call } from './db/call.ts'
 import type { Registry } from './domains/registry.ts'
+import { encodeId } from './ids.ts'
 import type { UnsubscribeLinks } from './marketing/link.ts'
+import type { Metrics } from './metrics.ts'
 import type { EmailProvider } from './providers/email.ts'
+import type { OnOutcome } from './providers/hand-over-task.ts'
 import { createSandbox } from './providers/sandbox.ts'
 import { createSmsSandbox } from './providers/sandbox-sms.ts'
 import type { SmsProvider } from './providers/sms.ts'
@@ -35,6 +38,7 @@ export type WorkerOptions = {
   systemFrom: string
   mailFromLabel: string
   log: Logger
+  metrics: Metrics
   /** Each puts a worker pool on the list of running ones: that of SMS, of webhooks, or of all else. */
   announce: WorkerPoolAnnouncer
   announceSms: WorkerPoolAnnouncer
@@ -61,10 +65,14 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
     notify_owner: notifyOwner(call, { ...options, provider, sandbox }),
     poll_receipts: pollReceipts(call, provider),
     rotate_dkim: rotateDkim(registry),
-    send_email: sendEmail(call, { provider, sandbox, links }),
+    send_email: sendEmail(call, { provider, sandbox, links, onOutcome: told(options, 'email') }),
   }
   const smsTasks = {
-    send_sms: sendSms(call, { provider: options.smsProvider, sandbox: createSmsSandbox(call) }),
+    send_sms: sendSms(call, {
+      provider: options.smsProvider,
+      sandbox: createSmsSandbox(call),
+      onOutcome: told(options, 'sms'),
+    }),
   }
   const stopping = new AbortController()
   const webhookTasks = {
@@ -97,5 +105,20 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+/**
+ * Counts hand-overs and logs them: at info those that end badly or that nobody knows the end of, not those
+ * that are tried again, as in an outage that would be all. Not the provider's words, which may quote an
+ * address; ops.messages has them.
+ */
+function told({ log, metrics }: WorkerOptions, channel: 'email' | 'sms'): OnOutcome {
+  return (id, provider, outcome) => {
+    metrics.handOver(channel, provider, outcome)
+    const level = outcome === 'failed' || outcome === 'ambiguous' ? 'info' : 'debug'
+    if (!log.isLevelEnabled(level)) return
+    const message = encodeId(channel === 'email' ? 'em' : 'sm', id)
+    log[level]({ message, provider, outcome }, 'handed over')
   }
 }

@@ -4,7 +4,7 @@ import { handOverCopies } from '../src/marketing/hand-over-copies.ts'
 import type { UnsubscribeLinks } from '../src/marketing/link.ts'
 import type { EmailProvider } from '../src/providers/email.ts'
 import { handOver } from '../src/providers/hand-over.ts'
-import { handOverTask } from '../src/providers/hand-over-task.ts'
+import { handOverTask, type OnOutcome } from '../src/providers/hand-over-task.ts'
 
 export type SendEmailOptions = {
   provider: EmailProvider
@@ -12,16 +12,18 @@ export type SendEmailOptions = {
   sandbox: EmailProvider
   links: UnsubscribeLinks
   answersWithinMs?: number
+  onOutcome?: OnOutcome
 }
 
 /** Hands one email to the provider, as one or as several copies. */
 export default function sendEmail(
   call: Call,
-  { provider, sandbox, links, answersWithinMs }: SendEmailOptions,
+  { provider, sandbox, links, answersWithinMs, onOutcome }: SendEmailOptions,
 ): Task {
   return handOverTask(call, {
     start: 'start_emails',
     answersWithinMs,
+    onOutcome,
     async handOver(email, patience) {
       const taker = email.isRehearsal ? sandbox : provider
       const outcome = await handOverCopies(email, links, (copy) => handOver(taker, copy, patience))

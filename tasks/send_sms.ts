@@ -1,7 +1,7 @@
 import type { Task } from 'graphile-worker'
 import type { Call } from '../src/db/call.ts'
 import { handOverSms } from '../src/providers/hand-over.ts'
-import { handOverTask } from '../src/providers/hand-over-task.ts'
+import { handOverTask, type OnOutcome } from '../src/providers/hand-over-task.ts'
 import type { SmsProvider } from '../src/providers/sms.ts'
 
 export type SendSmsOptions = {
@@ -9,16 +9,18 @@ export type SendSmsOptions = {
   /** Takes rehearsals, whatever the provider. */
   sandbox: SmsProvider
   answersWithinMs?: number
+  onOutcome?: OnOutcome
 }
 
 /** Hands one SMS to the network, all its parts that are not taken yet. */
 export default function sendSms(
   call: Call,
-  { provider, sandbox, answersWithinMs }: SendSmsOptions,
+  { provider, sandbox, answersWithinMs, onOutcome }: SendSmsOptions,
 ): Task {
   return handOverTask(call, {
     start: 'start_sms',
     answersWithinMs,
+    onOutcome,
     async handOver(sms, patience) {
       const taker = sms.isRehearsal ? sandbox : provider
       return { provider: taker.name, ...(await handOverSms(taker, sms, patience)) }

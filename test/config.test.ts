@@ -37,6 +37,7 @@ t.test('nothing needs to be set', async (t) => {
     sms: { provider: 'sandbox' },
     workerConcurrency: 200,
     logLevel: 'info',
+    metricsPort: null,
     clock: {},
   })
 })
@@ -61,6 +62,7 @@ t.test('everything can be set', async (t) => {
       SMS_PROVIDER: 'sandbox',
       WORKER_CONCURRENCY: '1',
       LOG_LEVEL: 'silent',
+      METRICS_PORT: '9464',
       POSTGRAM_NOW: '2024-02-29T10:00:00+02:00',
       NODE_ENV: 'test',
     }),
@@ -85,6 +87,7 @@ t.test('everything can be set', async (t) => {
       sms: { provider: 'sandbox' },
       workerConcurrency: 1,
       logLevel: 'silent',
+      metricsPort: 9464,
       clock: { 'postgram.now': '2024-02-29T08:00:00.000Z' },
     },
   )
@@ -114,6 +117,7 @@ t.test('an empty variable is one that is not set, and others are passed over', a
       'SMPP_RATE',
       'POSTGRAM_NOW',
       'LOG_LEVEL',
+      'METRICS_PORT',
     ].map((name) => [name, '']),
   )
   t.strictSame(
@@ -179,6 +183,7 @@ const good: [name: string, values: string[]][] = [
   ['SMPP_RATE', ['1', '10000']],
   ['WORKER_CONCURRENCY', ['1', '1000']],
   ['LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']],
+  ['METRICS_PORT', ['0', '9464', '65535']],
   [
     'POSTGRAM_NOW',
     ['2024-02-29T10:00:00Z', '2024-02-29T10:00:00.123+02:00', '+36h', '-5m', '+2d', '-90s'],
@@ -354,6 +359,8 @@ const bad: [name: string, values: string[], problem: string][] = [
   ['WORKER_CONCURRENCY', ['0'], 'must be at least 1'],
   ['WORKER_CONCURRENCY', ['1001'], 'must be at most 1000'],
   ['LOG_LEVEL', ['verbose', 'INFO'], 'must be fatal, error, warn, info, debug, trace or silent'],
+  ['METRICS_PORT', ['http', '-1'], 'must be a whole number'],
+  ['METRICS_PORT', ['65536'], 'must be at most 65535'],
   [
     'POSTGRAM_NOW',
     ['tomorrow', '2024-02-29', '2024-02-30T25:00:00Z', '36h', '+36', '+36w', '+1.5h', '1709200000'],

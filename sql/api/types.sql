@@ -171,3 +171,11 @@ comment on column api.delivery.attempt is 'Its place in the schedule, from 1.';
 comment on column api.delivery.started_at is 'When this attempt began, by the service''s clock.';
 comment on column api.delivery.is_failing is 'Whether the endpoint''s last attempt failed.';
 comment on column api.delivery.secrets is 'All that sign it, the newest first, as core.make_secret sealed them.';
+
+create type api.metric as (
+  name text,
+  labels jsonb,
+  value double precision
+);
+comment on type api.metric is 'What a gauge of the database stands at.';
+comment on column api.metric.labels is 'Text by the names of the gauge''s labels.';

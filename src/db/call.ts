@@ -20,12 +20,12 @@ const SQLSTATE_REFUSED = 'MSREF'
 export const CODE_LOCK = 5_402_118
 
 /**
- * What a statement can meet at the moment at which the code is replaced: schemas, types or functions
- * by a name or a number (XX000, "cache lookup failed") that they had just before. Postgres tells its
- * other connections of the new ones a moment after it makes them visible, but before it gives back
- * the locks of who made them.
+ * What a statement can meet at the moment at which the code is replaced: schemas, tables, columns, types
+ * or functions that had another shape or number just before (class 42, XX000 "cache lookup failed"), or a
+ * plan whose result has columns that it had not (0A000). Postgres tells its other connections of the new
+ * ones a moment after it makes them visible, but before it gives back the locks of who made them.
  */
-const SQLSTATE_REPLACED = /^(3F000|42704|42883|XX000)$/
+const SQLSTATE_REPLACED = /^(0A000|3F000|42...|XX000)$/
 
 /** A Call over these connections. */
 export function caller(sql: Sql): Call {

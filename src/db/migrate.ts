@@ -1,56 +1,100 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
+import { setTimeout as pause } from 'node:timers/promises'
 import { runMigrations } from 'graphile-worker'
 import { PgBoss } from 'pg-boss'
+import type postgres from 'postgres'
+import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { CODE_LOCK } from './call.ts'
 import { type ClockSettings, connect, type Sql } from './client.ts'
-
-const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url))
-const CODE_SCHEMAS = ['core', 'api', 'ops'] as const
+import { breaks, readContract } from './contract.ts'
+import { replaceCode } from './replace-code.ts'
+import { readFolder, type SqlFile } from './sql-files.ts'
 
 /** Any number will do, as long as every version of this program uses the same. */
 const MIGRATE_LOCK = 5_402_117
 
-type SqlFile = { name: string; text: string }
+/**
+ * How long is waited for a lock on a table. Who comes after us waits for us as well, so no longer than
+ * a caller may; and less than deadlock_timeout (1 s), so that of a caller and us, each waiting for the
+ * other, it is us who give way.
+ */
+const LOCK_TIMEOUT = '500ms'
+const LOCK_ATTEMPTS = 60
+const LOCK_PAUSE_MS = 500
+
+export type MigrateOptions = {
+  clock?: ClockSettings
+  /** Whether processes that run now may be left without what they call. */
+  isBreaking?: boolean
+  /** How often it is tried to get the locks that it needs, about once a second. */
+  lockAttempts?: number
+}
 
 /**
- * Bring the database at `url` to this version: the queues' own schemas, migrations that were not
- * applied yet, and all SQL code replaced, one starter at a time. `url` is the owner's. Throws when
- * the file of an applied migration was changed.
+ * Bring the database at `url` to this version: the queues' own schemas, then in one transaction the
+ * migrations that were not applied yet and all SQL code, one starter at a time. Processes of older
+ * versions go on meanwhile and after. `url` is the owner's. Throws when the file of an applied
+ * migration was changed, and Breaking, having changed nothing of ours, when processes run that could
+ * not go on.
  */
-export async function migrate(url: string, clock?: ClockSettings): Promise<void> {
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
+  const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS } = options
   const sql = connect(url, { max: 1, clock, applicationName: 'postgram migrate' })
   try {
     await sql`select pg_advisory_lock(${MIGRATE_LOCK})`
-    await sql`set lock_timeout = '5s'`
+    await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
     await createRoles(sql)
     await installQueues(url)
-    await sql.unsafe(queueGrants)
-    await applyMigrations(sql)
-    await replaceCode(sql)
+    await patiently(sql, lockAttempts, () => sql.unsafe(queueGrants))
+    await sql.unsafe(bookkeeping)
+    await patiently(sql, lockAttempts, () => sql.begin((tx) => upgrade(tx, isBreaking)))
     await sql`select api.make_partitions()`
   } finally {
     await sql.end()
   }
 }
 
-/** The SHA-256 of the SQL code that belongs to this version; compare with api.health(). */
-export async function codeSha256(): Promise<string> {
-  const files = await Promise.all([...CODE_SCHEMAS, 'migrations'].map(readFolder))
-  const hash = createHash('sha256')
-  for (const { name, text } of files.flat()) hash.update(`${name}\0${text}\0`)
-  return hash.digest('hex')
+/**
+ * One transaction: callers wait some milliseconds and then find the new tables with the new code, never
+ * one with the other's.
+ */
+async function upgrade(tx: postgres.TransactionSql, isBreaking: boolean): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${CODE_LOCK})`
+  const before = await readContract(tx)
+  const applied = await applyMigrations(tx)
+  await replaceCode(tx)
+  if (isBreaking) return
+  const problems = breaks(before, await readContract(tx))
+  await refuseToBreak(tx, [...problems, ...breakingMigrations(applied)])
 }
 
-async function readFolder(folder: string): Promise<SqlFile[]> {
-  const names = (await readdir(SQL_FOLDER + folder)).filter((name) => name.endsWith('.sql')).sort()
-  return Promise.all(
-    names.map(async (name) => ({
-      name: `${folder}/${name}`,
-      text: await readFile(`${SQL_FOLDER}${folder}/${name}`, 'utf8'),
-    })),
-  )
+/** Tries work that needs locks until it has them; a transaction that lost its patience left nothing behind. */
+async function patiently(sql: Sql, attempts: number, work: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+      if (attempt === attempts) throw await whoIsInTheWay(sql)
+      await pause(LOCK_PAUSE_MS)
+    }
+  }
+}
+
+const LOCK_NOT_AVAILABLE = '55P03'
+
+async function whoIsInTheWay(sql: Sql): Promise<Error> {
+  const [oldest] = await sql<{ pid: number; application: string; since: string }[]>`
+    select a.pid, a.application_name as application, to_char(a.xact_start, 'HH24:MI:SS') as since
+    from pg_stat_activity a
+    where a.datname = current_database() and a.pid <> pg_backend_pid() and a.xact_start is not null
+    order by a.xact_start
+    limit 1`
+  const who = oldest
+    ? `; the oldest transaction is that of process ${oldest.pid} (${oldest.application}), since ${oldest.since}`
+    : ''
+  return new Error(`a lock that migrate needs is held all the time${who}. Nothing was changed.`)
 }
 
 /**
@@ -117,20 +161,29 @@ const queueGrants = `
     end loop;
   end $$`
 
-async function applyMigrations(sql: Sql) {
-  await sql.unsafe(`
-    create schema if not exists app;
-    comment on schema app is 'What holds data; changed by migrations only.';
-    create table if not exists app.migrations (
-      id text primary key, sha256 text not null, applied_at timestamptz not null default now());
-    comment on table app.migrations is 'Which files of sql/migrations were applied, as they were then.';
-    create table if not exists app.code (
-      is_only boolean primary key default true check (is_only),
-      sha256 text not null, replaced_at timestamptz not null);
-    comment on table app.code is 'Which version of the SQL code is in place.'`)
-  const applied = await sql<{ id: string; sha256: string }[]>`select id, sha256 from app.migrations`
-  const sha256ById = new Map(applied.map((row) => [row.id, row.sha256]))
-  for (const { name, text } of await readFolder('migrations')) {
+/** What migrate has to know, before there are migrations. */
+const bookkeeping = `
+  create schema if not exists app;
+  comment on schema app is 'What holds data; changed by migrations only.';
+  create table if not exists app.migrations (
+    id text primary key, sha256 text not null, applied_at timestamptz not null default now());
+  comment on table app.migrations is 'Which files of sql/migrations were applied, as they were then.';
+  create table if not exists app.code (
+    is_only boolean primary key default true check (is_only),
+    sha256 text not null, replaced_at timestamptz not null);
+  comment on table app.code is 'Which version of the SQL code is in place.';
+  create table if not exists app.former_code (
+    sha256 text primary key, replaced_at timestamptz not null);
+  comment on table app.former_code is
+    'Versions of the SQL code that others took the place of: a process of one of them that is started again does not bring it back.'`
+
+/** Answers with those that were not applied before. */
+async function applyMigrations(tx: postgres.TransactionSql): Promise<SqlFile[]> {
+  const rows = await tx<{ id: string; sha256: string }[]>`select id, sha256 from app.migrations`
+  const sha256ById = new Map(rows.map((row) => [row.id, row.sha256]))
+  const applied: SqlFile[] = []
+  for (const file of await readFolder('migrations')) {
+    const { name, text } = file
     const id = name.slice('migrations/'.length, -'.sql'.length)
     const sha256 = createHash('sha256').update(text).digest('hex')
     const known = sha256ById.get(id)
@@ -140,42 +193,9 @@ async function applyMigrations(sql: Sql) {
         `sql/${name} was changed after it was applied; put it back and write a new migration`,
       )
     }
-    await sql.begin(async (tx) => {
-      await tx`insert into app.migrations (id, sha256) values (${id}, ${sha256})`
-      await tx.unsafe(text)
-    })
+    await tx`insert into app.migrations (id, sha256) values (${id}, ${sha256})`
+    await tx.unsafe(text)
+    applied.push(file)
   }
-}
-
-/** One transaction: callers wait some milliseconds and then find the new code, never none. */
-async function replaceCode(sql: Sql) {
-  const folders = await Promise.all(CODE_SCHEMAS.map(readFolder))
-  const files = folders.flat()
-  const isTypes = ({ name }: SqlFile) => name.endsWith('/types.sql')
-  const isGrants = ({ name }: SqlFile) => name.endsWith('/grants.sql')
-  const isAggregate = ({ text }: SqlFile) => text.startsWith('create aggregate')
-  const isView = ({ text }: SqlFile) => text.startsWith('create view')
-  const isFunction = (file: SqlFile) =>
-    !isTypes(file) && !isGrants(file) && !isAggregate(file) && !isView(file)
-  await sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(${CODE_LOCK})`
-    // Bodies unchecked, so that functions may come in any order.
-    await tx`set local check_function_bodies = off`
-    await tx`drop schema if exists ops, api, core cascade`
-    await tx.unsafe(`
-      create schema core; create schema api; create schema ops;
-      comment on schema core is 'Private helpers of api and ops; replaced at every migrate.';
-      comment on schema api is 'All that the service may call; replaced at every migrate.';
-      comment on schema ops is 'For people in psql, see ops.help; replaced at every migrate.'`)
-    for (const kind of [isTypes, isFunction, isAggregate, isView, isGrants]) {
-      for (const { name, text } of files.filter(kind)) {
-        await tx.unsafe(text).catch((error) => {
-          throw new Error(`sql/${name}: ${error.message}`, { cause: error })
-        })
-      }
-    }
-    await tx`
-      insert into app.code (sha256, replaced_at) values (${await codeSha256()}, now())
-      on conflict (is_only) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
-  })
+  return applied
 }

@@ -1,9 +1,11 @@
 import type { Sql } from './client.ts'
+import { readContract } from './contract.ts'
 
 const TYPESCRIPT: Record<string, string> = {
   bool: 'boolean',
   int2: 'number',
   int4: 'number',
+  float8: 'number',
   text: 'string',
   uuid: 'string',
   timestamptz: 'Date',
@@ -19,8 +21,6 @@ type FunctionRow = {
   comment: string
   argNames: string[] | null
   argTypes: string[]
-  /** The same as they are written in a cast. */
-  argCasts: string[]
   optional: number
   isSet: boolean
   returnType: string
@@ -36,9 +36,6 @@ export async function generateTypes(sql: Sql): Promise<string> {
       array(
         select t.typname::text from unnest(p.proargtypes) with ordinality a (oid, place)
         join pg_type t on t.oid = a.oid order by a.place) as arg_types,
-      array(
-        select a.oid::regtype::text from unnest(p.proargtypes) with ordinality a (oid, place)
-        order by a.place) as arg_casts,
       p.pronargdefaults as optional, p.proretset as is_set,
       r.typname as return_type, r.typtype as return_kind
     from pg_proc p join pg_type r on r.oid = p.prorettype
@@ -102,17 +99,23 @@ export async function generateTypes(sql: Sql): Promise<string> {
   lines.push('}', '')
 
   lines.push('export const signatures = {')
-  for (const f of functions) {
-    const names = (f.argNames ?? []).slice(0, f.argTypes.length)
-    const types = names.map((name, place) => `${name}: '${f.argCasts[place]}'`)
-    const returns = f.returnKind === 'c' ? 'rows' : f.isSet ? 'values' : 'value'
-    lines.push(`  ${f.name}: { types: { ${types.join(', ')} }, returns: '${returns}' },`)
+  for (const [name, { types, required, returns, answers }] of Object.entries(
+    await readContract(sql),
+  )) {
+    const needed = required.map(quoted).join(', ')
+    lines.push(
+      `  ${name}: { types: ${literal(types)}, required: [${needed}], returns: '${returns}', answers: ${literal(answers)} },`,
+    )
   }
   lines.push('} as const', '')
-  return lines
-    .join('\n')
-    .replaceAll('args: {  }', 'args: Record<string, never>')
-    .replaceAll('{  }', '{}')
+  return lines.join('\n').replaceAll('args: {  }', 'args: Record<string, never>')
+}
+
+const quoted = (text: string) => `'${text}'`
+
+function literal(texts: Record<string, string>): string {
+  const entries = Object.entries(texts).map(([name, text]) => `${name}: ${quoted(text)}`)
+  return entries.length > 0 ? `{ ${entries.join(', ')} }` : '{}'
 }
 
 const bracketed = (type: string) => (type.includes('|') ? `(${type})` : type)

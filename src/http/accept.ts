@@ -2,6 +2,7 @@ import type { Answer, Api } from '../db/api.gen.ts'
 import type { Call } from '../db/call.ts'
 import { coalesce } from '../db/coalesce.ts'
 import { type Code, catalogueJson, type ErrorBody, Refusal } from '../errors.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Fields } from '../schemas/fields.ts'
 import type { PostRequest, Reply } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
@@ -16,6 +17,8 @@ type Item = object | { error: ErrorBody }
 
 type Send = { request: PostRequest; items: Item[]; isBatch: boolean }
 
+export type AcceptOptions = { call: Call; publicUrl: string; metrics: Metrics }
+
 /** What one transaction carries at most: beyond this its commit, not its overhead, is what costs. */
 const MAX_ITEMS = 1000
 const MAX_BYTES = 8 * 1024 * 1024
@@ -25,17 +28,17 @@ const MAX_BYTES = 8 * 1024 * 1024
  * function and one transaction for single, batch and coalesced calls. Throws a Refusal for the call
  * as a whole.
  */
-export function acceptor(call: Call, name: AcceptFunction, publicUrl: string) {
+export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: AcceptOptions) {
   const catalogue = catalogueJson(publicUrl)
   const accept = coalesce<Send, Answer>(
     async (sends) => {
+      const items = sends.flatMap(({ items }, n) =>
+        items.map((item, index) => ({ ...item, call: n, index })),
+      )
+      metrics.accepted(name, items.length)
       const answers = await call(name, {
         calls: JSON.stringify(sends.map(describe)),
-        items: JSON.stringify(
-          sends.flatMap(({ items }, n) =>
-            items.map((item, index) => ({ ...item, call: n, index })),
-          ),
-        ),
+        items: JSON.stringify(items),
         catalogue,
       })
       const byCall: Answer[] = []

@@ -35,6 +35,7 @@ export function admission(call: Call): Admit {
     const admission = key && (await admit(hash('sha256', key, 'hex')))
     if (!admission) throw new Refusal('unauthorized')
 
+    ctx.state.organisationId = admission.organisationId
     ctx.set('x-ratelimit-limit', String(admission.limit))
     ctx.set('x-ratelimit-remaining', String(admission.remaining))
     if (admission.state === 'suspended') throw new Refusal('org_suspended')

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
 import type { Registry } from '../domains/registry.ts'
 import { createUnsubscribeLinks } from '../marketing/link.ts'
+import type { Metrics } from '../metrics.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import type { Secrets } from '../secrets.ts'
 import { admission } from './admit.ts'
@@ -12,7 +13,8 @@ import { domainEndpoints } from './domains.ts'
 import { emailsRouter } from './emails.ts'
 import { mount } from './endpoint.ts'
 import { renderErrors } from './errors.ts'
-import { healthRouter } from './health.ts'
+import { healthRouter, type Readiness } from './health.ts'
+import { observe } from './observe.ts'
 import { openapiRouter } from './openapi.ts'
 import { requestId } from './request-id.ts'
 import { smsRouter } from './sms.ts'
@@ -31,14 +33,14 @@ export type AppOptions = {
   hasSmsRehearsals: boolean
   registry: Registry
   secrets: Secrets
-  /** SHA-256 of the SQL code that this version of the service belongs to. */
-  codeSha256: string
+  readiness: Readiness
+  metrics: Metrics
   emailProvider: EmailProvider
 }
 
 /** The whole HTTP side; middleware in the order in which a request meets it. */
 export function createApp(options: AppOptions) {
-  const { call, log, publicUrl, registry, secrets, codeSha256 } = options
+  const { call, log, publicUrl, registry, secrets, metrics } = options
   const app = new Koa()
   const admit = admission(call)
   const emails = emailsRouter(options)
@@ -53,13 +55,14 @@ export function createApp(options: AppOptions) {
   ]
 
   app.use(requestId())
+  app.use(observe({ log, metrics }))
   app.use(renderErrors({ log, publicUrl }))
   app.use(mount(endpoints, admit))
   app.use(callbacks.routes)
   app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })))
   app.use(docsRouter())
   app.use(openapiRouter(endpoints, publicUrl))
-  app.use(healthRouter({ call, codeSha256 }))
+  app.use(healthRouter(options.readiness))
   app.use(unknownRoute(admit))
   app.on('error', (error) => log.error({ err: error }, 'a response could not be sent'))
   return {

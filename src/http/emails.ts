@@ -1,10 +1,10 @@
-import type { Call } from '../db/call.ts'
 import { isRehearsal } from '../providers/sandbox.ts'
 import { emailSchema, parseEmail } from '../schemas/email.ts'
+import type { AcceptOptions } from './accept.ts'
 import { messagesRouter } from './messages.ts'
 
 /** POST /v1/emails, POST /v1/emails/batch and GET /v1/emails/{id} (interface 4.1 to 4.3). */
-export function emailsRouter(options: { call: Call; publicUrl: string; hasRehearsals: boolean }) {
+export function emailsRouter(options: AcceptOptions & { hasRehearsals: boolean }) {
   return messagesRouter(
     {
       name: 'email',
@@ -24,7 +24,6 @@ export function emailsRouter(options: { call: Call; publicUrl: string; hasRehear
       answers: { sent: 'sentEmail', batch: 'emailBatch', message: 'email' },
       itemRefusals: ['domain_not_verified', 'recipient_suppressed', 'plan_allowance_exceeded'],
     },
-    options.call,
-    options.publicUrl,
+    options,
   )
 }

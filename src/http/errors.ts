@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
+import { routeOf } from './observe.ts'
 
 /** The answer that each connection is waiting for. */
 const underWay = new WeakMap<Socket, ServerResponse>()
@@ -19,7 +20,9 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       const refusal = asRefusal(error)
       if (!refusal) {
         const { requestId } = ctx.state
-        log.error({ err: error, requestId, method: ctx.method, path: ctx.path }, 'a request failed')
+        // Not its path, in which an address may be.
+        const route = routeOf(ctx as Context)
+        log.error({ err: error, requestId, method: ctx.method, route }, 'a request failed')
       }
       const { code, fields, status } = refusal ?? new Refusal('internal_error')
       ctx.status = status

@@ -1,20 +1,19 @@
 import { Router } from '@koa/router'
 import type { Middleware } from 'koa'
-import type { Call } from '../db/call.ts'
 
-/** GET /healthz: the process is up. GET /readyz: the database answers and its code is of this version. */
-export function healthRouter({ call, codeSha256 }: { call: Call; codeSha256: string }): Middleware {
+/** What keeps this process from serving; null when nothing does. */
+export type Readiness = () => Promise<string | null>
+
+/** GET /healthz: the process is up. GET /readyz: the database answers and has all that this version calls. */
+export function healthRouter(readiness: Readiness): Middleware {
   const router = new Router()
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'up' }
   })
   router.get('/readyz', async (ctx) => {
-    const database = await call('health', {}).then(
-      (sha256) => (sha256 === codeSha256 ? 'ready' : 'the schema is of another version'),
-      () => 'the database cannot be reached',
-    )
-    ctx.status = database === 'ready' ? 200 : 503
-    ctx.body = { status: database }
+    const problem = await readiness()
+    ctx.status = problem === null ? 200 : 503
+    ctx.body = { status: problem ?? 'ready' }
   })
   return router.routes() as unknown as Middleware
 }

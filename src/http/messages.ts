@@ -1,10 +1,9 @@
 import * as v from 'valibot'
-import type { Call } from '../db/call.ts'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import { parseBatch } from '../schemas/batch.ts'
 import type { Fields } from '../schemas/fields.ts'
 import { mapInTurns } from '../turns.ts'
-import { type AcceptFunction, acceptor } from './accept.ts'
+import { type AcceptFunction, type AcceptOptions, acceptor } from './accept.ts'
 import type { Scope } from './admit.ts'
 import type { AnswerName, Endpoint } from './endpoint.ts'
 import { reply } from './reply.ts'
@@ -35,10 +34,11 @@ const callRefusals: Code[] = [
 ]
 
 /** Send one, send a batch, retrieve: the endpoints that both channels have (interface 4.1 to 4.3, 4.11). */
-export function messagesRouter(channel: Channel, call: Call, publicUrl: string) {
+export function messagesRouter(channel: Channel, options: AcceptOptions) {
   const { path, scope, list, schema, parse, answers } = channel
   const [one, many] = channel.nouns
-  const accept = acceptor(call, channel.accept, publicUrl)
+  const { call, publicUrl } = options
+  const accept = acceptor(channel.accept, options)
 
   const endpoints: Endpoint[] = [
     {

@@ -1,10 +1,10 @@
 import { createServer, type Server, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { codeSha256 } from '../db/migrate.ts'
+import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
 import { refuseMalformed } from './errors.ts'
+import { listen } from './listen.ts'
 
-export type ApiOptions = Omit<AppOptions, 'publicUrl' | 'codeSha256'> & {
+export type ApiOptions = Omit<AppOptions, 'publicUrl'> & {
   host: string
   /** 0: any that is free. */
   port: number
@@ -19,13 +19,12 @@ const REQUESTS_FINISH_WITHIN_MS = 8000
 export async function startApi(
   options: ApiOptions,
 ): Promise<{ address: string; stop(): Promise<void> }> {
-  const sha256 = await codeSha256()
   // Node would refuse a request without a Host, or with an odd Expect, in words of its own; neither
   // means anything here.
   const server = createServer({ requireHostHeader: false })
   const address = await listen(server, options.host, options.port)
   const publicUrl = options.publicUrl ?? address
-  const { app, idle } = createApp({ ...options, publicUrl, codeSha256: sha256 })
+  const { app, idle } = createApp({ ...options, publicUrl })
   const handle = app.callback()
   server.on('request', handle)
   server.on('checkExpectation', handle)
@@ -40,23 +39,6 @@ export async function startApi(
   })
   server.on('clientError', refuseMalformed(publicUrl))
   return { address, stop: () => closeServer(server, idle) }
-}
-
-async function listen(server: Server, host: string, port: number): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-  const { port: actual } = server.address() as AddressInfo
-  return addressOf(host, actual)
-}
-
-/** Where the API is found on this host and port. */
-export function addressOf(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 async function closeServer(server: Server, idle: () => Promise<unknown>) {

@@ -1,10 +1,10 @@
-import type { Call } from '../db/call.ts'
 import { parseSms, smsSchema } from '../schemas/sms.ts'
 import { isSandboxNumber } from '../sms/sandbox-numbers.ts'
+import type { AcceptOptions } from './accept.ts'
 import { messagesRouter } from './messages.ts'
 
 /** POST /v1/sms, POST /v1/sms/batch and GET /v1/sms/{id} (interface 4.11). */
-export function smsRouter(options: { call: Call; publicUrl: string; hasSmsRehearsals: boolean }) {
+export function smsRouter(options: AcceptOptions & { hasSmsRehearsals: boolean }) {
   return messagesRouter(
     {
       name: 'sms',
@@ -24,7 +24,6 @@ export function smsRouter(options: { call: Call; publicUrl: string; hasSmsRehear
       answers: { sent: 'sentSms', batch: 'smsBatch', message: 'sms' },
       itemRefusals: ['insufficient_credits'],
     },
-    options.call,
-    options.publicUrl,
+    options,
   )
 }

@@ -17,6 +17,9 @@ const ANSWERS_WITHIN_MS = 120_000
 type StartFunction = 'start_emails' | 'start_sms'
 type Started<Name extends StartFunction> = Api[Name]['result'][number]
 
+/** Told of each message that was handed over, by its UUID, and what came of it. */
+export type OnOutcome = (id: string, provider: string, outcome: string) => void
+
 export type HandOverOptions<Name extends StartFunction> = {
   start: Name
   /** Hands one message over: who took it, and what came of it, as api.finish_messages takes both. */
@@ -25,6 +28,7 @@ export type HandOverOptions<Name extends StartFunction> = {
     patience: Patience,
   ): Promise<{ provider: string; outcome: string }>
   answersWithinMs?: number | undefined
+  onOutcome?: OnOutcome | undefined
 }
 
 /**
@@ -34,8 +38,9 @@ export type HandOverOptions<Name extends StartFunction> = {
  */
 export function handOverTask<Name extends StartFunction>(
   call: Call,
-  { start: name, handOver, answersWithinMs: withinMs = ANSWERS_WITHIN_MS }: HandOverOptions<Name>,
+  options: HandOverOptions<Name>,
 ): Task {
+  const { start: name, handOver, answersWithinMs: withinMs = ANSWERS_WITHIN_MS } = options
   const start = coalesce<string, Started<Name> | undefined>(
     async (ids) => {
       const started: { id: string }[] = await call<StartFunction>(name, { ids })
@@ -65,7 +70,9 @@ export function handOverTask<Name extends StartFunction>(
     try {
       const message = await start(id)
       if (!message) return
-      await finish({ id, job: job.id, ...(await handOver(message, { signal, withinMs })) })
+      const result = await handOver(message, { signal, withinMs })
+      options.onOutcome?.(id, result.provider, result.outcome)
+      await finish({ id, job: job.id, ...result })
     } finally {
       inHand.delete(id)
       end()

@@ -65,6 +65,7 @@ if (form === 'naive') {
     systemFrom: 'postgram@sandbox.postgram.test',
     workerConcurrency: 200,
     smsConcurrency: 400,
+    metricsPort: null,
     clock: {},
     log: pino({ level: 'warn' }),
   })

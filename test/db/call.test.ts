@@ -184,7 +184,7 @@ t.test('a connection serves the next call after one that was refused', async (t)
   t.equal(await one('with_default', { given: 'here' }), 'here and the default')
 })
 
-for (const sqlstate of ['3F000', '42704', '42883', 'XX000']) {
+for (const sqlstate of ['0A000', '3F000', '42703', '42704', '42804', '42883', '42P01', 'XX000']) {
   t.test(
     `a call that misses the code while it is replaced (${sqlstate}) is asked again`,
     async (t) => {

@@ -6,7 +6,8 @@ import t, { type Test } from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded.ts'
-import { codeSha256, migrate } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { codeSha256 } from '../../src/db/sql-files.ts'
 import { catalogOf } from '../fixtures/catalog.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -126,7 +127,7 @@ t.test('a migration that fails leaves nothing of itself and is tried again', asy
   await sql`create type app.class as enum ('in the way')`
   await t.rejects(migrate(url), { code: '42710' })
   const applied = await sql`select id from app.migrations order by id`
-  t.same([...applied], [{ id: '0001_organisations' }])
+  t.same([...applied], [], 'nor of those before it')
   t.same(await sql`select to_regclass('app.domains') as table`, [{ table: null }])
   await sql`drop type app.class`
   await migrate(url)
@@ -194,6 +195,31 @@ t.test('no call fails while the code is replaced, and no row is lost', async (t)
   t.same(failures, [])
   t.ok(calls > 20, `${calls} calls`)
   t.equal((await sql`select from ops.api_keys where organisation = ${id}`).length, 2)
+})
+
+t.test('a migration that waits for a lock keeps nobody else waiting', async (t) => {
+  const { url, sql } = await createDatabase()
+  const reader = connect(url, { max: 1, applicationName: 'a report' })
+  t.teardown(() => reader.end())
+  let migrating: Promise<void> | undefined
+  await reader.begin(async (tx) => {
+    await tx`select from ops.organisations`
+    await t.rejects(migrate(url, { lockAttempts: 1 }), {
+      message:
+        /^a lock that migrate needs is held all the time; the oldest transaction is that of process \d+ \(a report\), since \d\d:\d\d:\d\d\. Nothing was changed\.$/,
+    })
+    migrating = migrate(url)
+    await until('it to wait', async () => {
+      const [row] = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and application_name = 'postgram migrate' and wait_event_type = 'Lock'`
+      return row
+    })
+    // Behind it, for a moment at most: it gives up and tries again.
+    t.same(await sql`select from ops.organisations`, [])
+  })
+  await migrating
+  t.equal(await caller(sql)('health', {}), await codeSha256())
 })
 
 t.test('a service that runs goes on over a migration of its own version', async (t) => {

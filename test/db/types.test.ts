@@ -38,6 +38,8 @@ t.test('arguments, results and nulls of a new function are read from its signatu
   /** null when nobody wrote one */
   note: string | null`,
   )
+  const thing =
+    "{ is_here: 'boolean', at_time: 'timestamp with time zone', mode: 'app.mode', modes: 'app.mode[]', note: 'text' }"
   for (const line of [
     '  /** Things. */',
     '  things: { args: { ids: string[]; given: string; note?: string }; result: Thing[] }',
@@ -45,10 +47,10 @@ t.test('arguments, results and nulls of a new function are read from its signatu
     '  a_note: { args: Record<string, never>; result: string | null }',
     '  times: { args: Record<string, never>; result: Date[] }',
     '  nothing: { args: { is_it: boolean }; result: null }',
-    "  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, returns: 'rows' },",
-    "  a_thing: { types: {}, returns: 'rows' },",
-    "  a_note: { types: {}, returns: 'value' },",
-    "  times: { types: {}, returns: 'values' },",
+    `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', answers: ${thing} },`,
+    `  a_thing: { types: {}, required: [], returns: 'rows', answers: ${thing} },`,
+    "  a_note: { types: {}, required: [], returns: 'value', answers: { value: 'text' } },",
+    "  times: { types: {}, required: [], returns: 'values', answers: { value: 'timestamp with time zone' } },",
   ]) {
     t.ok(text.split('\n').includes(line), line.trim())
   }

@@ -1,0 +1,73 @@
+create function api.metrics()
+returns setof api.metric
+language sql stable security definer
+set search_path = ''
+as $$
+  -- Of the jobs only those that come next are looked at, in their index, so that asking costs the same
+  -- however many there are.
+  with next_jobs as materialized (
+    select j.task_id, j.run_at, j.priority
+    from graphile_worker._private_jobs j
+    where j.is_available
+    order by j.priority, j.run_at
+    limit 10000
+  )
+  select 'queue_jobs', jsonb_build_object('task', t.identifier, 'state', s.state), case s.state
+      when 'waiting' then count(j.*) filter (where j.run_at <= now())
+      else count(j.*) filter (where j.run_at > now())
+    end::double precision
+  from graphile_worker._private_tasks t
+  cross join (values ('waiting'), ('later')) as s (state)
+  left join next_jobs j on j.task_id = t.id
+  group by t.identifier, s.state
+  union all
+  -- Not of what waits behind a thousand others of its own organisation, as it is meant to (core.priority).
+  select 'queue_age_seconds', jsonb_build_object('task', t.identifier),
+    coalesce(greatest(0, extract(epoch from now() - min(j.run_at))), 0)
+  from graphile_worker._private_tasks t
+  left join next_jobs j on j.task_id = t.id and j.priority < 10
+  group by t.identifier
+  union all
+  select 'messages_waiting', '{}', coalesce(sum(a.messages_accepted - d.messages), 0)
+  from app.allowances a
+  join app.departures d on d.organisation_id = a.organisation_id
+  union all
+  select 'due_messages_late_seconds', '{}',
+    coalesce(greatest(0, extract(epoch from core.now() - min(d.due_at))), 0)
+  from app.due_messages d
+  union all
+  select 'clock_late_seconds', jsonb_build_object('task', t.name),
+    greatest(0, extract(epoch from now() - ran.at - core.clock_period(t.schedule)))
+  from app.clock_tasks t
+  cross join lateral (
+    select coalesce(
+      (select r.started_at from app.clock_runs r where r.task = t.name and r.error is null order by r.id desc limit 1),
+      -- One that has never succeeded counts from its first failure.
+      (select r.started_at from app.clock_runs r where r.task = t.name order by r.id limit 1)) as at
+  ) ran
+  where ran.at is not null and core.clock_period(t.schedule) is not null
+  union all
+  select 'provider_failing_seconds', jsonb_build_object('provider', h.provider),
+    greatest(0, extract(epoch from core.now() - h.failing_since))
+  from app.provider_health h
+  union all
+  select 'processes', jsonb_build_object('role', r.role), count(p.*)::double precision
+  from unnest(array['api', 'worker', 'clock']) as r (role)
+  left join app.processes p on r.role = any (p.roles) and core.lock_holder(p.pool_id) is not null
+  group by r.role
+  union all
+  select 'connections', jsonb_build_object('application', a.application_name, 'state', coalesce(a.state, 'unknown')),
+    count(*)::double precision
+  from pg_stat_activity a
+  where a.datname = current_database() and a.application_name like 'postgram%'
+  group by a.application_name, a.state
+  union all
+  select 'connections_all', '{}', count(*)::double precision
+  from pg_stat_activity a
+  where a.datid is not null
+  union all
+  select 'connections_limit', '{}', current_setting('max_connections')::double precision
+$$;
+
+comment on function api.metrics is
+  'What Prometheus is told of the database: queues, clock, processes and connections, at a cost that does not grow with them.';

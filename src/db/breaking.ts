@@ -1,0 +1,43 @@
+import type postgres from 'postgres'
+import type { SqlFile } from './sql-files.ts'
+
+/** Why a migration was refused: processes run that could not go on after it. */
+export class Breaking extends Error {}
+
+/** The first line of a migration that says of itself that older processes cannot go on after it. */
+const MARK = '--! breaking'
+
+type Process = { roles: string[]; host: string; pid: number }
+
+/** What marked migrations have against older processes, a sentence each. */
+export function breakingMigrations(applied: readonly SqlFile[]): string[] {
+  return applied
+    .filter(({ text }) => text.split('\n', 1)[0]?.trimEnd() === MARK)
+    .map(({ name }) => `sql/${name} is marked as breaking`)
+}
+
+/** Throws Breaking when there are problems and a process that would have them. */
+export async function refuseToBreak(
+  tx: postgres.TransactionSql,
+  problems: readonly string[],
+): Promise<void> {
+  if (problems.length === 0) return
+  const processes = await tx<Process[]>`
+    select p.roles, p.host, p.pid from app.processes p
+    where core.lock_holder(p.pool_id) is not null
+    order by p.started_at`
+  if (processes.length === 0) return
+  const names = new Set(
+    processes.map(({ roles, host, pid }) => `  ${roles.join(', ')} on ${host}, process ${pid}`),
+  )
+  throw new Breaking(
+    [
+      'This version would break processes that run now:',
+      ...names,
+      'They would miss this:',
+      ...problems.map((problem) => `  ${problem}`),
+      'Nothing was changed. Stop them, migrate, and start the new version; or, if their requests may fail',
+      'until each is restarted: npm run migrate -- --breaking',
+    ].join('\n'),
+  )
+}

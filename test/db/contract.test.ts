@@ -1,0 +1,80 @@
+import t from 'tap'
+import { signatures } from '../../src/db/api.gen.ts'
+import { breaks, type Contract, readContract, type Signature } from '../../src/db/contract.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { rolledBack } from '../fixtures/sql.ts'
+
+const { sql } = await createDatabase()
+
+const send: Signature = {
+  types: { to: 'text', note: 'text' },
+  required: ['to'],
+  returns: 'rows',
+  answers: { id: 'uuid', at: 'timestamp with time zone' },
+}
+const before: Contract = { send }
+const after = (changes: Partial<Signature>) => breaks(before, { send: { ...send, ...changes } })
+
+t.test('what callers do not notice breaks nothing', async (t) => {
+  t.same(after({}), [])
+  t.same(after({ types: { note: 'text', to: 'text', more: 'text' } }), [], 'one more argument')
+  t.same(after({ required: [] }), [], 'one that may be left out now')
+  t.same(after({ answers: { more: 'text', ...send.answers } }), [], 'one more column')
+  t.same(breaks(before, { send, another: send }), [], 'one more function')
+  t.same(breaks({}, before), [], 'nothing was there before')
+})
+
+t.test('what they rely on is missed, in a sentence each', async (t) => {
+  t.same(breaks(before, {}), ['api.send is gone'])
+  t.same(after({ types: { to: 'text' } }), ['api.send does not take note text'])
+  t.same(after({ types: { to: 'text', remark: 'text' } }), ['api.send does not take note text'])
+  t.same(after({ types: { to: 'text[]', note: 'text' } }), ['api.send does not take to text'])
+  t.same(after({ required: ['to', 'note'] }), ['api.send needs note'])
+  t.same(after({ returns: 'value' }), ['api.send answers value, not rows'])
+  t.same(after({ answers: { id: 'text', at: 'timestamp with time zone' } }), [
+    'api.send does not answer id uuid',
+  ])
+  t.same(after({ answers: {}, required: ['more'], types: { ...send.types, more: 'text' } }), [
+    'api.send needs more',
+    'api.send does not answer id uuid',
+    'api.send does not answer at timestamp with time zone',
+  ])
+})
+
+t.test('the catalogue has what the generator wrote down, whatever the search path', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const path of ["''", 'app, api, public']) {
+      await tx.unsafe(`set local search_path = ${path}`)
+      t.same(await readContract(tx), signatures)
+    }
+  })
+})
+
+t.test('changes of functions and types are seen in the catalogue', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const before = await readContract(tx)
+    await tx.unsafe(`
+      alter type api.reply drop attribute body cascade;
+      alter type api.admission add attribute region text cascade;
+      alter function api.health rename to healthy;
+      drop function api.leave(text);
+      create function api.leave(pool_id text, why text default '', host text default null) returns setof boolean
+      language sql volatile as 'select true'`)
+    t.same(
+      breaks(before, await readContract(tx)).filter((problem) => !/ body text$/.test(problem)),
+      ['api.health is gone', 'api.leave answers values, not value'],
+    )
+    t.ok(
+      breaks(before, await readContract(tx)).includes(
+        'api.add_suppression does not answer body text',
+      ),
+    )
+  })
+})
+
+t.test('without a schema api there is nothing', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx.unsafe('drop schema ops, api cascade')
+    t.same(await readContract(tx), {})
+  })
+})

@@ -1,0 +1,272 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { clockTasks } from '../src/clock.ts'
+import { createMetrics } from '../src/metrics.ts'
+import { countedPoster } from '../src/webhooks/counted-poster.ts'
+import { createPoster } from '../src/webhooks/post.ts'
+import { createDatabase } from './fixtures/database.ts'
+import { anEmail, anSms, get, post, request } from './fixtures/http.ts'
+import { createOrganisation } from './fixtures/organisation.ts'
+import { startReceiver } from './fixtures/receiver.ts'
+import { spawnService, startTestService } from './fixtures/service.ts'
+import { rolledBack } from './fixtures/sql.ts'
+import { until } from './fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const organisation = await createOrganisation(sql)
+const { liveKey: key, domain } = organisation
+const { base, metricsAddress } = await startTestService(url, { metricsPort: 0 })
+
+/** The text of a process's metrics, by what stands before a value. */
+async function scrape(address: string | null = metricsAddress) {
+  const answer = await get(`${address}/metrics`, null)
+  t.equal(answer.status, 200)
+  const samples = answer.text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const end = line.lastIndexOf(' ')
+      return [line.slice(0, end), Number(line.slice(end + 1))] as const
+    })
+  return { answer, text: answer.text, of: new Map(samples) }
+}
+
+const waitFor = (sample: string, atLeast: number) =>
+  until(`${sample} of ${atLeast}`, async () => ((await scrape()).of.get(sample) ?? 0) >= atLeast)
+
+t.test('requests are counted by their declared route, and timed', async (t) => {
+  const sent = await post(`${base}/v1/emails`, key, anEmail(domain))
+  await post(`${base}/v1/emails`, key, anEmail(domain))
+  await post(`${base}/v1/emails`, key, anEmail('elsewhere.example'))
+  await get(`${base}/v1/emails/${sent.json.id}`, key)
+  await get(`${base}/v1/nobody@example.com`, key)
+  await request('DELETE', `${base}/%2e%2e/bob@example.com`, null)
+  const { of, text, answer } = await scrape()
+  t.match(answer.headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
+  const requests = (method: string, route: string, status: number) =>
+    of.get(`postgram_http_requests_total{method="${method}",route="${route}",status="${status}"}`)
+  t.equal(requests('POST', '/v1/emails', 200), 2)
+  t.equal(requests('POST', '/v1/emails', 403), 1)
+  t.equal(requests('GET', '/v1/emails/:id', 200), 1)
+  t.equal(requests('GET', 'none', 404), 1)
+  t.equal(requests('DELETE', 'none', 404), 1)
+  t.notMatch(text, /@|(em|org)_[0-7]/, 'nothing of a caller is in them')
+  const timed = 'method="POST",route="/v1/emails"}'
+  t.equal(of.get(`postgram_http_request_duration_seconds_count{${timed}`), 3)
+  t.ok((of.get(`postgram_http_request_duration_seconds_sum{${timed}`) ?? 0) > 0)
+})
+
+t.test('a batch is one transaction of as many messages', async (t) => {
+  const count = 'postgram_accept_batch_size_count{function="accept_emails"}'
+  const sum = 'postgram_accept_batch_size_sum{function="accept_emails"}'
+  const before = (await scrape()).of
+  const emails = Array.from({ length: 7 }, () => anEmail(domain))
+  await post(`${base}/v1/emails/batch`, key, { emails })
+  const after = (await scrape()).of
+  t.equal((after.get(count) ?? 0) - (before.get(count) ?? 0), 1)
+  t.equal((after.get(sum) ?? 0) - (before.get(sum) ?? 0), 7)
+})
+
+t.test('hand-overs are counted by provider and outcome, and so are jobs', async () => {
+  await post(`${base}/v1/sms`, key, anSms())
+  await post(`${base}/v1/emails`, key, anEmail(domain, { to: 'reject@sandbox.postgram.test' }))
+  const of = (channel: string, outcome: string) =>
+    `postgram_hand_overs_total{channel="${channel}",provider="sandbox",outcome="${outcome}"}`
+  await waitFor(of('email', 'sent'), 9)
+  await waitFor(of('email', 'failed'), 1)
+  await waitFor(of('sms', 'sent'), 1)
+  await waitFor('postgram_jobs_total{task="send_email",outcome="done"}', 10)
+})
+
+t.test('the database tells its queues, processes and connections', async (t) => {
+  await sql`
+    select graphile_worker.add_job('nobody_does_this', run_at := now() - interval '90 seconds'),
+      graphile_worker.add_job('nobody_does_this', run_at := now() + interval '1 hour'),
+      graphile_worker.add_job('nobody_does_this', run_at := now() - interval '900 seconds', priority := 10)`
+  const { of } = await scrape()
+  const jobs = (state: string) =>
+    of.get(`postgram_queue_jobs{task="nobody_does_this",state="${state}"}`)
+  t.same([jobs('waiting'), jobs('later')], [2, 1])
+  const age = of.get('postgram_queue_age_seconds{task="nobody_does_this"}') ?? 0
+  t.ok(age >= 90 && age < 600, 'what is behind a thousand of its own does not count')
+  for (const role of ['api', 'worker', 'clock']) {
+    t.equal(of.get(`postgram_processes{role="${role}"}`), 1)
+  }
+  t.ok([...of.keys()].some((name) => /^postgram_connections\{.*"postgram worker"/.test(name)))
+  const all = of.get('postgram_connections_all') ?? 0
+  t.ok(all >= 5 && all <= (of.get('postgram_connections_limit') ?? 0))
+  t.equal(of.get('postgram_database_up'), 1)
+  t.equal(of.get('postgram_database_pool_size'), 10)
+  t.ok((of.get('postgram_database_calls') ?? 99) < 99)
+  t.ok((of.get('postgram_process_resident_memory_bytes') ?? 0) > 1e7)
+  t.ok(of.has('postgram_nodejs_eventloop_lag_p99_seconds'))
+})
+
+t.test('what is late or failing has its age', async (t) => {
+  const { of } = await scrape()
+  t.equal(of.get('postgram_due_messages_late_seconds'), 0)
+  t.notOk(of.has('postgram_provider_failing_seconds{provider="another"}'))
+  // In a transaction, so that the clock does not mend it meanwhile.
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      insert into app.due_messages (message_id, organisation_id, due_at, priority)
+      select gen_random_uuid(), o.id, now() - interval '200 seconds', 0 from app.organisations o`
+    await tx`
+      insert into app.provider_health values ('another', now() - interval '400 seconds', 'is down')`
+    const rows = await tx<{ name: string; value: number }[]>`select name, value from api.metrics()`
+    const figure = (name: string) => Math.floor(rows.find((row) => row.name === name)?.value ?? 0)
+    t.equal(figure('due_messages_late_seconds'), 200)
+    t.equal(figure('provider_failing_seconds'), 400)
+  })
+})
+
+t.test(
+  'a task of the clock is late from the time on at which it should have run again',
+  async (t) => {
+    const lateness = async (
+      task: string,
+      schedule: string,
+      runs: [agoSeconds: number, isWell: boolean][],
+    ) => {
+      let late: number | undefined
+      await rolledBack(sql, async (tx) => {
+        await tx`insert into app.clock_tasks (name, schedule) values (${task}, ${schedule})`
+        for (const [ago, isWell] of runs) {
+          await tx`
+          insert into app.clock_runs (task, started_at, duration_ms, rows, error)
+          values (${task}, now() - make_interval(secs => ${ago}), 1, ${isWell ? 0 : null}, ${isWell ? null : 'no'})`
+        }
+        const [row] = await tx<{ value: number }[]>`
+        select value from api.metrics() where name = 'clock_late_seconds' and labels ->> 'task' = ${task}`
+        late = row && Math.floor(row.value)
+      })
+      return late
+    }
+    t.equal(await lateness('a', '* * * * *', [[50, true]]), 0)
+    t.equal(await lateness('a', '* * * * *', [[100, true]]), 40)
+    t.equal(
+      await lateness('a', '* * * * *', [
+        [500, true],
+        [100, false],
+        [40, false],
+      ]),
+      440,
+      'a failure is no run',
+    )
+    t.equal(
+      await lateness('a', '* * * * *', [
+        [500, false],
+        [100, false],
+      ]),
+      440,
+      'nor are failures only',
+    )
+    t.equal(await lateness('a', '*/10 * * * *', [[700, true]]), 100)
+    t.equal(await lateness('a', '17 * * * *', [[3700, true]]), 100)
+    t.equal(await lateness('a', '17 3 * * *', [[86_500, true]]), 100)
+    t.equal(await lateness('a', '* * * * *', []), undefined, 'one that has not run yet is not late')
+    const unknown = await sql`
+    select t.schedule from unnest(${clockTasks.map(({ schedule }) => schedule)}::text[]) as t (schedule)
+    where core.clock_period(t.schedule) is null`
+    t.same([...unknown], [], 'the schedules that there are are understood')
+  },
+)
+
+t.test('webhook attempts are counted by what came of them', async (t) => {
+  const { of } = await scrape()
+  const outcomes = ['delivered', 'refused', 'unanswered'] as const
+  for (const outcome of outcomes) {
+    t.ok(of.has(`postgram_webhook_attempts_total{outcome="${outcome}"}`), 'from nothing on')
+  }
+  const counts = { delivered: 0, refused: 0, unanswered: 0 }
+  const metrics = createMetrics({ callsUnderWay: () => 0, poolSize: 1 })
+  const poster = countedPoster(createPoster({ allowsPrivate: true, dnsServers: [] }), {
+    ...metrics,
+    webhookAttempt(outcome) {
+      counts[outcome] += 1
+    },
+  })
+  t.teardown(() => poster.close())
+  let status = 200
+  const receiver = await startReceiver((response) => response.writeHead(status).end())
+  const postTo = (url: string, signal?: AbortSignal) =>
+    poster.post({ url, headers: {}, body: '{}' }, signal)
+  await postTo(receiver.url)
+  t.same(counts, { delivered: 1, refused: 0, unanswered: 0 })
+  status = 500
+  await postTo(receiver.url)
+  status = 301
+  await postTo(receiver.url)
+  t.same(counts, { delivered: 1, refused: 2, unanswered: 0 })
+  receiver.answer = (response) => response.destroy()
+  await postTo(receiver.url)
+  t.same(counts, { delivered: 1, refused: 2, unanswered: 1 })
+  await postTo(receiver.url, AbortSignal.abort())
+  t.same(counts, { delivered: 1, refused: 2, unanswered: 1 }, 'not what a stop cut off')
+})
+
+t.test('nothing is served beside metrics and health, and nothing of it by the API', async (t) => {
+  t.equal((await get(`${metricsAddress}/healthz`, null)).status, 200)
+  t.equal((await get(`${metricsAddress}/readyz`, null)).status, 200)
+  t.equal((await get(`${metricsAddress}/v1/emails/x`, key)).status, 404)
+  t.equal((await get(`${base}/metrics`, null)).status, 404)
+})
+
+t.test('a worker and a clock serve them as well, where they say', async (t) => {
+  for (const role of ['worker', 'clock'] as const) {
+    const { output, end } = await spawnService(url, role, { METRICS_PORT: '0' })
+    const [, printed] = /^ {2}metrics {3}(http:\S+)\/metrics$/m.exec(output()) ?? []
+    const { of } = await scrape(printed)
+    t.equal(of.get('postgram_database_up'), 1)
+    t.equal(of.has('postgram_jobs_total{task="send_sms",outcome="gave_up"}'), role === 'worker')
+    t.equal((await get(`${printed}/readyz`, null)).status, 200)
+    t.equal(await end('SIGTERM'), 0)
+  }
+})
+
+t.test(
+  'while the database does not answer they say so, and tell what the process knows',
+  async (t) => {
+    await sql`alter function api.metrics rename to metrics_away`
+    const { of } = await scrape()
+    t.equal(of.get('postgram_database_up'), 0)
+    t.notOk([...of.keys()].some((name) => name.startsWith('postgram_queue_jobs')))
+    t.ok(of.has('postgram_jobs_total{task="send_email",outcome="done"}'))
+    await sql`alter function api.metrics_away rename to metrics`
+    t.equal((await scrape()).of.get('postgram_database_up'), 1)
+  },
+)
+
+const rules = new URL('../src/docs/alerts.yml', import.meta.url)
+
+t.test('the alert rules name nothing that is not there', async (t) => {
+  const { text } = await scrape()
+  const known = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+    type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  )
+  const written = await readFile(rules, 'utf8')
+  const named = new Set([...written.matchAll(/\bpostgram_\w+/g)].map(([name]) => name))
+  t.ok(named.size >= 15)
+  t.same(
+    [...named].filter((name) => !known.includes(name)),
+    [],
+  )
+  const reasons = written.matchAll(/\n( *)# [^\n]+(?:\n *# [^\n]+)*\n *- alert: \w+\n/g)
+  t.equal([...reasons].length, [...written.matchAll(/- alert:/g)].length, 'each has its reason')
+  t.equal((await get(`${base}/docs/alerts.yml`, null)).text, written)
+})
+
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0
+
+t.test(
+  'Prometheus takes the rules, and they fire when they should',
+  { skip: !hasPromtool && 'there is no promtool on this machine' },
+  async (t) => {
+    const run = promisify(execFile)
+    t.match((await run('promtool', ['check', 'rules', rules.pathname])).stdout, /SUCCESS/)
+    const tests = new URL('fixtures/alerts-test.yml', import.meta.url)
+    t.match((await run('promtool', ['test', 'rules', tests.pathname])).stdout, /SUCCESS/)
+  },
+)

@@ -1,0 +1,265 @@
+import t from 'tap'
+import { catalogOf } from './fixtures/catalog.ts'
+import { createDatabase } from './fixtures/database.ts'
+import { type Answer, anEmail, anSms, get, post } from './fixtures/http.ts'
+import { copyVersion } from './fixtures/next-version.ts'
+import { createOrganisation, type TestOrganisation } from './fixtures/organisation.ts'
+import { spawnService } from './fixtures/service.ts'
+import { until } from './fixtures/until.ts'
+
+// A dozen processes, which on a busy machine take more than the usual two minutes together.
+t.setTimeout(300_000)
+
+const CALLERS = 6
+
+/** So many for each caller that none of them comes near 100 requests a second. */
+const ORGANISATIONS_EACH = 20
+
+const { url, sql } = await createDatabase()
+
+const organisations = await Promise.all(
+  Array.from({ length: CALLERS * ORGANISATIONS_EACH }, () =>
+    createOrganisation(sql, { smsIncluded: 1_000_000 }),
+  ),
+)
+
+/** Requests of all kinds to processes until it is stopped, and what was not answered 200. */
+function startLoad(...first: string[]) {
+  const bases = [...first]
+  const failures: string[] = []
+  const underWay = new Map<string, number>()
+  let isOver = false
+  let asked = 0
+  let answered = 0
+
+  async function ask(what: string, send: (base: string) => Promise<Answer>) {
+    const base = bases[asked++ % bases.length] as string
+    const count = (by: number) => underWay.set(base, (underWay.get(base) ?? 0) + by)
+    count(1)
+    try {
+      const answer = await send(base)
+      if (answer.status !== 200) failures.push(`${what}: ${answer.status} ${answer.text}`)
+      return answer
+    } catch (error) {
+      failures.push(`${what}: ${error}`)
+      return undefined
+    } finally {
+      count(-1)
+      answered += 1
+    }
+  }
+
+  const callers = Array.from({ length: CALLERS }, async (_, caller) => {
+    for (let round = 0; !isOver; round += 1) {
+      const place = caller * ORGANISATIONS_EACH + (round % ORGANISATIONS_EACH)
+      const { liveKey: key, domain } = organisations[place] as TestOrganisation
+      const email = anEmail(domain)
+      const emails = [email, email]
+      const sent = await ask('an email', (base) => post(`${base}/v1/emails`, key, email))
+      await ask('a batch', (base) => post(`${base}/v1/emails/batch`, key, { emails }))
+      await ask('an SMS', (base) => post(`${base}/v1/sms`, key, anSms()))
+      await ask('a message', (base) => get(`${base}/v1/emails/${sent?.json.id}`, key))
+      for (const path of ['usage', 'domains', 'suppressions']) {
+        await ask(path, (base) => get(`${base}/v1/${path}`, key))
+      }
+    }
+  })
+  return {
+    failures,
+    /** Goes to these as well from now on. */
+    join: (...more: string[]) => bases.push(...more),
+    /** Goes to these no more; settles when they have answered all that they were asked. */
+    leave(...some: string[]) {
+      for (const base of some) bases.splice(bases.indexOf(base), 1)
+      return until('the last answers', async () => some.every((base) => underWay.get(base) === 0))
+    },
+    /** Settles when so many more were answered. */
+    more(count: number) {
+      const enough = answered + count
+      return until(`${count} answers`, async () => answered >= enough, 60_000)
+    },
+    async stop() {
+      isOver = true
+      await Promise.all(callers)
+    },
+  }
+}
+
+/** A later version with all that an older one can go on with. */
+async function compatibleVersion() {
+  const next = await copyVersion()
+  await next.add(
+    'migrations/9998_next.sql',
+    `alter table app.messages add column region text;
+     alter table app.request_counts rename column requests to asked;
+     create index messages_region on app.messages (region) where region is not null;
+     create table app.regions (name text primary key);
+     comment on table app.regions is 'Where messages go.';`,
+  )
+  await next.replace('requests = excluded.requests + case', 'asked = excluded.asked + case')
+  await next.replace('then 0 else r.requests end', 'then 0 else r.asked end')
+  await next.replace('(organisation_id, second, requests)', '(organisation_id, second, asked)')
+  await next.replace(
+    'returning r.organisation_id, r.requests',
+    'returning r.organisation_id, r.asked as requests',
+  )
+  // A column more in what the busiest functions answer with, and an argument more in another.
+  await next.replace('  retry_after integer\n', '  retry_after integer,\n  region text\n')
+  await next.replace(
+    '- k.requests + k.place > 100 then 1 end',
+    "- k.requests + k.place > 100 then 1 end, 'af'",
+  )
+  await next.replace('  handed_over text[]\n', '  handed_over text[],\n  region text\n')
+  await next.replace('s.tags, s.class, b.handed_over\n', "s.tags, s.class, b.handed_over, 'af'\n")
+  await next.replace('api.health()', "api.health(region text default 'af')")
+  await next.replace('function api.health is', 'function api.health(text) is')
+  // Helpers by other names.
+  await next.move('core/begin_accept.sql', 'core/accept_begins.sql')
+  await next.replace('core.begin_accept', 'core.accept_begins')
+  await next.add(
+    'api/regions.sql',
+    `create function api.regions() returns setof text language sql stable security definer
+     set search_path = '' as $$ select r.name from app.regions r $$;
+     comment on function api.regions is 'Regions.';`,
+  )
+  return next
+}
+
+const isNext = async () => (await sql`select to_regprocedure('api.regions()') as there`)[0]?.there
+
+t.test('an upgrade while the old version serves: no request fails, all is sent once', async (t) => {
+  const next = await compatibleVersion()
+  const old = await spawnService(url)
+  const load = startLoad(old.base)
+  await load.more(200)
+
+  t.same(await next.run(['migrate'], url), { code: 0, stdout: '', stderr: '' })
+  t.ok(await isNext())
+  await load.more(200)
+  t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'the old one stays ready')
+
+  const late = await spawnService(url, 'api')
+  t.ok(await isNext(), 'an old one that is started again does not undo it')
+  t.equal((await get(`${late.base}/readyz`, null)).status, 200)
+  const fresh = await spawnService(url, 'all', {}, next.folder)
+  t.equal((await get(`${fresh.base}/readyz`, null)).status, 200)
+  load.join(late.base, fresh.base)
+  await load.more(400)
+
+  await load.leave(old.base, late.base)
+  t.same(await Promise.all([old.end('SIGTERM'), late.end('SIGTERM')]), [0, 0])
+  await load.more(200)
+  await load.stop()
+  t.same(load.failures, [])
+
+  await until('all to be handed over', async () => {
+    const waiting = await sql`select from ops.messages where status = 'queued' limit 1`
+    return waiting.length === 0
+  })
+  const [messages] = await sql`
+    select count(*)::integer > 300 as are_many,
+      count(*) filter (where m.status not in ('sent', 'delivered'))::integer as unsent,
+      count(*) filter (where m.attempts <> 1)::integer as tried_twice,
+      (select count(*)::integer from app.sandbox_messages s where s.handovers > 1) as doubled
+    from app.messages m`
+  t.same(messages, { areMany: true, unsent: 0, triedTwice: 0, doubled: 0 })
+  t.equal(await fresh.end('SIGTERM'), 0)
+})
+
+t.test('what would break processes that run is refused, unless the operator says so', async (t) => {
+  const { url, sql } = await createDatabase()
+  const next = await copyVersion()
+  await next.add('migrations/9998_next.sql', 'alter table app.messages add column region text;')
+  await next.move('api/list_domains.sql', 'api/domains_of.sql')
+  await next.replace('api.list_domains', 'api.domains_of')
+  await next.replace('  retry_after integer\n', '  retry_after bigint\n')
+  await next.replace(
+    '- k.requests + k.place > 100 then 1 end',
+    '- k.requests + k.place > 100 then 1::bigint end',
+  )
+  await next.replace(
+    'api.get_usage(organisation_id uuid)',
+    'api.get_usage(organisation_id uuid, region text)',
+  )
+
+  const old = await spawnService(url, 'api')
+  const stateOf = async () => ({
+    catalog: await catalogOf(sql),
+    migrations: [...(await sql`select id from app.migrations order by id`)],
+    code: [...(await sql`select * from app.code`)],
+    functions: [
+      ...(await sql`select oid from pg_proc where pronamespace = 'api'::regnamespace order by 1`),
+    ],
+  })
+  const before = await stateOf()
+  const refusal = new RegExp(
+    [
+      'This version would break processes that run now:',
+      `  api on .*, process ${old.child.pid}`,
+      'They would miss this:',
+      '  api.admit does not answer retry_after integer',
+      '  api.get_usage needs region',
+      '  api.list_domains is gone',
+      'Nothing was changed. [^]*npm run migrate -- --breaking\n$',
+    ].join('\n'),
+  )
+  for (const command of ['migrate', 'start']) {
+    const { code, stderr } = await next.run([command], url)
+    t.equal(code, 1, command)
+    t.match(stderr, refusal)
+    t.same(await stateOf(), before, 'everything is as it was')
+  }
+  t.equal((await get(`${old.base}/readyz`, null)).status, 200)
+
+  t.same(await next.run(['migrate', '--breaking'], url), { code: 0, stdout: '', stderr: '' })
+  const answer = await get(`${old.base}/readyz`, null)
+  t.equal(answer.status, 503)
+  t.match(answer.json.status, /api\.list_domains is gone/)
+  t.equal(await old.end('SIGTERM'), 0)
+
+  const again = await copyVersion()
+  const { stdout } = await again.run(['doctor'], url)
+  t.match(stdout, /^WRONG schema: the database is of a newer version: upgrade this one$/m)
+  const { code, stderr } = await again.run(['start', '--only', 'api'], url)
+  t.equal(code, 1, 'an old one that is started again says that it cannot')
+  t.match(
+    stderr,
+    /^the schema is of another version: .*api\.list_domains is gone; upgrade this process\n$/,
+  )
+})
+
+t.test('what is marked as breaking is refused while processes run, and only then', async (t) => {
+  const { url, sql } = await createDatabase()
+  const next = await copyVersion()
+  await next.add('migrations/9998_next.sql', '--! breaking\ncreate table app.marked ();')
+  const old = await spawnService(url, 'worker')
+  const refused = await next.run(['migrate'], url)
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, /^ {2}sql\/migrations\/9998_next\.sql is marked as breaking$/m)
+  t.match(refused.stderr, /^ {2}worker on .*\n {2}sms on .*$/m)
+  t.same(await sql`select to_regclass('app.marked') as table`, [{ table: null }])
+  t.equal(await old.end('SIGTERM'), 0)
+  t.same(await next.run(['migrate'], url), { code: 0, stdout: '', stderr: '' })
+  t.same(await sql`select to_regclass('app.marked') is not null as is_there`, [{ isThere: true }])
+})
+
+t.test('"migrate" knows no other words', async (t) => {
+  const version = await copyVersion()
+  for (const args of [['--force'], ['--breaking', 'now']]) {
+    t.match(await version.run(['migrate', ...args], url), { code: 1, stderr: /^usage: / })
+  }
+})
+
+t.test('a file that is wrong is named, and changes nothing', async (t) => {
+  const { url, sql } = await createDatabase()
+  const before = [...(await sql`select * from app.code`)]
+  const next = await copyVersion()
+  await next.add(
+    'core/wrong.sql',
+    'create function core.wrong() returns nothing language sql as $$ $$;',
+  )
+  const { code, stderr } = await next.run(['migrate'], url)
+  t.equal(code, 1)
+  t.match(stderr, /sql\/core\/wrong\.sql: type "nothing" does not exist/)
+  t.same([...(await sql`select * from app.code`)], before)
+})
