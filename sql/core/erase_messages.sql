@@ -59,6 +59,8 @@ begin
 
   update app.messages m
   set to_address = core.unnamed(m.to_address, person, v_marks ->> m.id::text),
+    tags = array(
+      select core.unnamed(g.tag, person) from unnest(m.tags) with ordinality as g (tag, place) order by g.place),
     subject = case when m.subject is not null then '(erased)' end,
     error_message = case when v_texts ? (m.id || ' ' || m.error_message) then v_marks ->> m.id::text
       else core.unnamed(m.error_message, person) end

@@ -35,13 +35,16 @@ begin
   where core.unnamed(n.detail::text, person) <> n.detail::text;
 
   update app.audit a
-  set target = core.unnamed(a.target, person),
-    -- What was noted of somebody by hand may say more than their number.
-    before = core.unnamed((case when t.is_theirs then core.redacted(a.before) else a.before end)::text, person)::jsonb,
-    after = core.unnamed((case when t.is_theirs then core.redacted(a.after) else a.after end)::text, person)::jsonb
+  -- A row has to say that something changed, also where the words were all of the change.
+  set target = core.unnamed(a.target, person), before = nullif(t.before, t.after), after = t.after
   from (
-    select x.id, lower(x.target) = person as is_theirs
+    select x.id, core.unnamed(w.before::text, person)::jsonb as before, core.unnamed(w.after::text, person)::jsonb as after
     from app.audit x
+    -- What was noted of somebody by hand may say more than their number.
+    cross join lateral (select
+      case lower(x.target) when person then core.redacted(x.before) else x.before end as before,
+      case lower(x.target) when person then core.redacted(x.after) else x.after end as after
+    ) w
     -- The address of an owner is the organisation's.
     where x.action not in ('create_organisation', 'set_owner_email')
       and core.unnamed(concat_ws(' ', x.target, x.before, x.after), person)

@@ -15,12 +15,16 @@ begin
     perform pg_advisory_xact_lock(hashtextextended('postgram inbound', 0));
   end if;
   v_ids := core.person_messages(v_person, null);
+  -- The sandbox takes its own before messages.
+  perform from app.sandbox_messages s where s.message_id = any (v_ids) order by s.message_id, s.copy for update;
   -- In the order of their ids, as every writer of messages locks them.
   perform from app.messages m where m.id = any (v_ids) order by m.id for no key update;
   v_messages := coalesce(cardinality(v_ids), 0);
   perform core.end_person_messages(v_ids);
-  v_rows := core.hash_bars(v_person) + core.erase_webhooks(v_person, v_ids)
-    + core.erase_messages(v_person, v_ids) + core.erase_traces(v_person);
+  v_rows := core.hash_bars(v_person);
+  v_rows := v_rows + core.erase_webhooks(v_person, v_ids);
+  v_rows := v_rows + core.erase_messages(v_person, v_ids);
+  v_rows := v_rows + core.erase_traces(v_person) + core.erase_tags(v_person);
   delete from ops.staged_numbers s where btrim(s.phone) = v_person;
   get diagnostics v_staged = row_count;
   v_rows := v_rows + v_staged;

@@ -43,7 +43,7 @@ async function accounts() {
       (select jsonb_agg(to_jsonb(l) order by l.id) from app.credit_ledger l) as ledger,
       (select jsonb_agg(to_jsonb(a) order by a.organisation_id) from app.allowances a) as allowances,
       (select jsonb_agg(to_jsonb(s)) from ops.organisations o, ops.statement(o.id) s) as statements,
-      (select jsonb_agg(to_jsonb(v) order by v.day, v.organisation, v.channel, v.class, v.tag)
+      (select jsonb_agg(to_jsonb(v) || jsonb_build_object('tag', regexp_replace(v.tag, '^to:.*', 'to:')) order by v.day, v.organisation, v.channel, v.class, v.tag)
         from ops.daily_volume v) as volume,
       (select jsonb_agg(jsonb_build_array(m.id, m.status, m.error_code, m.sent_at, m.delivered_at, m.recipients)
         order by m.id) from app.messages m) as messages,
@@ -72,8 +72,14 @@ async function kindsOf(person: string, organisation: string | null = null) {
 }
 
 async function isRefused({ liveKey, domain }: TestOrganisation, to: string, more = {}) {
-  const { status, json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to, ...more }))
-  return status === 422 && json.error.code === 'recipient_suppressed' ? json.error.fields.to[0] : status
+  const { status, json } = await post(
+    `${base}/v1/emails`,
+    liveKey,
+    anEmail(domain, { to, ...more }),
+  )
+  return status === 422 && json.error.code === 'recipient_suppressed'
+    ? json.error.fields.to[0]
+    : status
 }
 
 /** An organisation with an endpoint that repeats what it was told. */
@@ -102,6 +108,7 @@ t.test('a person with an address is found in all places, and in none once erased
     to: [bob, `"Doe, Jane" <${jane.replace('jane', 'Jane')}>`],
     subject: 'For "Jane" and Bob',
     text: `Dear ${jane}`,
+    tags: [`to:${jane}`, 'plain'],
   })
   await settled(shared, 'complained')
   await until('both are reported', async () => (await timelineOf(sql, shared)).length === 5)
@@ -111,7 +118,12 @@ t.test('a person with an address is found in all places, and in none once erased
   const bounced = sandbox('bounce+jane')
   const failed = await send(base, acme, { to: bounced })
   await settled(failed, 'bounced')
-  await post(`${base}/v1/suppressions`, other.liveKey, { email: jane }, { 'Idempotency-Key': 'one' })
+  await post(
+    `${base}/v1/suppressions`,
+    other.liveKey,
+    { email: jane },
+    { 'Idempotency-Key': 'one' },
+  )
   const unsubscribed = sandbox('delivered+jane')
   const news = await send(base, acme, { to: unsubscribed, class: 'marketing' })
   await settled(news, 'delivered')
@@ -187,18 +199,25 @@ t.test('a person with an address is found in all places, and in none once erased
   t.equal(status, 200)
   t.match(json, { status: 'complained', to: `${bob}, (erased)`, subject: '(erased)' })
   t.same(
-    json.events.filter(({ detail }: { detail: { recipient?: string } }) => detail.recipient === bob),
+    json.events.filter(
+      ({ detail }: { detail: { recipient?: string } }) => detail.recipient === bob,
+    ),
     bobs,
   )
   t.equal(bobs.length, 1)
   const [event] = await sql<{ body: string }[]>`
     select body from app.webhook_events where message_id = core.decode_id('em', ${shared}) order by id`
-  t.match(JSON.parse(event?.body ?? ''), { data: { id: shared, to: `${bob}, (erased)`, subject: '(erased)' } })
+  t.match(JSON.parse(event?.body ?? ''), {
+    data: { id: shared, to: `${bob}, (erased)`, subject: '(erased)' },
+  })
 
   t.equal(await isRefused(acme, jane), `${jane}: complaint`)
   t.equal(await isRefused(acme, bounced), `${bounced}: hard_bounce`)
   t.equal(await isRefused(other, bounced), `${bounced}: hard_bounce`, 'for everyone')
-  t.equal(await isRefused(acme, unsubscribed, { class: 'marketing' }), `${unsubscribed}: unsubscribe`)
+  t.equal(
+    await isRefused(acme, unsubscribed, { class: 'marketing' }),
+    `${unsubscribed}: unsubscribe`,
+  )
   t.equal(await isRefused(other, unsubscribed, { class: 'marketing' }), 200, 'as before')
   const list = await get(`${base}/v1/suppressions`, acme.liveKey)
   t.same(list.json.data, [], 'none of them is listed')
@@ -218,10 +237,22 @@ t.test('a person with a number is found and erased as well', async (t) => {
   const body = `${'x'.repeat(170)} for Thandi`
   const id = await sendSms(base, acme, { to: phone, body, senderId: '+27820000009' })
   await settled(id, 'delivered')
-  await until('the opt-out', async () => (await sql`
-    select from app.consents where phone = ${phone} and opted_out_at is not null`).length === 1)
-  await until('all is sent', async () => (await sql`
-    select from app.messages where status in ('queued', 'sent')`).length === 0)
+  await until(
+    'the opt-out',
+    async () =>
+      (
+        await sql`
+    select from app.consents where phone = ${phone} and opted_out_at is not null`
+      ).length === 1,
+  )
+  await until(
+    'all is sent',
+    async () =>
+      (
+        await sql`
+    select from app.messages where status in ('queued', 'sent')`
+      ).length === 0,
+  )
   await sql`
     insert into app.early_receipts
     select gen_random_uuid(), '{unknown}', jsonb_build_object('phone', ${phone}::text), now()`
@@ -256,7 +287,13 @@ t.test('a person with a number is found and erased as well', async (t) => {
   t.match(obstacle, { code: 'opted_out', reason: /has opted out/ })
   await sql`select ops.withdraw_consent(${acme.id}, ${phone})`
   await sql`select ops.block_number(${phone})`
-  const stop = { provider: 'sandbox', from: phone, to: '+27820000009', keyword: 'stop', word: 'STOP' }
+  const stop = {
+    provider: 'sandbox',
+    from: phone,
+    to: '+27820000009',
+    keyword: 'stop',
+    word: 'STOP',
+  }
   const replies = JSON.stringify([{ ...stop, received_at: new Date() }])
   await sql`select api.record_inbound(${replies}::text::jsonb)`
   t.same(await tablesNaming(phone), [], 'who is barred already is not named anew')
@@ -268,12 +305,18 @@ t.test('a person with a number is found and erased as well', async (t) => {
     t.same(blocked, [{ phone: '+27821234567' }], 'a list of the registry names them no more')
     await tx`select ops.record_consent(${acme.id}, ${phone}, 'anew')`
     const because = async () =>
-      (await tx`select * from core.marketing_obstacle(
-        core.decode_id('org', ${acme.id}), ${phone}, ${PROMOTION}, now())`)[0]?.reason
+      (
+        await tx`select * from core.marketing_obstacle(
+        core.decode_id('org', ${acme.id}), ${phone}, ${PROMOTION}, now())`
+      )[0]?.reason
     t.match(await because(), /national opt-out registry/, 'consent ends the opt-out only')
     await tx`insert into ops.staged_numbers values ('+27821234567')`
     await tx`select ops.apply_staged_numbers(true)`
-    t.notMatch(await because(), /registry|opted out/, 'who has left the registry has left it by hash too')
+    t.notMatch(
+      await because(),
+      /registry|opted out/,
+      'who has left the registry has left it by hash too',
+    )
   })
 })
 
@@ -284,7 +327,8 @@ t.test('an entry that is made and removed anew shows what was kept by hash', asy
     (await get(`${base}/v1/suppressions`, acme.liveKey)).json.data.map(
       ({ reason }: { reason: string }) => reason,
     )
-  const add = (reason: string) => post(`${base}/v1/suppressions`, acme.liveKey, { email: jane, reason })
+  const add = (reason: string) =>
+    post(`${base}/v1/suppressions`, acme.liveKey, { email: jane, reason })
   await add('unsubscribe')
   await erase(jane)
   t.same(await list(), [])
@@ -340,7 +384,11 @@ t.test('nobody is erased while a message to them is being handed over', async (t
     t.match(await state(), { status: 'queued', toAddress: 'jane@c.example' }, 'nothing has changed')
     await lock(null)
     await tx`select ops.erase_person('jane@c.example')`
-    t.match(await state(), { status: 'failed', errorCode: 'provider_unavailable', toAddress: '(erased)' })
+    t.match(await state(), {
+      status: 'failed',
+      errorCode: 'provider_unavailable',
+      toAddress: '(erased)',
+    })
   })
 })
 
@@ -374,7 +422,13 @@ t.test('two who are erased of one message stay two', async (t) => {
     const id = String(message?.id)
     const report = async (recipient: string) => {
       const receipts = [
-        { message_id: id, provider_event_id: recipient, type: 'delivered', occurred_at: new Date(), recipient },
+        {
+          message_id: id,
+          provider_event_id: recipient,
+          type: 'delivered',
+          occurred_at: new Date(),
+          recipient,
+        },
       ]
       await tx`select api.record_receipts(${JSON.stringify(receipts)}::text::jsonb)`
     }

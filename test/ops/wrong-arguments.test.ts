@@ -311,12 +311,19 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     [rule],
     'the rule must be interface or statutory',
   ]),
-  ...['', 'Jane', '@acme.example', 'jane@acme', 'a b@acme.example', '0821234567', '+2782', org].flatMap(
-    (person): [string, Value[], RegExp][] => [
-      ['export_person', [person, null], aPerson],
-      ['erase_person', [person], aPerson],
-    ],
-  ),
+  ...[
+    '',
+    'Jane',
+    '@acme.example',
+    'jane@acme',
+    'a b@acme.example',
+    '0821234567',
+    '+2782',
+    org,
+  ].flatMap((person): [string, Value[], RegExp][] => [
+    ['export_person', [person, null], aPerson],
+    ['erase_person', [person], aPerson],
+  ]),
   ['export_person', ['jané@acme.example', null], /^give the address in ASCII/],
   ['erase_person', ['jane@münchen.example'], /^give the address in ASCII/],
   ['export_person', ['jane@acme.example', unknownOrg], noOrganisation],
