@@ -7,11 +7,13 @@ as $$
 declare
   v_person text := core.check_person(person);
   v_organisation uuid := case when only_organisation is not null then core.organisation_id(only_organisation) end;
+  -- Once: merged into the query below it would be asked for each row.
+  v_ids uuid[] := core.person_messages(v_person, v_organisation);
 begin
   return query
   select r.kind, core.encode_id('org', r.organisation_id), r.id, r.at, r.data
   from (
-    select x.* from core.export_messages(v_person, core.person_messages(v_person, v_organisation)) x
+    select x.* from core.export_messages(v_person, v_ids) x
     union all
     select x.* from core.export_bars(v_person) x
     union all

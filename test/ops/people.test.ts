@@ -361,6 +361,21 @@ t.test('what waits for them ends, is refunded, and leaves nobody out of the rest
   t.same(await tablesNaming(phone), [])
 })
 
+t.test('others are sent to while somebody is erased', async (t) => {
+  const acme = await createOrganisation(sql)
+  const jane = sandbox('delivered+erased')
+  await settled(await send(base, acme, { to: jane }), 'delivered')
+  await rolledBack(sql, async (tx) => {
+    await tx`select ops.erase_person(${jane})`
+    // All its locks are held until the end of this.
+    const id = await send(base, acme, { to: sandbox('delivered+other') })
+    await settled(id, 'delivered')
+    const sms = await sendSms(base, acme)
+    await settled(sms, 'delivered')
+  })
+  t.ok((await kindsOf(jane)).includes('message'))
+})
+
 t.test('nobody is erased while a message to them is being handed over', async (t) => {
   await service.stop()
   const acme = await createOrganisation(sql)
