@@ -8,6 +8,13 @@ declare
   v_now timestamptz := core.now();
 begin
   perform core.lock_organisations(array[unsubscribe.organisation_id]);
+  if exists (
+    -- Who unsubscribed and was then erased is not named again.
+    select from core.bars_against(unsubscribe.email) a
+    where a.organisation_id = unsubscribe.organisation_id and a.bar = 'unsubscribe'
+  ) then
+    return (select o.name from app.organisations o where o.id = unsubscribe.organisation_id);
+  end if;
   -- Before the suppression, as those lock them who record receipts.
   perform from app.messages m where m.id = unsubscribe.message_id for no key update;
 

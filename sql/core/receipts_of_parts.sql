@@ -16,7 +16,8 @@ as $$
     from app.sms_parts p
     where p.network_id = s.network_id
       and p.provider = r.receipt ->> 'provider'
-      and p.phone = coalesce(r.receipt ->> 'phone', p.phone)
+      -- Whose number was erased still has an outcome.
+      and p.phone in (coalesce(r.receipt ->> 'phone', p.phone), '(erased)')
     -- Networks use their ids again in time: the part that was taken last is meant.
     order by p.taken_at desc, p.message_id desc, p.part
     limit 1

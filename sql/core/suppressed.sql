@@ -2,13 +2,20 @@ create function core.suppressed(organisation_id uuid, recipients text[], class a
 returns table (email text, reason text)
 language sql stable
 as $$
-  select r.email, coalesce(s.reason::text, 'hard_bounce')
+  select r.email, coalesce(s.reason::text, case when b.email is not null then 'hard_bounce' end, e.bar::text)
   from unnest(recipients) as r (email)
   left join app.suppressions s
     on s.organisation_id = suppressed.organisation_id and s.email = r.email
     and (s.reason <> 'unsubscribe' or class = 'marketing')
   left join app.hard_bounces b on b.email = r.email
-  where s.email is not null or b.email is not null
+  left join lateral (
+    select min(a.bar) as bar
+    from core.bars_against(r.email) a
+    where a.organisation_id in (suppressed.organisation_id, core.everyone())
+      and a.bar in ('hard_bounce', 'complaint', 'unsubscribe', 'manual')
+      and (a.bar <> 'unsubscribe' or class = 'marketing')
+  ) e on true
+  where s.email is not null or b.email is not null or e.bar is not null
 $$;
 
 comment on function core.suppressed is

@@ -75,3 +75,12 @@ create type core.turn as (
 comment on type core.turn is 'What a job that is to deliver to an endpoint asks of api.start_deliveries and api.end_turns.';
 comment on column core.turn.worker is 'The worker pool that has the job.';
 comment on column core.turn.in_hand is 'The events that it is posting.';
+
+create type core.personal_record as (
+  kind text,
+  organisation_id uuid,
+  id text,
+  at timestamptz,
+  data jsonb
+);
+comment on type core.personal_record is 'One thing that names a person, as ops.export_person shows it.';

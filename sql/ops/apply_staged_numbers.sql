@@ -8,6 +8,7 @@ declare
   v_bad text;
   v_bad_lines bigint;
   v_gone integer := 0;
+  v_gone_erased integer;
   v_new integer;
 begin
   if replaces is null then
@@ -33,11 +34,18 @@ begin
     delete from app.blocked_numbers b
     where not exists (select from ops.staged_numbers s where btrim(s.phone) = b.phone);
     get diagnostics v_gone = row_count;
+    delete from app.erased_people e
+    where e.bar = 'registry' and not exists (
+      select from ops.staged_numbers s, app.person_salt p
+      where core.person_sha256(btrim(s.phone), p.salt) = e.sha256);
+    get diagnostics v_gone_erased = row_count;
+    v_gone := v_gone + v_gone_erased;
   end if;
   insert into app.blocked_numbers (phone, note, created_at)
   select distinct btrim(s.phone), coalesce(apply_staged_numbers.note, ''), core.now()
   from ops.staged_numbers s
   where s.phone is not null
+    and not exists (select from core.bars_against(btrim(s.phone)) a where a.bar = 'registry')
   on conflict (phone) do nothing;
   get diagnostics v_new = row_count;
   truncate ops.staged_numbers;

@@ -12,7 +12,8 @@ begin
     raise exception 'the note may have 1000 characters';
   end if;
   insert into app.blocked_numbers (phone, note, created_at)
-  values (block_number.phone, coalesce(block_number.note, ''), core.now())
+  select block_number.phone, coalesce(block_number.note, ''), core.now()
+  where not exists (select from core.bars_against(block_number.phone) a where a.bar = 'registry')
   on conflict (phone) do nothing
   returning jsonb_build_object('note', note) into v_after;
   perform core.audit('block_number', null, block_number.phone, null, v_after);

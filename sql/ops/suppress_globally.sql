@@ -12,7 +12,10 @@ begin
     raise exception 'the note may have 2000 characters';
   end if;
   insert into app.hard_bounces (email, note, created_at)
-  values (lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now())
+  select lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now()
+  where not exists (
+    select from core.bars_against(lower(suppress_globally.email)) a
+    where a.organisation_id = core.everyone() and a.bar = 'hard_bounce')
   on conflict (email) do nothing
   returning jsonb_build_object('note', note) into v_after;
   perform core.audit('suppress_globally', null, lower(suppress_globally.email), null, v_after);

@@ -9,7 +9,10 @@ declare
 begin
   delete from app.blocked_numbers b where b.phone = unblock_number.phone
   returning jsonb_build_object('note', b.note) into v_before;
-  if not found then
+  if core.take_bars(unblock_number.phone, null, '{registry}') <> '{}' then
+    v_before := coalesce(v_before, '{"note": "(erased)"}');
+  end if;
+  if v_before is null then
     raise exception '% is not blocked', coalesce(quote_literal(unblock_number.phone), 'null')
       using hint = 'select phone, note from ops.blocked_numbers';
   end if;

@@ -7,10 +7,15 @@ as $$
 declare
   v_before jsonb;
   v_copies app.suppressions[];
+  v_erased uuid[] := array(
+    select a.organisation_id from core.bars_against(lower(unsuppress_globally.email)) a where a.bar = 'hard_bounce');
 begin
   delete from app.hard_bounces b where b.email = lower(unsuppress_globally.email)
   returning jsonb_build_object('note', b.note) into v_before;
-  if not found then
+  if core.take_bars(lower(unsuppress_globally.email), null, '{hard_bounce}') <> '{}' then
+    v_before := coalesce(v_before, '{"note": "(erased)"}');
+  end if;
+  if v_before is null then
     raise exception '% is not suppressed globally', coalesce(quote_literal(unsuppress_globally.email), 'null');
   end if;
   -- In the order in which receipts write them.
@@ -29,7 +34,7 @@ begin
   select array_agg(c::app.suppressions) into v_copies from copies c;
   perform core.uncover_suppressions(v_copies);
   perform core.forget_at_provider(lower(unsuppress_globally.email),
-    array(select c.organisation_id from unnest(v_copies) c));
+    array(select c.organisation_id from unnest(v_copies) c) || v_erased);
   perform core.audit('unsuppress_globally', null, lower(unsuppress_globally.email), v_before, null);
 end
 $$;

@@ -10,7 +10,10 @@ declare
 begin
   perform core.check_phone(withdraw_consent.phone);
   insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
-  values (v_organisation, withdraw_consent.phone, core.now(), 'operator ' || session_user)
+  select v_organisation, withdraw_consent.phone, core.now(), 'operator ' || session_user
+  where not exists (
+    select from core.bars_against(withdraw_consent.phone) a
+    where a.organisation_id = v_organisation and a.bar = 'opted_out')
   on conflict on constraint consents_pkey do update
   set opted_out_at = excluded.opted_out_at, opted_out_by = excluded.opted_out_by
   -- Who opted out by themselves, and when, is what may have to be shown.

@@ -106,6 +106,7 @@ const expected: Record<string, Expected> = {
     null,
     { new: 1, gone: 1, replaces: true, note: 'the list of June' },
   ],
+  erase_person: [null, SHA256, null, { messages: 0, rows: 2 }],
   add_holiday: [null, '2029-05-30', { name: 'Election' }, { name: 'General election' }],
   remove_holiday: [null, '2029-05-30', { name: 'Election' }, null],
   create_webhook_endpoint: [org, /^we_/, null, { url: aUrl, event_types: ['email.sent'] }],
@@ -144,7 +145,7 @@ const expected: Record<string, Expected> = {
     { status: 'queued', due: 'now' },
   ],
 }
-const readers = ['statement', 'why']
+const readers = ['statement', 'why', 'export_person']
 
 /** What was left since the row with that id, oldest first. */
 const rowsSince = (tx: Tx, id: string) =>
@@ -204,6 +205,7 @@ t.test('a call that changes nothing leaves no row', async (t) => {
     ['block_number', ['+27820000002', 'again']],
     ['add_holiday', ['2029-05-30', 'Election']],
     ['set_webhook_endpoint', [endpoint, hooks.url, null]],
+    ['erase_person', ['nobody@acme.example']],
     ['replay_events', [endpoint, '2099-01-01', '2100-01-01', true]],
   ]
   await rolledBack(sql, async (tx) => {
@@ -276,7 +278,7 @@ t.test('what the service does by itself is there too', async (t) => {
       returning id`
     await tx`
       update app.webhook_endpoints
-      set failing_since = now() - interval '73 hours', last_error = 'timeout'
+      set failing_since = now() - interval '73 hours', failed_at = now(), last_error = 'timeout'
       where id = core.decode_id('we', ${endpoint})`
     const before = await lastId(tx)
     await tx`set local role postgram_service`

@@ -39,6 +39,7 @@ const nullable = [
   'set_webhook_endpoint.2',
   'replay_event.1',
   'statement.1',
+  'export_person.1',
   'change_template.3',
   'change_template.4',
   ...[1, 2, 3, 4, 5].map((place) => `set_plan_terms.${place}`),
@@ -63,6 +64,7 @@ const noEvent = /^there is no event /
 const someTypes =
   /^the event types must be some of (email\.\w+, ){5}(sms\.\w+, ){3}sms\.opted_out, each once$/
 const notEventTypes = [[], [''], ['email.opened'], ['Email.sent'], ['email.sent', 'email.sent']]
+const aPerson = /is neither an email address nor a number in E\.164, like \+27821234567$/
 const aSource = 'the source must be 1 to 1000 characters'
 const notPhones = [
   '',
@@ -321,6 +323,22 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     ['messages', 61],
     'messages are kept for at least 62 days, as some wait for 30',
   ],
+  ...[
+    '',
+    'Jane',
+    '@acme.example',
+    'jane@acme',
+    'a b@acme.example',
+    '0821234567',
+    '+2782',
+    org,
+  ].flatMap((person): [string, Value[], RegExp][] => [
+    ['export_person', [person, null], aPerson],
+    ['erase_person', [person], aPerson],
+  ]),
+  ['export_person', ['jané@acme.example', null], /^give the address in ASCII/],
+  ['erase_person', ['jane@münchen.example'], /^give the address in ASCII/],
+  ['export_person', ['jane@acme.example', unknownOrg], noOrganisation],
   ['block_number', ['+27821234567', long(1001)], 'the note may have 1000 characters'],
   ['unblock_number', ['+27821234567'], "'+27821234567' is not blocked"],
   ['unblock_number', ['Acme'], "'Acme' is not blocked"],

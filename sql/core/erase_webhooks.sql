@@ -1,0 +1,47 @@
+create function core.erase_webhooks(person text, ids uuid[])
+returns integer
+language plpgsql volatile
+as $$
+declare
+  v_organisations uuid[] := array(select distinct m.organisation_id from app.messages m where m.id = any (ids));
+  v_events uuid[];
+  v_attempts integer;
+begin
+  with erased as (
+    update app.webhook_events v
+    set body = core.unnamed(
+      replace(
+        replace(v.body, '"subject" : ' || coalesce(to_json(m.subject)::text, 'null'),
+          '"subject" : ' || case when m.subject is null then 'null' else '"(erased)"' end),
+        '"message" : ' || coalesce(t.error, 'null'),
+        '"message" : ' || case when t.error is null then 'null' else '"(erased)"' end),
+      person)
+    from app.messages m
+    left join lateral (
+      -- What was said of them, and not of another recipient.
+      select to_json(m.error_message)::text as error
+      from app.events e
+      where e.message_id = m.id and e.provider_event_id is not null and e.detail ->> 'text' = m.error_message
+        and (m.channel = 'sms' or lower(e.detail ->> 'recipient') = person)
+      limit 1
+    ) t on true
+    where v.organisation_id = any (v_organisations) and v.message_id = any (ids) and m.id = v.message_id
+    returning v.id
+  )
+  select array_agg(e.id) into v_events from erased e;
+
+  update app.webhook_attempts a
+  set answer = core.unnamed(a.answer, person), error = core.unnamed(a.error, person)
+  where a.endpoint_id in (select p.id from app.webhook_endpoints p where p.organisation_id = any (v_organisations))
+    and a.event_id = any (v_events)
+    and (core.unnamed(a.answer, person) is distinct from a.answer or core.unnamed(a.error, person) is distinct from a.error);
+  get diagnostics v_attempts = row_count;
+  update app.webhook_endpoints p
+  set last_error = core.unnamed(p.last_error, person)
+  where p.organisation_id = any (v_organisations) and core.unnamed(p.last_error, person) <> p.last_error;
+  return coalesce(cardinality(v_events), 0) + v_attempts;
+end
+$$;
+
+comment on function core.erase_webhooks is
+  'Take a person out of the webhook events of these messages and of what endpoints answered, before the messages themselves. Events that still wait are delivered so, as their receivers have to learn what became of the message.';

@@ -1,0 +1,25 @@
+create function core.export_traces(person text)
+returns setof core.personal_record
+language sql stable
+as $$
+  select 'kept answer', k.organisation_id, k.key, k.created_at,
+    jsonb_build_object('mode', k.mode, 'status', k.status, 'body', k.body)
+  from app.idempotency_keys k
+  where strpos(lower(k.body), person) > 0 and core.unnamed(k.body, person) <> k.body
+  union all
+  select 'early receipt', null, e.id::text, e.received_at, e.receipt
+  from app.early_receipts e
+  where e.receipt ->> 'phone' = person
+  union all
+  select 'job', null, j.id::text, j.created_at, j.payload::jsonb
+  from graphile_worker._private_jobs j
+  join graphile_worker._private_tasks t on t.id = j.task_id and t.identifier = 'forget_suppression'
+  where lower(j.payload ->> 'email') = person
+  union all
+  select 'audit', a.organisation_id, a.id::text, a.at, to_jsonb(a) - '{id,at,organisation_id}'::text[]
+  from app.audit a
+  where core.unnamed(concat_ws(' ', a.target, a.before, a.after), person) <> concat_ws(' ', a.target, a.before, a.after)
+$$;
+
+comment on function core.export_traces is
+  'What names an address, in lower case, or a number beside its messages: answers for replays, receipts that came early, jobs, the audit.';

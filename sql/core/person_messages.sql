@@ -1,0 +1,37 @@
+create function core.person_messages(person text, organisation_id uuid)
+returns uuid[]
+language plpgsql stable
+as $$
+#variable_conflict use_column
+begin
+  if core.is_phone(person) then
+    return array(
+      select m.id
+      from app.messages m
+      where m.channel = 'sms' and m.to_address = person
+        and (person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id));
+  end if;
+  -- No index knows recipients of email, as each would cost every send: all is read through.
+  return array(
+    select m.id
+    from app.messages m
+    where m.channel = 'email' and strpos(lower(m.to_address), person) > 0
+      and person = any (string_to_array(lower(m.to_address), ', '))
+      and (person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id)
+    union
+    select m.id
+    from (
+      select b.message_id from app.bodies b where person = any (b.recipients)
+      union
+      -- Copies are in no address line, and known by what was reported once the body is gone.
+      select e.message_id from app.events e where lower(e.detail ->> 'recipient') = person
+      union
+      select c.message_id from app.complaints c where c.recipient = person
+    ) f
+    join app.messages m on m.id = f.message_id and m.channel = 'email'
+    where person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id);
+end
+$$;
+
+comment on function core.person_messages is
+  'The messages to an address, in lower case, or a number, of an organisation or with null of all. Of email everything that is kept is read through, which may take seconds.';

@@ -1,0 +1,9 @@
+create function core.person_sha256(person text, salt bytea)
+returns bytea
+language sql immutable
+as $$
+  select sha256(salt || convert_to(person, 'UTF8'))
+$$;
+
+comment on function core.person_sha256 is
+  'What an erased address, in lower case, or number is known by, with the salt of app.person_salt.';

@@ -1,0 +1,12 @@
+create function core.redacted(change jsonb)
+returns jsonb
+language sql immutable
+as $$
+  select change || coalesce((
+    select jsonb_object_agg(k.key, '(erased)')
+    from unnest('{note,source}'::text[]) k (key)
+    where change ->> k.key <> ''), '{}')
+$$;
+
+comment on function core.redacted is
+  'A side of a row of app.audit about an erased person, without what an operator wrote about them.';

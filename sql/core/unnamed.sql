@@ -1,0 +1,14 @@
+create function core.unnamed(given text, person text, mark text default '(erased)')
+returns text
+language sql immutable
+as $$
+  select regexp_replace(given,
+    -- Not within a longer one. What stands before it in JSON may be an escape such as \n.
+    case when core.is_phone(person) then '(?<![0-9])' else '((?<![a-z0-9._+-])|(?<=\\[nrt]))' end
+    || regexp_replace(person, '([^a-z0-9@])', '\\\1', 'g')
+    || case when core.is_phone(person) then '(?![0-9])' else '(?![a-z0-9-]|\.[a-z0-9])' end,
+    mark, 'gi')
+$$;
+
+comment on function core.unnamed is
+  'A text, or JSON as text, with a mark in each place where it names that address, in any case, or number.';

@@ -1,0 +1,40 @@
+create function ops.erase_person(person text)
+returns integer
+language plpgsql volatile security definer
+set search_path = ''
+as $$
+declare
+  v_person text := core.check_person(person);
+  v_ids uuid[];
+  v_messages integer;
+  v_staged integer;
+  v_rows integer;
+begin
+  if core.is_phone(v_person) then
+    -- Replies take consents before messages; they are few and wait.
+    perform pg_advisory_xact_lock(hashtextextended('postgram inbound', 0));
+  end if;
+  v_ids := core.person_messages(v_person, null);
+  -- The sandbox takes its own before messages.
+  perform from app.sandbox_messages s where s.message_id = any (v_ids) order by s.message_id, s.copy for update;
+  -- In the order of their ids, as every writer of messages locks them.
+  perform from app.messages m where m.id = any (v_ids) order by m.id for no key update;
+  v_messages := coalesce(cardinality(v_ids), 0);
+  perform core.end_person_messages(v_ids);
+  v_rows := core.hash_bars(v_person);
+  v_rows := v_rows + core.erase_webhooks(v_person, v_ids);
+  v_rows := v_rows + core.erase_messages(v_person, v_ids);
+  v_rows := v_rows + core.erase_traces(v_person) + core.erase_tags(v_person);
+  delete from ops.staged_numbers s where btrim(s.phone) = v_person;
+  get diagnostics v_staged = row_count;
+  v_rows := v_rows + v_staged;
+
+  perform core.audit('erase_person', null,
+    encode((select core.person_sha256(v_person, s.salt) from app.person_salt s), 'hex'), null,
+    case when v_rows > 0 then jsonb_build_object('messages', v_messages, 'rows', v_rows) end);
+  return v_rows;
+end
+$$;
+
+comment on function ops.erase_person is
+  'Take a person out of the database, by an email address or a number in E.164, and keep by hash only what stands against sending to them. Messages that wait for them end; what was sent to them stays counted and charged, without its content. Answers how many rows named them. Raises while one of their messages is being handed over.';

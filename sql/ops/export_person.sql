@@ -1,0 +1,30 @@
+create function ops.export_person(person text, only_organisation text default null)
+returns table (kind text, organisation text, id text, at timestamptz, data jsonb)
+language plpgsql stable security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_person text := core.check_person(person);
+  v_organisation uuid := case when only_organisation is not null then core.organisation_id(only_organisation) end;
+  -- Once: merged into the query below it would be asked for each row.
+  v_ids uuid[] := core.person_messages(v_person, v_organisation);
+begin
+  return query
+  select r.kind, core.encode_id('org', r.organisation_id), r.id, r.at, r.data
+  from (
+    select x.* from core.export_messages(v_person, v_ids) x
+    union all
+    select x.* from core.export_bars(v_person) x
+    union all
+    select x.* from core.export_traces(v_person) x
+    union all
+    select 'staged number', null::uuid, null, null, to_jsonb(s) from ops.staged_numbers s where btrim(s.phone) = v_person
+  ) r (kind, organisation_id, id, at, data)
+  where v_organisation is null or r.organisation_id = v_organisation
+  order by r.at, r.kind, r.id;
+end
+$$;
+
+comment on function ops.export_person is
+  'All that names a person, by an email address or a number in E.164, a row for each thing, of all organisations or of one: messages with their content, what was reported of them, webhook events, suppressions, consents, what is kept by hash. Who else is named in a message is named here, too.';

@@ -1,0 +1,460 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
+import { messageOf, send, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { startReceiver } from '../fixtures/receiver.ts'
+import { links, startTestService } from '../fixtures/service.ts'
+import { PROMOTION, sendSms } from '../fixtures/sms-clock.ts'
+import { raisedBy, rolledBack } from '../fixtures/sql.ts'
+import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+
+const { url, sql } = await createDatabase()
+const service = await startTestService(url)
+const { base } = service
+const sandbox = (name: string) => `${name}@sandbox.postgram.test`
+
+/** The schema and table of each table that holds data, with an expression that is all of a row's text. */
+const tables = await sql<{ name: string; texts: string }[]>`
+  select format('%I.%I', c.table_schema, c.table_name) as name,
+    format('concat_ws('' '', %s)', string_agg(format('%I::text', c.column_name), ', ')) as texts
+  from information_schema.columns c
+  join information_schema.tables t using (table_schema, table_name)
+  where c.table_schema in ('app', 'ops', 'graphile_worker', 'pgboss') and t.table_type = 'BASE TABLE'
+    and (c.data_type in ('text', 'character varying', 'json', 'jsonb', 'ARRAY', 'bytea'))
+  group by 1, c.table_schema, c.table_name
+  order by 1`
+
+/** The tables in which any text, JSON or array still holds that, in any case. */
+async function tablesNaming(text: string): Promise<string[]> {
+  const parts = tables.map(
+    ({ name, texts }) =>
+      `select '${name}' as name where exists (select from ${name} where strpos(lower(${texts}), lower($1)) > 0)`,
+  )
+  const rows = await sql.unsafe<{ name: string }[]>(parts.join(' union all '), [text])
+  return rows.map(({ name }) => name)
+}
+
+/** What no erasure may change: money, counts, and what became of each message. */
+async function accounts() {
+  const [row] = await sql`
+    select
+      (select jsonb_agg(to_jsonb(l) order by l.id) from app.credit_ledger l) as ledger,
+      (select jsonb_agg(to_jsonb(a) order by a.organisation_id) from app.allowances a) as allowances,
+      (select jsonb_agg(to_jsonb(s)) from ops.organisations o, ops.statement(o.id) s) as statements,
+      (select jsonb_agg(to_jsonb(v) || jsonb_build_object('tag', regexp_replace(v.tag, '^to:.*', 'to:')) order by v.day, v.organisation, v.channel, v.class, v.tag)
+        from ops.daily_volume v) as volume,
+      (select jsonb_agg(jsonb_build_array(m.id, m.status, m.error_code, m.sent_at, m.delivered_at, m.recipients)
+        order by m.id) from app.messages m) as messages,
+      (select jsonb_agg(jsonb_build_array(e.message_id, e.id, e.type, e.occurred_at) order by e.id)
+        from app.events e) as events,
+      (select count(*) from app.complaints) as complaints`
+  return JSON.stringify(row)
+}
+
+const sumUp = () =>
+  until('the sums are kept', async () => {
+    const [row] = await sql<{ left: number }[]>`select api.sum_up_changes() as left`
+    return row?.left === 0
+  })
+
+const settled = (id: string, ...statuses: string[]) =>
+  until(`${id} is ${statuses}`, async () => statuses.includes((await messageOf(sql, id)).status))
+
+const erase = async (person: string) =>
+  (await sql<{ rows: number }[]>`select ops.erase_person(${person}) as rows`)[0]?.rows ?? 0
+
+async function kindsOf(person: string, organisation: string | null = null) {
+  const rows = await sql<{ kind: string }[]>`
+    select distinct kind from ops.export_person(${person}, ${organisation}) order by 1`
+  return rows.map(({ kind }) => kind)
+}
+
+async function isRefused({ liveKey, domain }: TestOrganisation, to: string, more = {}) {
+  const { status, json } = await post(
+    `${base}/v1/emails`,
+    liveKey,
+    anEmail(domain, { to, ...more }),
+  )
+  return status === 422 && json.error.code === 'recipient_suppressed'
+    ? json.error.fields.to[0]
+    : status
+}
+
+/** An organisation with an endpoint that repeats what it was told. */
+async function anOrganisation() {
+  const organisation = await createOrganisation(sql)
+  const receiver = await startReceiver((response, { body }) => {
+    response.statusCode = 202
+    response.end(JSON.parse(String(body)).data.to)
+  })
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
+  const delivered = () =>
+    until('nothing waits', async () => {
+      const rows = await sql`
+        select from app.webhook_deliveries d where d.endpoint_id = core.decode_id('we', ${endpoint.id})`
+      return rows.length === 0
+    })
+  return { ...organisation, endpoint, receiver, delivered }
+}
+
+t.test('a person with an address is found in all places, and in none once erased', async (t) => {
+  const acme = await anOrganisation()
+  const other = await createOrganisation(sql)
+  const jane = sandbox('complaint+jane')
+  const bob = sandbox('delivered+bob')
+  const shared = await send(base, acme, {
+    to: [bob, `"Doe, Jane" <${jane.replace('jane', 'Jane')}>`],
+    subject: 'For "Jane" and Bob',
+    text: `Dear ${jane}`,
+    tags: [`to:${jane}`, 'plain'],
+  })
+  await settled(shared, 'complained')
+  await until('both are reported', async () => (await timelineOf(sql, shared)).length === 5)
+  // She complained at this one, so others get there first.
+  const copied = await send(base, other, { to: bob, bcc: [jane], subject: 'Of another' })
+  await settled(copied, 'complained')
+  const bounced = sandbox('bounce+jane')
+  const failed = await send(base, acme, { to: bounced })
+  await settled(failed, 'bounced')
+  await post(
+    `${base}/v1/suppressions`,
+    other.liveKey,
+    { email: jane },
+    { 'Idempotency-Key': 'one' },
+  )
+  const unsubscribed = sandbox('delivered+jane')
+  const news = await send(base, acme, { to: unsubscribed, class: 'marketing' })
+  await settled(news, 'delivered')
+  const messageId = (await messageOf(sql, news)).id
+  const [organisation] = await sql`select core.decode_id('org', ${acme.id}) as id`
+  const link = links.url({ organisationId: organisation?.id, messageId, email: unsubscribed })
+  const unsubscribe = async () =>
+    t.equal((await request('POST', base + new URL(link).pathname, null)).status, 200)
+  await unsubscribe()
+  await sql`select ops.suppress_globally(${unsubscribed}, 'asked by phone, Jane Doe')`
+  await sql`select ops.unsuppress_globally(${unsubscribed})`
+  const batch = { emails: [anEmail(acme.domain, { to: bob }), anEmail(acme.domain, { to: jane })] }
+  await post(`${base}/v1/emails/batch`, acme.liveKey, batch, { 'Idempotency-Key': 'two' })
+  await until('all is sent', async () => {
+    const rows = await sql`select from app.messages where status in ('queued', 'sent')`
+    return rows.length === 0
+  })
+  await acme.delivered()
+  await sumUp()
+
+  t.same(await kindsOf(jane), [
+    'complaint',
+    'kept answer',
+    'message',
+    'sandbox',
+    'suppression',
+    'timeline',
+    'webhook attempt',
+    'webhook event',
+  ])
+  t.same(await kindsOf(jane.toUpperCase(), other.id), [
+    'complaint',
+    'kept answer',
+    'message',
+    'sandbox',
+    'suppression',
+    'timeline',
+  ])
+  t.same(await kindsOf(bounced), [
+    'hard bounce',
+    'message',
+    'sandbox',
+    'suppression',
+    'timeline',
+    'webhook attempt',
+    'webhook event',
+  ])
+  t.ok((await kindsOf(unsubscribed)).includes('audit'))
+  const [found] = await sql`
+    select organisation, id, data from ops.export_person(${jane}) where kind = 'message' and id = ${shared}`
+  t.match(found, {
+    organisation: acme.id,
+    data: { subject: 'For "Jane" and Bob', text: `Dear ${jane}`, recipients: [bob, jane] },
+  })
+  const ofOthers = await sql`
+    select from ops.export_person(${jane}) where kind = 'timeline' and data::text like '%bob%'`
+  t.same(ofOthers, [], 'what happened to Bob is not hers')
+
+  const before = await accounts()
+  const bobs = (await timelineOf(sql, shared)).filter(({ detail }) => detail.recipient === bob)
+  const persons = [jane, bounced, unsubscribed]
+  for (const person of persons) t.ok((await erase(person)) > 3, person)
+  for (const person of persons) t.same(await tablesNaming(person), [], person)
+  t.same(await tablesNaming('For "Jane"'), [])
+  t.same(await tablesNaming('Jane Doe'), [])
+  t.not((await tablesNaming(bob)).length, 0, 'the search finds who is there')
+  t.equal(await accounts(), before)
+  t.same(await sql`select * from ops.books where not is_right`, [])
+  for (const person of persons) t.equal(await erase(person), 0, 'there is no more of them')
+  t.same(await kindsOf(jane), ['kept by hash'])
+
+  const { status, json } = await get(`${base}/v1/emails/${shared}`, acme.liveKey)
+  t.equal(status, 200)
+  t.match(json, { status: 'complained', to: `${bob}, (erased)`, subject: '(erased)' })
+  t.same(
+    json.events.filter(
+      ({ detail }: { detail: { recipient?: string } }) => detail.recipient === bob,
+    ),
+    bobs,
+  )
+  t.equal(bobs.length, 1)
+  const [event] = await sql<{ body: string }[]>`
+    select body from app.webhook_events where message_id = core.decode_id('em', ${shared}) order by id`
+  t.match(JSON.parse(event?.body ?? ''), {
+    data: { id: shared, to: `${bob}, (erased)`, subject: '(erased)' },
+  })
+
+  t.equal(await isRefused(acme, jane), `${jane}: complaint`)
+  t.equal(await isRefused(acme, bounced), `${bounced}: hard_bounce`)
+  t.equal(await isRefused(other, bounced), `${bounced}: hard_bounce`, 'for everyone')
+  t.equal(
+    await isRefused(acme, unsubscribed, { class: 'marketing' }),
+    `${unsubscribed}: unsubscribe`,
+  )
+  t.equal(await isRefused(other, unsubscribed, { class: 'marketing' }), 200, 'as before')
+  const list = await get(`${base}/v1/suppressions`, acme.liveKey)
+  t.same(list.json.data, [], 'none of them is listed')
+  await unsubscribe()
+  await sql`select ops.suppress_globally(${bounced})`
+  t.same(await tablesNaming(bounced), [], 'who is barred already is not named anew')
+})
+
+t.test('a person with a number is found and erased as well', async (t) => {
+  const acme = await anOrganisation()
+  // Answers STOP.
+  const phone = '+447700900016'
+  await sql`select ops.approve_sender(${acme.id}, '+27820000009')`
+  await sql`select ops.record_consent(${acme.id}, ${phone}, 'the shop, by Thandi')`
+  await sql`select ops.block_number(${phone}, 'Thandi, by phone')`
+  await sql`insert into ops.staged_numbers values (${phone})`
+  const body = `${'x'.repeat(170)} for Thandi`
+  const id = await sendSms(base, acme, { to: phone, body, senderId: '+27820000009' })
+  await settled(id, 'delivered')
+  await until(
+    'the opt-out',
+    async () =>
+      (
+        await sql`
+    select from app.consents where phone = ${phone} and opted_out_at is not null`
+      ).length === 1,
+  )
+  await until(
+    'all is sent',
+    async () =>
+      (
+        await sql`
+    select from app.messages where status in ('queued', 'sent')`
+      ).length === 0,
+  )
+  await sql`
+    insert into app.early_receipts
+    select gen_random_uuid(), '{unknown}', jsonb_build_object('phone', ${phone}::text), now()`
+  await acme.delivered()
+  await sumUp()
+  t.same(await kindsOf(phone), [
+    'SMS part',
+    'audit',
+    'consent',
+    'early receipt',
+    'message',
+    'opt-out registry',
+    'sandbox',
+    'staged number',
+    'timeline',
+    'webhook attempt',
+    'webhook event',
+  ])
+
+  const before = await accounts()
+  t.ok((await erase(phone)) > 10)
+  t.same(await tablesNaming(phone), [])
+  t.same(await tablesNaming('Thandi'), [])
+  t.equal(await accounts(), before)
+  t.same(await sql`select * from ops.books where not is_right`, [])
+  t.equal(await erase(phone), 0)
+  const { json } = await get(`${base}/v1/sms/${id}`, acme.liveKey)
+  t.match(json, { status: 'delivered', to: '(erased)', segments: 2 })
+
+  const [obstacle] = await sql`
+    select * from core.marketing_obstacle(core.decode_id('org', ${acme.id}), ${phone}, ${PROMOTION}, now())`
+  t.match(obstacle, { code: 'opted_out', reason: /has opted out/ })
+  await sql`select ops.withdraw_consent(${acme.id}, ${phone})`
+  await sql`select ops.block_number(${phone})`
+  const stop = {
+    provider: 'sandbox',
+    from: phone,
+    to: '+27820000009',
+    keyword: 'stop',
+    word: 'STOP',
+  }
+  const replies = JSON.stringify([{ ...stop, received_at: new Date() }])
+  await sql`select api.record_inbound(${replies}::text::jsonb)`
+  t.same(await tablesNaming(phone), [], 'who is barred already is not named anew')
+
+  await rolledBack(sql, async (tx) => {
+    await tx`insert into ops.staged_numbers values (${phone}), ('+27821234567')`
+    await tx`select ops.apply_staged_numbers(true)`
+    const blocked = await tx`select phone from app.blocked_numbers`
+    t.same(blocked, [{ phone: '+27821234567' }], 'a list of the registry names them no more')
+    await tx`select ops.record_consent(${acme.id}, ${phone}, 'anew')`
+    const because = async () =>
+      (
+        await tx`select * from core.marketing_obstacle(
+        core.decode_id('org', ${acme.id}), ${phone}, ${PROMOTION}, now())`
+      )[0]?.reason
+    t.match(await because(), /national opt-out registry/, 'consent ends the opt-out only')
+    await tx`insert into ops.staged_numbers values ('+27821234567')`
+    await tx`select ops.apply_staged_numbers(true)`
+    t.notMatch(
+      await because(),
+      /registry|opted out/,
+      'who has left the registry has left it by hash too',
+    )
+  })
+})
+
+t.test('an entry that is made and removed anew shows what was kept by hash', async (t) => {
+  const acme = await createOrganisation(sql)
+  const jane = 'jane@kept.example'
+  const list = async () =>
+    (await get(`${base}/v1/suppressions`, acme.liveKey)).json.data.map(
+      ({ reason }: { reason: string }) => reason,
+    )
+  const add = (reason: string) =>
+    post(`${base}/v1/suppressions`, acme.liveKey, { email: jane, reason })
+  await add('unsubscribe')
+  await erase(jane)
+  t.same(await list(), [])
+  const { status, json } = await add('manual')
+  t.equal(status, 201, 'the organisation named it itself')
+  t.same(await list(), ['manual'])
+  await request('DELETE', `${base}/v1/suppressions/${json.id}`, acme.liveKey)
+  t.same(await list(), ['unsubscribe'], 'as one that was beneath')
+  t.notOk((await kindsOf(jane)).includes('kept by hash'))
+})
+
+t.test('what waits for them ends, is refunded, and leaves nobody out of the rest', async (t) => {
+  const acme = await createOrganisation(sql)
+  const phone = '+447700900020'
+  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
+  const answer = await post(`${base}/v1/sms`, acme.liveKey, anSms({ to: phone, scheduledAt }))
+  const { id } = answer.json
+  t.ok((await erase(phone)) > 0)
+  t.match(await messageOf(sql, id), {
+    status: 'rejected',
+    errorCode: 'opted_out',
+    errorMessage: "A recipient's data was erased before it was sent.",
+  })
+  t.same(await sql`select from app.due_messages where message_id = core.decode_id('sm', ${id})`, [])
+  const moved = await sql`
+    select kind, credits, included from app.credit_ledger
+    where message_id = core.decode_id('sm', ${id}) order by id`
+  t.match(moved, [{ included: -1 }, { kind: 'refund', included: 1 }])
+  t.same(await sql`select * from ops.books where not is_right`, [])
+  t.same(await tablesNaming(phone), [])
+})
+
+t.test('others are sent to while somebody is erased', async (t) => {
+  const acme = await createOrganisation(sql)
+  const jane = sandbox('delivered+erased')
+  await settled(await send(base, acme, { to: jane }), 'delivered')
+  await rolledBack(sql, async (tx) => {
+    await tx`select ops.erase_person(${jane})`
+    // All its locks are held until the end of this.
+    const id = await send(base, acme, { to: sandbox('delivered+other') })
+    await settled(id, 'delivered')
+    const sms = await sendSms(base, acme)
+    await settled(sms, 'delivered')
+  })
+  t.ok((await kindsOf(jane)).includes('message'))
+})
+
+t.test('nobody is erased while a message to them is being handed over', async (t) => {
+  await service.stop()
+  const acme = await createOrganisation(sql)
+  await rolledBack(sql, async (tx) => {
+    const [message] = await tx<{ id: string }[]>`
+      insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+        subject, tags, recipients, created_at, attempts, handover_started_at)
+      select 'queued', core.new_id(now()), core.decode_id('org', ${acme.id}), 'email', 'live', 'transactional',
+        'a@b.example', 'jane@c.example', 'Hello', '{}', 1, now(), 1, now()
+      returning id`
+    const id = String(message?.id)
+    await tx`select core.add_jobs(array[core.send_job('email', ${id}::uuid, 0)])`
+    const lock = (by: string | null) => tx`
+      update graphile_worker._private_jobs set locked_by = ${by}, locked_at = ${by ? new Date() : null}
+      where payload ->> 'id' = ${id}`
+    await lock('a worker')
+    const error = await raisedBy(tx, (inner) => inner`select ops.erase_person('jane@c.example')`)
+    t.match(error.message, /^a message to them is being handed over at this moment/)
+    const state = async () =>
+      (await tx`select status, error_code, to_address from app.messages where id = ${id}`)[0]
+    t.match(await state(), { status: 'queued', toAddress: 'jane@c.example' }, 'nothing has changed')
+    await lock(null)
+    await tx`select ops.erase_person('jane@c.example')`
+    t.match(await state(), {
+      status: 'failed',
+      errorCode: 'provider_unavailable',
+      toAddress: '(erased)',
+    })
+  })
+})
+
+t.test('only whole addresses and numbers are meant', async (t) => {
+  const unnamed = async (given: string, person: string) =>
+    (await sql`select core.unnamed(${given}, ${person}) as text`)[0]?.text
+  const jane = 'jane.doe+a@x.example'
+  for (const [given, expected] of [
+    [`<${jane}>`, '<(erased)>'],
+    ['JANE.Doe+A@X.example: unknown', '(erased): unknown'],
+    [`'${jane}'`, "'(erased)'"],
+    [JSON.stringify({ text: `no\n${jane}.` }), '{"text":"no\\n(erased)."}'],
+    [`mary.${jane}`, `mary.${jane}`],
+    [`${jane}.test`, `${jane}.test`],
+    ['janexdoe+a@x.example', 'janexdoe+a@x.example'],
+  ]) {
+    t.equal(await unnamed(String(given), jane), expected)
+  }
+  t.equal(await unnamed('+27821234567, +278212345678', '+27821234567'), '(erased), +278212345678')
+})
+
+t.test('two who are erased of one message stay two', async (t) => {
+  const acme = await createOrganisation(sql)
+  await rolledBack(sql, async (tx) => {
+    const [message] = await tx<{ id: string }[]>`
+      insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+        subject, tags, recipients, created_at, sent_at)
+      select 'sent', core.new_id(now()), core.decode_id('org', ${acme.id}), 'email', 'live', 'transactional',
+        'a@b.example', 'a@c.example, b@c.example', 'Hello', '{}', 3, now(), now()
+      returning id`
+    const id = String(message?.id)
+    const report = async (recipient: string) => {
+      const receipts = [
+        {
+          message_id: id,
+          provider_event_id: recipient,
+          type: 'delivered',
+          occurred_at: new Date(),
+          recipient,
+        },
+      ]
+      await tx`select api.record_receipts(${JSON.stringify(receipts)}::text::jsonb)`
+    }
+    await report('a@c.example')
+    await report('b@c.example')
+    await tx`select ops.erase_person('a@c.example')`
+    await tx`select ops.erase_person('b@c.example')`
+    const [row] = await tx`select to_address from app.messages where id = ${id}`
+    t.same(row, { toAddress: '(erased), (erased 2)' })
+    await report('c@c.example')
+    const [after] = await tx`select status from app.messages where id = ${id}`
+    t.same(after, { status: 'delivered' }, 'all three have it')
+  })
+})
