@@ -67,11 +67,6 @@ export const clockTasks: ClockTask[] = [
     schedule: '* * * * *',
     run: (call) => untilNone(() => call('drop_expired', {})),
   },
-  {
-    name: 'forget-deliveries',
-    schedule: '13 3 * * *',
-    run: (call) => call('forget_deliveries', {}),
-  },
   { name: 'forget-sums', schedule: '23 3 * * *', run: (call) => call('forget_sums', {}) },
   {
     name: 'forget-sms-parts',

@@ -9,7 +9,7 @@ import {
 } from 'graphile-worker'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { planSettings, settings } from './db/client.ts'
+import { settings } from './db/client.ts'
 import type { Metrics } from './metrics.ts'
 
 export type WorkerPoolOptions = {
@@ -23,6 +23,12 @@ export type WorkerPoolOptions = {
   /** Puts the pool on the list of running ones; no job is taken before it settles. */
   announce(poolId: string): Promise<void>
 }
+
+/**
+ * Unlike all else of the service: which way to jobs is short depends on whether those of this pool are
+ * all that wait, or few among a million of another's.
+ */
+const PLANNING = { plan_cache_mode: 'force_custom_plan', jit: 'off' }
 
 export type WorkerPool = { stop(): Promise<void> }
 
@@ -51,7 +57,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     connectionString: url,
     max: 10,
     application_name: 'postgram worker',
-    options: settings({ role, ...planSettings }),
+    options: settings({ role, ...PLANNING }),
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
   pgPool.connect = ((...args: unknown[]) =>

@@ -228,8 +228,6 @@ export type Api = {
   forget_clock_runs: { args: Record<string, never>; result: number }
   /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
   forget_complaints: { args: Record<string, never>; result: number }
-  /** Forget what is still to be delivered of events that are kept no longer: replays that an endpoint has not taken. Answers how many. */
-  forget_deliveries: { args: Record<string, never>; result: number }
   /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
   forget_early_receipts: { args: Record<string, never>; result: number }
   /** Forget what the sandbox network took more than a week ago. Answers how many. */
@@ -333,7 +331,6 @@ export const signatures = {
   forget_callbacks: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   forget_clock_runs: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   forget_complaints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  forget_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   forget_early_receipts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   forget_sandbox: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   forget_sms_parts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },

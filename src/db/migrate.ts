@@ -137,8 +137,14 @@ async function installQueues(url: string) {
   await boss.stop({ graceful: false })
 }
 
-/** The queues' libraries work on their own tables directly; graphile-worker's hide behind row security. */
+/**
+ * The queues' libraries work on their own tables directly; graphile-worker's hide behind row security.
+ * The index is for a worker pool whose tasks are few among many: without it each look for a job walks
+ * past all of those, which takes half a second behind a million (src/worker-pool.ts).
+ */
 const queueGrants = `
+  create index if not exists postgram_jobs_of_task on graphile_worker._private_jobs (task_id, priority, run_at)
+  where is_available;
   do $$
   declare
     v_schema text;

@@ -128,23 +128,32 @@ t.test('parts of SMS are forgotten with their messages', async (t) => {
   })
 })
 
-t.test(
-  'what is still to be delivered is forgotten with its event, sums with their messages',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      await tx`
+t.test('what is still to be delivered goes with its event', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await atTime(tx, '2031-01-10T00:30:00Z')
+    await tx`select api.make_partitions()`
+    await tx`
       insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
-      select gen_random_uuid(), core.new_id(now() - a.age), now()
-      from unnest(array['29 days', '31 days']::interval[]) a (age)`
-      t.same(await tx`select api.forget_deliveries() as forgotten`, [{ forgotten: 1 }])
+      select gen_random_uuid(), core.new_id(a.at), now()
+      from unnest(array['2031-01-09T23:00Z', '2031-01-10T00:10Z']::timestamptz[]) a (at)`
+    const waiting = async () => (await tx`select from app.webhook_deliveries`).length
+    await atTime(tx, '2031-02-08T23:59:59Z')
+    await dropAll(tx)
+    t.equal(await waiting(), 2)
+    await atTime(tx, '2031-02-09T00:00:00Z')
+    await dropAll(tx)
+    t.equal(await waiting(), 1)
+  })
+})
 
-      await tx`
+t.test('sums are forgotten with their messages', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`
       insert into app.daily_volume (day, organisation_id, channel, class, tag, accepted, sent, delivered, bounced,
         complained, failed, expired, rejected)
       select (now() at time zone 'UTC')::date - d, gen_random_uuid(), 'email', 'marketing', '', 1, 1, 1, 0, 0, 0, 0, 0
       from unnest(array[400, 401]) d`
-      t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 1 }])
-      t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 0 }])
-    })
-  },
-)
+    t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 1 }])
+    t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 0 }])
+  })
+})
