@@ -128,7 +128,11 @@ export function createMetrics({ callsUnderWay, poolSize }: MetricsOptions): Metr
       if (!hasDefaults) collectDefaultMetrics({ register: registry, prefix: PREFIX })
       hasDefaults = true
       answers.set(database ? 1 : 0)
-      for (const gauge of gauges.values()) gauge.reset()
+      for (const gauge of gauges.values()) {
+        gauge.reset()
+        // To the library no labels are a sample as well, which it would put at 0 and not leave out.
+        gauge.remove({})
+      }
       // A newer version of the database may have gauges that are not known here.
       for (const { name, labels, value } of database ?? []) {
         gauges.get(name)?.set(labels as Record<string, string>, value)

@@ -232,12 +232,33 @@ t.test(
     await sql`alter function api.metrics rename to metrics_away`
     const { of } = await scrape()
     t.equal(of.get('postgram_database_up'), 0)
-    t.notOk([...of.keys()].some((name) => name.startsWith('postgram_queue_jobs')))
+    const ofTheDatabase = /^postgram_(queue|messages|due|clock|provider|processes|connections)/
+    t.same(
+      [...of.keys()].filter((name) => ofTheDatabase.test(name)),
+      [],
+      'what is not known is not 0',
+    )
     t.ok(of.has('postgram_jobs_total{task="send_email",outcome="done"}'))
     await sql`alter function api.metrics_away rename to metrics`
     t.equal((await scrape()).of.get('postgram_database_up'), 1)
   },
 )
+
+t.test('a database that takes its time is not waited for, nor asked twice', async (t) => {
+  await sql.begin(async (tx) => {
+    await tx`lock table app.due_messages in access exclusive mode`
+    const both = await Promise.all([scrape(), scrape()])
+    t.same(
+      both.map(({ of }) => of.get('postgram_database_up')),
+      [0, 0],
+    )
+    const asked = await tx`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%api.metrics(%'`
+    t.equal(asked.length, 1)
+  })
+  await until('the answer', async () => (await scrape()).of.get('postgram_database_up') === 1)
+})
 
 const rules = new URL('../src/docs/alerts.yml', import.meta.url)
 

@@ -46,9 +46,10 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     await createRoles(sql)
     await installQueues(url)
     await patiently(sql, lockAttempts, () => sql.unsafe(queueGrants))
-    await sql.unsafe(bookkeeping)
+    await patiently(sql, lockAttempts, () => sql.unsafe(bookkeeping))
     await patiently(sql, lockAttempts, () => sql.begin((tx) => upgrade(tx, isBreaking)))
-    await sql`select api.make_partitions()`
+    // A clock, or a process that starts, may be at it as well.
+    await patiently(sql, lockAttempts, () => sql`select api.make_partitions()`, IS_UPGRADED)
   } finally {
     await sql.end()
   }
@@ -69,14 +70,19 @@ async function upgrade(tx: postgres.TransactionSql, isBreaking: boolean): Promis
 }
 
 /** Tries work that needs locks until it has them; a transaction that lost its patience left nothing behind. */
-async function patiently(sql: Sql, attempts: number, work: () => Promise<unknown>): Promise<void> {
+async function patiently(
+  sql: Sql,
+  attempts: number,
+  work: () => Promise<unknown>,
+  outcome = 'Nothing was changed.',
+): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await work()
       return
     } catch (error) {
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
-      if (attempt === attempts) throw await whoIsInTheWay(sql)
+      if (attempt === attempts) throw await whoIsInTheWay(sql, outcome)
       await pause(LOCK_PAUSE_MS)
     }
   }
@@ -84,7 +90,9 @@ async function patiently(sql: Sql, attempts: number, work: () => Promise<unknown
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
-async function whoIsInTheWay(sql: Sql): Promise<Error> {
+const IS_UPGRADED = 'The database is of this version, but may lack partitions: run migrate again.'
+
+async function whoIsInTheWay(sql: Sql, outcome: string): Promise<Error> {
   const [oldest] = await sql<{ pid: number; application: string; since: string }[]>`
     select a.pid, a.application_name as application, to_char(a.xact_start, 'HH24:MI:SS') as since
     from pg_stat_activity a
@@ -94,7 +102,7 @@ async function whoIsInTheWay(sql: Sql): Promise<Error> {
   const who = oldest
     ? `; the oldest transaction is that of process ${oldest.pid} (${oldest.application}), since ${oldest.since}`
     : ''
-  return new Error(`a lock that migrate needs is held all the time${who}. Nothing was changed.`)
+  return new Error(`a lock that migrate needs is held all the time${who}. ${outcome}`)
 }
 
 /**

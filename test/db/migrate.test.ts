@@ -222,6 +222,20 @@ t.test('a migration that waits for a lock keeps nobody else waiting', async (t) 
   t.equal(await caller(sql)('health', {}), await codeSha256())
 })
 
+t.test('a migration waits for whoever makes partitions at the same time', async (t) => {
+  const { url } = await createDatabase()
+  const clock = connect(url, { max: 1, applicationName: 'a clock' })
+  t.teardown(() => clock.end())
+  await clock.begin(async (tx) => {
+    await tx`select api.make_partitions()`
+    await t.rejects(migrate(url, { lockAttempts: 1 }), {
+      message:
+        /^a lock that migrate needs is held all the time; .* The database is of this version, but may lack partitions: run migrate again\.$/,
+    })
+  })
+  await migrate(url)
+})
+
 t.test('a service that runs goes on over a migration of its own version', async (t) => {
   const { url, sql } = await createDatabase()
   const { base } = await startTestService(url)
