@@ -84,6 +84,8 @@ t.test(
         set.filter((setting) => !settings.includes(setting)),
         [],
       )
+      const ofRole = name.includes('@') ? ['-/etc/postgram-%i.env'] : []
+      t.same(allOf(text, /^EnvironmentFile=(.*)$/gm), ['/etc/postgram.env', ...ofRole])
       const command = start.replace(/^exec /, '') + (name.includes('@') ? ' --only %i' : '')
       t.same(allOf(text, /^ExecStart=(.*)$/gm), [command])
       t.ok(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1]) > STOP_SECONDS)

@@ -226,6 +226,26 @@ t.test('a worker and a clock serve them as well, where they say', async (t) => {
   }
 })
 
+t.test('a port that another process has ends the start with one line', async (t) => {
+  const { port } = new URL(metricsAddress ?? '')
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: url,
+    SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    METRICS_PORT: port,
+  }
+  const args = ['src/main.ts', 'start', '--only', 'clock']
+  // Not synchronously: it is this process that has the port.
+  const ended = await new Promise<{ code: unknown; stderr: string }>((resolve) => {
+    const cwd = new URL('../', import.meta.url)
+    execFile(process.execPath, args, { cwd, env, timeout: 60_000 }, (error, _, stderr) =>
+      resolve({ code: error?.code, stderr }),
+    )
+  })
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, /^listen EADDRINUSE: address already in use \S+\n$/)
+})
+
 t.test(
   'while the database does not answer they say so, and tell what the process knows',
   async (t) => {
