@@ -2,7 +2,8 @@ import { PgBoss } from 'pg-boss'
 import { pino } from 'pino'
 import t from 'tap'
 import { clockTasks, keepingRecord } from '../src/clock.ts'
-import { caller } from '../src/db/call.ts'
+import { type Call, caller } from '../src/db/call.ts'
+import type { EmailProvider } from '../src/providers/email.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { startTestService } from './fixtures/service.ts'
 import { until } from './fixtures/until.ts'
@@ -72,6 +73,26 @@ t.test('a run that failed leaves why, and the doctor says so until one succeeds'
   t.equal(await wellAfter(async () => 7), true)
   t.match((await shown()).get('make-partitions'), { rows: 7, error: null })
 })
+
+t.test(
+  'what keeps coming does not keep a task from its end, and what had gathered is done',
+  async (t) => {
+    const run = (name: string, found: number[]) => {
+      let calls = 0
+      const call = async () => {
+        if (calls === found.length + 10) throw new Error('it finds no end')
+        return found[calls++] ?? 3
+      }
+      const task = clockTasks.find((one) => one.name === name)
+      return task?.run(call as unknown as Call, {} as EmailProvider)
+    }
+    for (const name of ['enqueue-due-messages', 'sum-up-changes', 'forget-callbacks']) {
+      t.equal(await run(name, [20_000, 20_000, 20_000, 17]), 60_017, name)
+      t.equal(await run(name, [3]), 3, name)
+      t.equal(await run(name, [0]), 0, name)
+    }
+  },
+)
 
 t.test('runs are forgotten after a week', async (t) => {
   await sql`
