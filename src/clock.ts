@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Call } from './db/call.ts'
-import { settings } from './db/client.ts'
+import { withSettings } from './db/client.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { storable } from './storable.ts'
 
@@ -132,7 +132,7 @@ export async function startClock(options: {
 }): Promise<{ stop(): Promise<void> }> {
   const { url, role, call, emailProvider, log } = options
   const boss = new PgBoss({
-    connectionString: withRole(url, role),
+    connectionString: withSettings(url, { role, jit: 'off' }),
     application_name: 'postgram clock',
     max: 2,
     migrate: false,
@@ -168,10 +168,4 @@ export async function keepingRecord(
     await call('note_clock_run', { task, duration_ms: took(), error: words }).catch(() => undefined)
     throw error
   }
-}
-
-/** pg-boss takes no settings for its connections, but its driver reads them from the address. */
-function withRole(url: string, role: string): string {
-  const separator = url.includes('?') ? '&' : '?'
-  return `${url}${separator}options=${encodeURIComponent(settings({ role, jit: 'off' }))}`
 }

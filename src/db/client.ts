@@ -58,6 +58,12 @@ export function settings(values: Record<string, string>): string {
     .join(' ')
 }
 
+/** The address with settings, for a library that takes none but reads them from there. */
+export function withSettings(url: string, values: Record<string, string>): string {
+  const separator = url.includes('?') ? '&' : '?'
+  return `${url}${separator}options=${encodeURIComponent(settings(values))}`
+}
+
 /** A pool of connections to the database at `url`. */
 export function connect(url: string, options: ClientOptions = {}): Sql {
   return postgres(url, {

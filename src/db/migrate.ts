@@ -5,7 +5,7 @@ import { PgBoss } from 'pg-boss'
 import type postgres from 'postgres'
 import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { CODE_LOCK } from './call.ts'
-import { type ClockSettings, connect, type Sql } from './client.ts'
+import { type ClockSettings, connect, type Sql, withSettings } from './client.ts'
 import { breaks, readContract } from './contract.ts'
 import { replaceCode } from './replace-code.ts'
 import { readFolder, type SqlFile } from './sql-files.ts'
@@ -44,7 +44,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     await sql`select pg_advisory_lock(${MIGRATE_LOCK})`
     await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
     await createRoles(sql)
-    await installQueues(url)
+    await patiently(sql, lockAttempts, () => installQueues(url), UNFINISHED_QUEUES)
     await patiently(sql, lockAttempts, () => sql.unsafe(queueGrants))
     await patiently(sql, lockAttempts, () => sql.unsafe(bookkeeping))
     await patiently(sql, lockAttempts, () => sql.begin((tx) => upgrade(tx, isBreaking)))
@@ -90,6 +90,8 @@ async function patiently(
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
+const UNFINISHED_QUEUES =
+  "Of the queues' own upgrade the last step was not made: run migrate again."
 const IS_UPGRADED = 'The database is of this version, but may lack partitions: run migrate again.'
 
 async function whoIsInTheWay(sql: Sql, outcome: string): Promise<Error> {
@@ -139,7 +141,8 @@ async function createRoles(sql: Sql) {
 }
 
 async function installQueues(url: string) {
-  await runMigrations({ connectionString: url })
+  // Accepts write to its tables. (pg-boss sets a limit of its own, and only clocks use its tables.)
+  await runMigrations({ connectionString: withSettings(url, { lock_timeout: LOCK_TIMEOUT }) })
   const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false })
   await boss.start()
   await boss.stop({ graceful: false })

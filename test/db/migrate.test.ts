@@ -222,6 +222,22 @@ t.test('a migration that waits for a lock keeps nobody else waiting', async (t) 
   t.equal(await caller(sql)('health', {}), await codeSha256())
 })
 
+t.test('an upgrade of the queue that waits for a lock keeps nobody else waiting', async (t) => {
+  const { url, sql } = await createDatabase()
+  await sql`delete from graphile_worker.migrations where id = 20`
+  const reader = connect(url, { max: 1, applicationName: 'a report' })
+  t.teardown(() => reader.end())
+  await reader.begin(async (tx) => {
+    await tx`lock table graphile_worker.migrations in share mode`
+    await t.rejects(migrate(url, { lockAttempts: 1 }), {
+      message:
+        /^a lock that migrate needs is held all the time; .* \(a report\), .* Of the queues' own upgrade the last step was not made: run migrate again\.$/,
+    })
+  })
+  await migrate(url)
+  t.same(await sql`select max(id) as id from graphile_worker.migrations`, [{ id: 20 }])
+})
+
 t.test('a migration waits for whoever makes partitions at the same time', async (t) => {
   const { url } = await createDatabase()
   const clock = connect(url, { max: 1, applicationName: 'a clock' })
