@@ -95,10 +95,12 @@ export function createTurn({ start, deliver, places, mayFail, stopping }: TurnOp
       isNudged = false
       askedAt = performance.now()
       const room = places() - inHand.size
-      const deliveries = await start([...inHand.keys()], room)
+      const kept = [...inHand.keys()]
+      const deliveries = await start(kept, room)
       if (deliveries.length === 0 && inHand.size === 0) {
-        // What fell due just after that look has a job that relies on another.
-        if (isNudged) continue
+        // What fell due just after that look has a job that relies on another. So has what fell due
+        // after one with something in hand, which did not give the turn up.
+        if (isNudged || kept.length > 0) continue
         isOver = true
         return 'idle'
       }

@@ -99,6 +99,28 @@ t.test('what falls due meanwhile is taken when the turn is told', async (t) => {
   t.notOk(turn.nudge(), 'but not after it')
 })
 
+t.test('a look with something in hand is not the last, though that ended meanwhile', async (t) => {
+  const { turn, posts, asked, state, add } = aTurn({ due: 1 })
+  const end = turn.have()
+  await quiet()
+  t.ok(turn.nudge())
+  state.onStart = async () => {
+    state.onStart = async () => {}
+    await ended(posts)
+  }
+  turn.wake()
+  await quiet()
+  await quiet()
+  t.same(
+    asked.map(({ inHand }) => inHand),
+    [0, 1, 0],
+    'only the one with nothing in hand gives the turn up',
+  )
+  t.equal(await end, 'idle')
+  add(1)
+  t.notOk(turn.nudge())
+})
+
 t.test('another look is taken each second while a slow endpoint is waited for', async (t) => {
   const clock = clockOf(t)
   const { turn, posts, asked, add } = aTurn({ due: 1 })
