@@ -1,5 +1,6 @@
 import pino from 'pino'
 import t, { type Test } from 'tap'
+import { createMetrics } from '../src/metrics.ts'
 import { startWorkerPool } from '../src/worker-pool.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { until } from './fixtures/until.ts'
@@ -41,6 +42,7 @@ async function startPool(t: Test, announce: (poolId: string) => Promise<void>, t
       },
     },
     concurrency: 1,
+    metrics: createMetrics({ callsUnderWay: () => 0, poolSize: 1 }),
     log,
     announce,
   })
