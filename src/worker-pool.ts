@@ -42,17 +42,28 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   // Settles when the pool that was made last gives up. The runner's own promise may never: two batches
   // of finished jobs that fail side by side leave its count of what is pending below zero.
   let givenUp = Promise.withResolvers<void>()
+  let runner: Runner | undefined
+  let hasFetched = false
   const events: WorkerEvents = new EventEmitter()
   events.on('pool:create', ({ workerPool }) => {
     announced = options.announce(workerPool.id)
     announced.catch(() => undefined)
     givenUp = Promise.withResolvers()
+    hasFetched = false
   })
   events.on('pool:gracefulShutdown', () => givenUp.resolve())
   metrics.expectJobs(Object.keys(tasks))
   events.on('job:success', ({ job }) => metrics.job(job.task_identifier, 'done'))
   events.on('job:error', ({ job }) => metrics.job(job.task_identifier, 'failed'))
   events.on('job:failed', ({ job }) => metrics.job(job.task_identifier, 'gave_up'))
+  events.on('localQueue:getJobs:complete', () => {
+    hasFetched = true
+  })
+  // It asks for the ids of its tasks with its first jobs, and when that fails it keeps the failure: all
+  // that it fetches from then on fails as well. It has nothing in hand yet, so it is begun anew.
+  const onFetchFailed = () => {
+    if (!hasFetched) runner?.stop().catch(() => undefined)
+  }
   const pgPool = new pg.Pool({
     connectionString: url,
     max: 10,
@@ -60,20 +71,25 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     options: settings({ role, ...PLANNING }),
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
-  pgPool.connect = ((...args: unknown[]) =>
-    announced.then(() => connect(...args))) as typeof pgPool.connect
+  // The worker listens by way of the callback, which has to hear of a failure: nobody has the promise.
+  pgPool.connect = ((callback?: (error: unknown) => void) => {
+    if (!callback) return announced.then(() => connect())
+    announced.then(() => connect(callback), callback)
+  }) as typeof pgPool.connect
   const onLost = (error: Error) => log.warn({ err: error }, 'a worker connection was lost')
   pgPool.on('error', onLost)
   pgPool.on('connect', (client) => client.on('error', onLost))
 
   const begin = async (): Promise<Runner> => {
+    // It connects before it has a pool; the last one may not have been announced.
+    announced = Promise.resolve()
     const runner = await run({
       pgPool,
       taskList: tasks,
       concurrency,
       noHandleSignals: true,
       events,
-      logger: quietLogger(log),
+      logger: quietLogger(log, onFetchFailed),
       preset: {
         worker: {
           // One job more than can run: what a worker has fetched but not begun waits for nobody else.
@@ -84,12 +100,16 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
         },
       },
     })
-    await announced
+    await announced.catch((error) => {
+      // Else it would take jobs under a name that nobody knows once the next one is announced.
+      runner.stop().catch(() => undefined)
+      throw error
+    })
     return runner
   }
 
   let isStopping = false
-  let runner: Runner | undefined = await begin()
+  runner = await begin()
   /** A runner that ends by itself, as it may when the database is gone for long, is begun anew. */
   const watch = async (watched: Runner): Promise<void> => {
     const ended = watched.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
@@ -124,9 +144,11 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
  * graphile-worker logs every job at info; that is what ops.messages is for. And it warns of fewer
  * connections than jobs, which is right only where jobs are not taken in batches.
  */
-function quietLogger(log: Logger): WorkerLogger {
+function quietLogger(log: Logger, onFetchFailed: () => void): WorkerLogger {
   return new WorkerLogger(() => (level, message, meta) => {
     if (message.includes('maxPoolSize')) return
+    // There is no event for it.
+    if (message.startsWith('Error occurred fetching jobs')) onFetchFailed()
     if (level === 'error') log.error({ err: meta?.error }, message)
     else if (level === 'warning') log.warn(message)
     else log.debug(message)

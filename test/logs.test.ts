@@ -69,17 +69,20 @@ for (const level of ['info', 'debug']) {
       )
       t.equal(sms.status, 200)
       const wrongKey = `sk_live_${words.wrongKey}`
+      const strangers = await Promise.all([
+        post(`${base}/v1/emails`, wrongKey, email(to('delivered'))),
+        get(`${base}/${words.path}@example.com?email=${words.query}@example.com`, null),
+        get(`${base}/u/${words.path}`, null),
+      ])
       const refused = await Promise.all([
         post(`${base}/v1/emails`, liveKey, { ...email(to('delivered')), [words.body]: 1 }),
         post(`${base}/v1/emails`, liveKey, email(to('slow')), headers),
         post(`${base}/v1/emails`, liveKey, `{"to": "${words.broken}@example.com`),
-        post(`${base}/v1/emails`, wrongKey, email(to('delivered'))),
         get(`${base}/v1/emails/${words.path}@example.com`, liveKey),
-        get(`${base}/${words.path}@example.com?email=${words.query}@example.com`, testKey),
         get(`${base}/v1/suppressions?limit=x&email=${words.query}@example.com`, liveKey),
-        get(`${base}/u/${words.path}`, null),
       ])
-      for (const { status } of refused) t.ok(status >= 400 && status < 500, String(status))
+      for (const { status } of [...refused, ...strangers])
+        t.ok(status >= 400 && status < 500, String(status))
       const [ids] = await sql<{ organisation: string; message: string }[]>`
       select core.decode_id('org', ${id}) as organisation, core.decode_id('em', ${sent.json.id}) as message`
       const link = links.url({
@@ -111,6 +114,14 @@ for (const level of ['info', 'debug']) {
       const lineOf = (answer: { headers: Headers }, msg: string) =>
         lines.find((line) => line.msg === msg && line.requestId === requestId(answer))
       for (const answer of refused) t.ok(lineOf(answer, 'request'), `${answer.status} has a line`)
+      // Who is nobody's cannot fill the log.
+      for (const answer of strangers) {
+        t.equal(
+          Boolean(lineOf(answer, 'request')),
+          level === 'debug',
+          `${answer.status} of a stranger`,
+        )
+      }
       t.match(lineOf(failed, 'request'), {
         level: 30,
         method: 'GET',

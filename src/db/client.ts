@@ -23,7 +23,7 @@ export type ClockSettings = { 'postgram.now'?: string; 'postgram.shift'?: string
  * How the server plans for the service: its statements are short, reach everything by its key and are
  * the same each time, so planning them anew or compiling them would cost more than running them.
  */
-const planSettings = { plan_cache_mode: 'force_generic_plan', jit: 'off' }
+export const planSettings = { plan_cache_mode: 'force_generic_plan', jit: 'off' }
 
 const keepalives = {
   tcp_keepalives_idle: '5',

@@ -6,9 +6,10 @@ import type { Metrics } from '../metrics.ts'
 const MESSAGE_ID = /"id": ?"((?:em|sm)_[0-9a-hjkmnp-tv-z]{26})"/g
 
 /**
- * Counts every request, and leaves a line of it in the log: at info when it was refused or failed, at
- * debug when it went well, because at thousands of sends a second a line each would cost a tenth of
- * them, and what was accepted is in the database anyway. Nothing that the caller wrote is in the line,
+ * Counts every request, and leaves a line of it in the log: at info when an organisation's was refused
+ * or failed; at debug when it went well, because at thousands of sends a second a line each would cost a
+ * tenth of them, and what was accepted is in the database anyway; and when nobody knows whose it was, so
+ * that strangers cannot fill the log. Nothing that the caller wrote is in the line,
  * neither its path nor its body: both may hold addresses.
  */
 export function observe({ log, metrics }: { log: Logger; metrics: Metrics }): Middleware {
@@ -18,9 +19,9 @@ export function observe({ log, metrics }: { log: Logger; metrics: Metrics }): Mi
     const route = routeOf(ctx as Context)
     const durationMs = performance.now() - startedAt
     metrics.request(ctx.method, route, ctx.status, durationMs / 1000)
-    const level = ctx.status < 400 ? 'debug' : 'info'
-    if (!log.isLevelEnabled(level)) return
     const { requestId, organisationId } = ctx.state
+    const level = ctx.status >= 400 && organisationId ? 'info' : 'debug'
+    if (!log.isLevelEnabled(level)) return
     log[level](
       {
         requestId,

@@ -346,7 +346,7 @@ t.test('a provider that makes no callbacks has no address for them', async (t) =
 
 t.test('a flood of refused callbacks is one line in the log, and nothing of them is', async (t) => {
   const lines: string[] = []
-  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
   const quiet = await startTestService(url, {
     roles: ['api'],
     createEmailProvider: () => createReporter(),

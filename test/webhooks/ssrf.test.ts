@@ -7,12 +7,14 @@ import { readTarget } from '../../src/webhooks/target.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { noNsd, startNsd } from '../fixtures/dns-server.ts'
 import { startFickleDns } from '../fixtures/fickle-dns.ts'
+import { hasIPv6, noSecondLoopback } from '../fixtures/loopback.ts'
 import { startTcpServer, type TcpServer } from '../fixtures/tcp-server.ts'
 
 const { sql } = await createDatabase()
 
-/** On all addresses of this machine, of both families. */
-const everywhere = await startTcpServer((socket) => socket.destroy(), '::')
+/** All addresses of this machine, of both families if it has both. */
+const ALL = hasIPv6 ? '::' : '0.0.0.0'
+const everywhere = await startTcpServer((socket) => socket.destroy(), ALL)
 const { port } = everywhere
 
 function posterWith(options: Partial<PosterOptions> = {}) {
@@ -130,10 +132,11 @@ t.test('no spelling of an address that is not public is accepted, nor connected 
 })
 
 t.test('they would have been connected to, were it not for the rule', async (t) => {
-  const own = await startTcpServer((socket) => socket.destroy(), '::')
+  const own = await startTcpServer((socket) => socket.destroy(), ALL)
   const poster = posterWith({ allowsPrivate: true })
   for (const host of [
-    ...['127.0.0.1', '127.255.255.254', '127.1', '2130706433', '0x7f.1', '0177.0000.0000.0001'],
+    ...(noSecondLoopback ? [] : ['127.255.255.254']),
+    ...['127.0.0.1', '127.1', '2130706433', '0x7f.1', '0177.0000.0000.0001'],
     ...[
       '127.0.0.1.',
       '127%2e0%2e0%2e1',
@@ -142,7 +145,8 @@ t.test('they would have been connected to, were it not for the rule', async (t) 
       'ⓛⓞⓒⓐⓛⓗⓞⓢⓣ',
       'local\u00adhost',
     ],
-    ...['0', '0.0.0.0', '[::]', '[::1]', '[0:0:0:0:0:ffff:127.0.0.1]'],
+    ...['0', '0.0.0.0'],
+    ...(hasIPv6 ? ['[::]', '[::1]', '[0:0:0:0:0:ffff:127.0.0.1]'] : []),
   ]) {
     t.ok(hosts.includes(host), host)
     const before = own.connections()
@@ -255,6 +259,7 @@ localhost A 127.0.0.1
 
 t.test(
   'a name that changes its address is connected to where it was checked, or not',
+  { skip: noSecondLoopback },
   async (t) => {
     const changes = [['9.9.9.9', '2620:fe::fe'], ['127.0.0.1', '::1'], ['9.9.9.9']]
     const lookup = lookupBy((await startFickleDns(changes)).address)
