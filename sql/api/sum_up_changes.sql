@@ -15,7 +15,7 @@ begin
     delete from app.changes c
     -- Bounded, so that one transaction never holds an hour's work; the caller asks again.
     where c.ctid = any (array(select n.ctid from app.changes n limit 20000))
-    returning c.message_id, c.change
+    returning c.message_id, c.change, c.at
   ),
   fact as materialized (
     select (m.created_at at time zone 'UTC')::date as day, m.organisation_id, m.channel, m.class, m.tags, t.change,
@@ -25,6 +25,9 @@ begin
     from taken t
     join app.messages m on m.id = t.message_id
     where m.mode = 'live' and not m.is_rehearsal
+      -- Retried by an operator it had failed before, and counts as one that did.
+      and (t.change <> 'failed' or not exists (
+        select from app.events e where e.message_id = m.id and e.type = 'queued' and e.occurred_at <= t.at))
   ),
   volume as (
     insert into app.daily_volume as v (

@@ -3,8 +3,10 @@ returns text
 language sql immutable
 as $$
   select regexp_replace(given,
-    -- Not within a longer one. What stands before it in JSON may be an escape such as \n.
-    case when core.is_phone(person) then '(?<![0-9])' else '((?<![a-z0-9._+-])|(?<=\\[nrt]))' end
+    -- Not within a longer one. What stands before it in JSON may be an escape such as \n. A sign such as
+    -- an apostrophe belongs to an address only between letters, as in o'brien; otherwise it quotes one.
+    case when core.is_phone(person) then '(?<![0-9])'
+      else '((?<![a-z0-9._+-])(?<![a-z0-9][''&!#$%*^~])|(?<=\\[nrt]))' end
     || regexp_replace(person, '([^a-z0-9@])', '\\\1', 'g')
     || case when core.is_phone(person) then '(?![0-9])' else '(?![a-z0-9-]|\.[a-z0-9])' end,
     mark, 'gi')

@@ -6,6 +6,7 @@ as $$
 #variable_conflict use_column
 declare
   v_before integer;
+  v_messages integer;
 begin
   if set_retention.what is null or set_retention.what not in ('messages', 'bodies', 'webhooks') then
     raise exception '% is not kept for a time; messages, bodies and webhooks are', coalesce(quote_literal(set_retention.what), 'null');
@@ -17,8 +18,16 @@ begin
   if set_retention.what = 'messages' and set_retention.days < 62 then
     raise exception 'messages are kept for at least 62 days, as some wait for 30';
   end if;
-  select r.days into v_before from app.retention r where r.what = set_retention.what for no key update;
+  -- All of them, so that of two operators the second sees what the first set.
+  perform from app.retention r order by r.what for no key update;
+  select r.days into v_before from app.retention r where r.what = set_retention.what;
   update app.retention r set days = set_retention.days where r.what = set_retention.what;
+  -- A person's are found by their messages (ops.erase_person).
+  select r.days into v_messages from app.retention r where r.what = 'messages';
+  if exists (select from app.retention r where r.days > v_messages) then
+    raise exception 'bodies and webhooks cannot be kept for longer than messages'
+      using hint = 'select what, days from ops.retention';
+  end if;
   perform core.audit('set_retention', null, set_retention.what,
     jsonb_build_object('days', v_before), jsonb_build_object('days', set_retention.days));
 end

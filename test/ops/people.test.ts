@@ -417,6 +417,9 @@ t.test('only whole addresses and numbers are meant', async (t) => {
     [`'${jane}'`, "'(erased)'"],
     [JSON.stringify({ text: `no\n${jane}.` }), '{"text":"no\\n(erased)."}'],
     [`mary.${jane}`, `mary.${jane}`],
+    [`o'${jane}`, `o'${jane}`],
+    [`smith&${jane}`, `smith&${jane}`],
+    [`to '${jane}', &${jane}`, "to '(erased)', &(erased)"],
     [`${jane}.test`, `${jane}.test`],
     ['janexdoe+a@x.example', 'janexdoe+a@x.example'],
   ]) {

@@ -188,6 +188,25 @@ t.test('a bounce that turns out to be hard is one bounce', async (t) => {
   t.match((await volumeOf(organisation))[0], { accepted: 1, sent: 1, bounced: 1 })
 })
 
+t.test('what fails again when an operator retries it has failed once', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const email = anEmail(organisation.domain, { to: mailbox('reject') })
+  const id = await send(organisation, 'emails', email, 'failed')
+  await call('sum_up_changes', {})
+  await sql`select ops.retry_message(${id})`
+  await until('the second failure', async () => {
+    const failures = await sql`
+      select from app.events e where e.message_id = core.decode_id('em', ${id}) and e.type = 'failed'`
+    return failures.length === 2
+  })
+  t.ok((await call('sum_up_changes', {})) > 0)
+  t.match((await volumeOf(organisation))[0], { accepted: 1, sent: 0, failed: 1 })
+  const [reasons] = await sql<{ messages: string }[]>`
+    select sum(b.messages) as messages from app.daily_bounces b
+    where b.organisation_id = core.decode_id('org', ${organisation.id})`
+  t.equal(reasons?.messages, '1')
+})
+
 t.test('reasons that mean the same read the same', async (t) => {
   const plain = async (reason: string | null) =>
     (await sql<{ plain: string }[]>`select core.plain_reason(${reason}) as plain`)[0]?.plain

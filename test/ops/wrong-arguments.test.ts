@@ -317,6 +317,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     "'letters' is not kept for a time; messages, bodies and webhooks are",
   ],
   ['set_retention', ['bodies', 0], 'give a number of days from 1 to 3660'],
+  ['set_retention', ['bodies', 401], 'bodies and webhooks cannot be kept for longer than messages'],
   ['set_retention', ['bodies', 3661], 'give a number of days from 1 to 3660'],
   [
     'set_retention',
