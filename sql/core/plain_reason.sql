@@ -2,7 +2,7 @@ create function core.plain_reason(reason text)
 returns text
 language sql immutable
 as $$
-  select left(btrim(regexp_replace(regexp_replace(regexp_replace(left(coalesce(reason, ''), 1000),
+  select left(btrim(regexp_replace(regexp_replace(regexp_replace(left(coalesce(reason, ''), 300),
     '\S+@\S+', '<address>', 'g'),
     -- Ids of queues and sessions, of which no two are the same.
     '\m(?=\S*\d)(?=\S*[[:alpha:]])[[:alnum:]._:-]{8,}', '<id>', 'g'),

@@ -4,7 +4,8 @@ create table app.changes (
   message_id uuid not null,
   change app.event_type not null,
   at timestamptz not null
-);
+-- Giving pages back takes a lock that every accept would wait for.
+) with (vacuum_truncate = off);
 comment on table app.changes is
   'What happened to live messages since the sums were kept last: written with each change, gone once it is in the sums.';
 comment on column app.changes.change is 'queued stands for accepted, also of a scheduled message.';
