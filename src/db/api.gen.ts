@@ -196,7 +196,7 @@ export type Api = {
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
   /** What is to be asked about a domain whose check is due; no row when it is gone, or in someone's hands. */
   domain_to_check: { args: { id: string }; result: DomainWork[] }
-  /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second. Answers how many were dropped. */
+  /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second: where a table is in use, it ends. Answers how many were dropped. */
   drop_expired: { args: Record<string, never>; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
