@@ -1,5 +1,6 @@
 // What stays fast with many messages behind it: the operator's views, reading one message, and
 // sending while the oldest month is dropped.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Sql } from '../../src/db/client.ts'
 import { get } from '../fixtures/http.ts'
 import { load, startApi, stop } from './processes.ts'
@@ -32,7 +33,7 @@ export async function benchGrowth(bench: Bench, messages: number): Promise<Growt
     path: '/v1/emails',
     senders: bench.senders.emails,
     connections: 16,
-    seconds: 10,
+    seconds: 20,
     rate: 200,
     port: api.port,
   })
@@ -134,7 +135,10 @@ async function dropAll(sql: Sql): Promise<number> {
   for (let misses = 0; misses < 100; ) {
     const [row] = await sql<{ dropped: number }[]>`select api.drop_expired() as dropped`
     if (row?.dropped) dropped += row.dropped
-    else misses += 1
+    else {
+      misses += 1
+      await pause(500)
+    }
     const [left] = await sql<{ count: number }[]>`
       select count(*)::integer as count from core.partitions() p where p.expires_at <= core.now()`
     if (left?.count === 0) break
