@@ -62,7 +62,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   // It asks for the ids of its tasks with its first jobs, and when that fails it keeps the failure: all
   // that it fetches from then on fails as well. It has nothing in hand yet, so it is begun anew.
   const onFetchFailed = () => {
-    if (!hasFetched) runner?.stop().catch(() => undefined)
+    if (!hasFetched) quietly(runner?.stop())
   }
   const pgPool = new pg.Pool({
     connectionString: url,
@@ -102,7 +102,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     })
     await announced.catch((error) => {
       // Else it would take jobs under a name that nobody knows once the next one is announced.
-      runner.stop().catch(() => undefined)
+      quietly(runner.stop())
       throw error
     })
     return runner
@@ -115,7 +115,9 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     const ended = watched.promise.catch((error) => log.error({ err: error }, 'the worker ended'))
     await Promise.race([ended, givenUp.promise])
     if (isStopping) return
-    // Not to be waited for any more, as it may never end.
+    // Not to be waited for any more, as it may never end; but its cron, which nobody uses, would keep the
+    // process from ending.
+    quietly(watched.stop())
     runner = undefined
     while (!isStopping && !runner) {
       await pause(BEGIN_ANEW_AFTER_MS)
@@ -125,7 +127,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
         return undefined
       })
     }
-    if (isStopping) await runner?.stop()
+    if (isStopping) await quietly(runner?.stop())
     else if (runner) await watch(runner)
   }
   const watching = watch(runner)
@@ -133,11 +135,16 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   return {
     async stop() {
       isStopping = true
-      await runner?.stop()
+      await quietly(runner?.stop())
       await watching
       await pgPool.end()
     },
   }
+}
+
+/** A runner that has stopped by itself refuses to be stopped. */
+function quietly(stopping: Promise<void> | undefined): Promise<void> {
+  return (stopping ?? Promise.resolve()).catch(() => undefined)
 }
 
 /**
