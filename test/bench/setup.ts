@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -32,6 +32,8 @@ export type Bench = {
 /** A server with its safe settings, a migrated database and organisations that may send. */
 export async function setUp(): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'postgram-bench-'))
+  // As root its data would lie elsewhere, and stay there, if user postgres could not enter.
+  await chmod(folder, 0o711)
   const server = process.env.DATABASE_URL
     ? { url: process.env.DATABASE_URL, close: async () => undefined }
     : await openEmbedded(folder)

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -12,6 +12,8 @@ import { until } from '../fixtures/until.ts'
 
 // A server of its own, because the others would not like to see theirs killed.
 const folder = await mkdtemp(join(tmpdir(), 'postgram-killed-'))
+// As root its data would lie elsewhere, and stay there, if user postgres could not enter.
+await chmod(folder, 0o711)
 const postgresFlags = ['-c', 'fsync=off']
 let server = await openEmbedded(folder, { postgresFlags })
 const { url } = server
