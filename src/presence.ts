@@ -6,17 +6,49 @@ import { type ClientOptions, connect } from './db/client.ts'
 /** api.beat() knows this figure. Two missed beats and a sweep are well within promise 5's 15 seconds. */
 const BEAT_EVERY_MS = 2000
 
-export type Presence = { leave(): Promise<void> }
+type Presence = { leave(): Promise<void> }
 
 /**
- * Puts this process on the list of running ones and sweeps those that are gone (promise 5). It holds
- * an advisory lock named after its worker pool, on a connection of its own that is never recycled.
- * Settles once the process is listed.
+ * Keeps this process on the list of running ones in some of its roles: `announce` says by which worker
+ * pool it is known there, again when it has a new one, and settles once it is listed; `stop` takes it
+ * off the list.
  */
-export async function announce(
+export function createAnnouncer(
   url: string,
   client: ClientOptions,
-  process: { poolId: string; roles: string[]; pid: number },
+  roles: readonly string[],
+  log: Logger,
+): { announce(poolId: string): Promise<void>; stop(): Promise<void> } {
+  let presence: Presence | undefined
+  let announcing: Promise<void> = Promise.resolve()
+  return {
+    // One after the other: of two at once, as when a pool is begun anew again, one would stay for good.
+    announce(poolId) {
+      announcing = announcing
+        .catch(() => undefined)
+        .then(async () => {
+          const left = presence
+          presence = undefined
+          await left?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
+          presence = await enter(url, client, { poolId, roles, pid: process.pid }, log)
+        })
+      return announcing
+    },
+    async stop() {
+      await announcing.catch(() => undefined)
+      await presence?.leave()
+    },
+  }
+}
+
+/**
+ * Puts this process on the list and sweeps those that are gone (promise 5). It holds an advisory lock
+ * named after its worker pool, on a connection of its own that is never recycled.
+ */
+async function enter(
+  url: string,
+  client: ClientOptions,
+  { poolId, roles, pid }: { poolId: string; roles: readonly string[]; pid: number },
   log: Logger,
 ): Promise<Presence> {
   const sql = connect(url, {
@@ -26,10 +58,9 @@ export async function announce(
     applicationName: 'postgram presence',
   })
   const call = caller(sql)
-  const { poolId, roles, pid } = process
 
   async function beat() {
-    const gone = await call('beat', { pool_id: poolId, roles, host: hostname(), pid })
+    const gone = await call('beat', { pool_id: poolId, roles: [...roles], host: hostname(), pid })
     if (gone > 0) log.warn({ gone }, 'freed the jobs of processes that are gone')
   }
 

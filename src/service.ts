@@ -14,7 +14,7 @@ import { startMetricsServer } from './http/metrics-server.ts'
 import { startApi } from './http/server.ts'
 import { createUnsubscribeLinks } from './marketing/link.ts'
 import { createMetrics } from './metrics.ts'
-import { announce, type Presence } from './presence.ts'
+import { createAnnouncer } from './presence.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { reportSandbox } from './providers/sandbox-network.ts'
 import type { SmsListener, SmsProvider } from './providers/sms.ts'
@@ -92,28 +92,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const judge = createJudge({ sql, call }, { sha256: await codeSha256(), needs: signatures })
   const readiness = () => judge().catch(() => 'the database cannot be reached')
   const parts: Part[] = [{ stop: () => sql.end({ timeout: 5 }) }]
-  /** Says by which worker pool this process is known in some of its roles, again when it has a new one. */
-  const announcer = (as: readonly string[]) => {
-    let presence: Presence | undefined
-    let announcing: Promise<void> = Promise.resolve()
-    parts.push({
-      async stop() {
-        await announcing.catch(() => undefined)
-        await presence?.leave()
-      },
-    })
-    // One after the other: of two at once, as when a pool is begun anew again, one would stay for good.
-    return (poolId: string) => {
-      announcing = announcing
-        .catch(() => undefined)
-        .then(async () => {
-          const left = presence
-          presence = undefined
-          await left?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
-          presence = await announce(url, client, { poolId, roles: [...as], pid: process.pid }, log)
-        })
-      return announcing
-    }
+  const announceAs = (as: readonly string[]) => {
+    const announcer = createAnnouncer(url, client, as, log)
+    parts.push(announcer)
+    return announcer.announce
   }
   const runningRoles: Part[] = []
 
@@ -180,13 +162,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           registry,
           publicUrl,
           links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),
-          announce: announcer(roles),
-          announceSms: announcer(['sms']),
-          announceWebhooks: announcer(['webhooks']),
+          announce: announceAs(roles),
+          announceSms: announceAs(['sms']),
+          announceWebhooks: announceAs(['webhooks']),
         }),
       )
     } else {
-      await announcer(roles)(`${roles.join('-')}-${randomUUID()}`)
+      await announceAs(roles)(`${roles.join('-')}-${randomUUID()}`)
     }
     if (roles.includes('clock'))
       runningRoles.push(await startClock({ url, role: SERVICE_ROLE, call, emailProvider, log }))
