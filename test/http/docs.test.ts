@@ -77,6 +77,18 @@ t.test('every link of a page leads somewhere', async (t) => {
   }
 })
 
+t.test('every page leads to all others, in one order, and marks itself', async (t) => {
+  const [first] = pages
+  for (const { path, text } of pages) {
+    const page = path.replace('/docs/', '')
+    const navigation = (of: string) =>
+      of.match(/<nav class="pages".*?<\/nav>/s)?.[0].replace(' aria-current="page"', '')
+    t.equal(navigation(text), navigation(first?.text ?? ''), path)
+    t.same(allOf(text, /href="([^"]+)" aria-current="page"/g), [page])
+    t.match(navigation(text), `href="${page}"`)
+  }
+})
+
 t.test('the characters that the page on SMS gives GSM-7 are those it has', async (t) => {
   const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
   const paragraph = /<p>GSM-7 has[\s\S]*?Counting as two[\s\S]*?<\/p>/.exec(text)?.[0] ?? ''
