@@ -1,7 +1,6 @@
 import t from 'tap'
 import { codeSha256 } from '../src/db/sql-files.ts'
 import { createEmptyDatabase } from './fixtures/database.ts'
-import { get } from './fixtures/http.ts'
 import { allSentOnce, startLoad } from './fixtures/load.ts'
 import { copyVersion, previousVersion } from './fixtures/next-version.ts'
 import { spawnService } from './fixtures/service.ts'
@@ -37,7 +36,6 @@ t.test('this version takes the place of the previous one under load', async (t) 
   t.same(migrated, DONE)
   t.same([...(await sql`select sha256 from app.code`)], [{ sha256: await codeSha256() }])
   await load.more(200)
-  t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'the old one stays ready')
 
   const fresh = await spawnService(url)
   load.join(fresh.base)
