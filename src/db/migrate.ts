@@ -27,6 +27,15 @@ export type MigrateOptions = {
   isBreaking?: boolean
   /** How often it is tried to get the locks that it needs, about once a second. */
   lockAttempts?: number
+  /** When aborted, it waits for no lock any more. */
+  signal?: AbortSignal
+}
+
+/** It was aborted before the database was of this version. */
+export class Interrupted extends Error {
+  constructor(outcome: string) {
+    super(`migrate was stopped while it waited. ${outcome}`)
+  }
 }
 
 /**
@@ -34,22 +43,28 @@ export type MigrateOptions = {
  * migrations that were not applied yet and all SQL code, one starter at a time. Processes of older
  * versions go on meanwhile and after. `url` is the owner's. Throws when the file of an applied
  * migration was changed, Breaking, having changed nothing that they miss, when processes run that could
- * not go on, and Outdated when a newer version upgraded the queues.
+ * not go on, Outdated when a newer version upgraded the queues, and Interrupted.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
-  const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS } = options
+  const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS, signal } = options
+  const patience = { attempts: lockAttempts, signal }
   const sql = connect(url, { max: 1, clock, applicationName: 'postgram migrate' })
   try {
-    await sql`select pg_advisory_lock(${MIGRATE_LOCK})`
+    await takeTurn(sql, signal)
     await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
     const outcome = (await checkQueues(sql, isBreaking)) ? UPGRADED_QUEUES : UNCHANGED
     await createRoles(sql)
-    await patiently(sql, lockAttempts, () => installQueues(url, LOCK_TIMEOUT), UNFINISHED_QUEUES)
-    await patiently(sql, lockAttempts, () => sql.unsafe(queueGrants))
-    await patiently(sql, lockAttempts, () => sql.unsafe(bookkeeping))
-    await patiently(sql, lockAttempts, () => sql.begin((tx) => upgrade(tx, isBreaking, outcome)))
+    await patiently(sql, patience, () => installQueues(url, LOCK_TIMEOUT), UNFINISHED_QUEUES)
+    await patiently(sql, patience, () => sql.unsafe(queueGrants), outcome)
+    await patiently(sql, patience, () => sql.unsafe(bookkeeping), outcome)
+    await patiently(
+      sql,
+      patience,
+      () => sql.begin((tx) => upgrade(tx, isBreaking, outcome)),
+      outcome,
+    )
     // A clock, or a process that starts, may be at it as well.
-    await patiently(sql, lockAttempts, () => sql`select api.make_partitions()`, IS_UPGRADED)
+    await patiently(sql, patience, () => sql`select api.make_partitions()`, IS_UPGRADED)
   } finally {
     await sql.end()
   }
@@ -73,21 +88,37 @@ async function upgrade(
   await refuseToBreak(tx, [...problems, ...breakingMigrations(applied)], { outcome })
 }
 
+/** Waits for another migrate for as long as that takes. */
+async function takeTurn(sql: Sql, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) throw new Interrupted(UNCHANGED)
+  const turn = sql`select pg_advisory_lock(${MIGRATE_LOCK})`
+  const giveUp = () => turn.cancel()
+  signal?.addEventListener('abort', giveUp)
+  try {
+    await turn
+  } catch (error) {
+    throw signal?.aborted ? new Interrupted(UNCHANGED) : error
+  } finally {
+    signal?.removeEventListener('abort', giveUp)
+  }
+}
+
 /** Tries work that needs locks until it has them; a transaction that lost its patience left nothing behind. */
 async function patiently(
   sql: Sql,
-  attempts: number,
+  { attempts, signal }: { attempts: number; signal: AbortSignal | undefined },
   work: () => Promise<unknown>,
-  outcome = UNCHANGED,
+  outcome: string,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
+    if (signal?.aborted) throw new Interrupted(outcome)
     try {
       await work()
       return
     } catch (error) {
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
       if (attempt === attempts) throw await whoIsInTheWay(sql, outcome)
-      await pause(LOCK_PAUSE_MS)
+      await pause(LOCK_PAUSE_MS, undefined, { signal }).catch(() => undefined)
     }
   }
 }
@@ -95,7 +126,7 @@ async function patiently(
 const LOCK_NOT_AVAILABLE = '55P03'
 
 const UNCHANGED = 'Nothing was changed.'
-const UPGRADED_QUEUES = "Nothing was changed but the queues' own tables, which they go on with."
+const UPGRADED_QUEUES = "Nothing was changed but the queues' own tables."
 const UNFINISHED_QUEUES =
   "Of the queues' own upgrade the last step was not made: run migrate again."
 const IS_UPGRADED = 'The database is of this version, but may lack partitions: run migrate again.'
