@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { Breaking } from './db/breaking.ts'
@@ -5,7 +6,8 @@ import { connect, type Sql } from './db/client.ts'
 import { openEmbedded } from './db/embedded.ts'
 import { NotInstalled } from './db/embedded-binaries.ts'
 import { secretKey } from './db/kept-file.ts'
-import { migrate } from './db/migrate.ts'
+import { Interrupted, migrate } from './db/migrate.ts'
+import { Outdated } from './db/readiness.ts'
 import { codeSha256 } from './db/sql-files.ts'
 import { generateTypes } from './db/types.ts'
 import { examine } from './doctor.ts'
@@ -14,7 +16,7 @@ import { createLog } from './log.ts'
 import { createEmailProvider, createSmsProvider } from './providers/index.ts'
 import { createSecrets } from './secrets.ts'
 import { type Demo, demoOf, firstCurl, seed } from './seed.ts'
-import { Outdated, ROLES, type Role, type Service, startService } from './service.ts'
+import { ROLES, type Role, type Service, startService } from './service.ts'
 import { formatTable } from './table.ts'
 
 const USAGE = `usage: npm start [-- --only api|worker|clock]     run the service
@@ -56,11 +58,11 @@ async function withDatabase<Result>(
 async function start(config: Config, args: string[]) {
   const roles = rolesOf(args)
   const log = createLog(config.logLevel)
-  const stopped = untilStopped()
+  const stopping = stopSignal()
   const database = await openDatabase(config)
   try {
     const secrets = await secretsOf(config)
-    const demo = await prepare(config, database.url)
+    const demo = await prepare(config, database.url, stopping)
     const service = await startService({
       ...config,
       url: database.url,
@@ -78,9 +80,14 @@ async function start(config: Config, args: string[]) {
     announceStart(config, database.url, roles, service, demo)
     const { address, metricsAddress } = service
     log.info({ roles, address, ...(metricsAddress && { metricsAddress }) }, 'started')
-    await stopped
+    if (!stopping.aborted) await once(stopping, 'abort')
     log.info('stopping')
     await service.stop()
+    // graphile-worker sets one of its own when its tables were upgraded past what it knows.
+    process.exitCode = 0
+  } catch (error) {
+    // Asked to stop before it began.
+    if (!(error instanceof Interrupted)) throw error
   } finally {
     await database.close()
   }
@@ -99,14 +106,14 @@ async function secretsOf({ secretKeys, dataFolder }: Config) {
  * Migrates where the database is older than this version; an embedded database has a demo. One that is
  * newer is left as it is: to be started again must not undo an upgrade that is under way.
  */
-async function prepare(config: Config, url: string): Promise<Demo | null> {
+async function prepare(config: Config, url: string, signal: AbortSignal): Promise<Demo | null> {
   const sql = connect(url, { max: 1, clock: config.clock })
   try {
     const ours = await codeSha256()
     const current = await sql<{ sha256: string }[]>`select sha256 from app.code`.catch(() => [])
     const former = await sql`select from app.former_code where sha256 = ${ours}`.catch(() => [])
     const isNewer = former.length > 0 && config.databaseUrl !== null
-    if (current[0]?.sha256 !== ours && !isNewer) await migrate(url, { clock: config.clock })
+    if (current[0]?.sha256 !== ours && !isNewer) await migrate(url, { clock: config.clock, signal })
     // Each start, so that a service without a clock does not run out of them while it is restarted.
     else await sql`select api.make_partitions()`
     return config.databaseUrl === null ? await demoOf(sql, config.dataFolder) : null
@@ -143,16 +150,16 @@ function rolesOf(args: string[]): readonly Role[] {
   return [role]
 }
 
-/** Settles at the first SIGTERM or SIGINT; at a second one the process ends at once. */
-function untilStopped(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, () => {
-        resolve()
-        process.once(signal, () => process.exit(1))
-      })
-    }
-  })
+/** Aborted at the first SIGTERM or SIGINT; at a second one the process ends at once. */
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      stopping.abort()
+      process.once(signal, () => process.exit(1))
+    })
+  }
+  return stopping.signal
 }
 
 async function runSql(config: Config, [text, ...rest]: string[]) {
@@ -202,7 +209,8 @@ async function runTypes(config: Config) {
 async function runMigrate(config: Config, args: string[]) {
   const isBreaking = args.length === 1 && args[0] === '--breaking'
   if (args.length > 0 && !isBreaking) throw new UsageError(USAGE)
-  await withDatabase(config, (_, url) => migrate(url, { clock: config.clock, isBreaking }))
+  const signal = stopSignal()
+  await withDatabase(config, (_, url) => migrate(url, { clock: config.clock, isBreaking, signal }))
 }
 
 const commands: Record<string, (config: Config, args: string[]) => Promise<void>> = {
@@ -223,7 +231,7 @@ async function main([name = 'help', ...args]: string[]) {
 
 await main(process.argv.slice(2)).catch((error) => {
   const isExpected =
-    [UsageError, ConfigError, NotInstalled, Breaking, Outdated].some(
+    [UsageError, ConfigError, NotInstalled, Breaking, Interrupted, Outdated].some(
       (kind) => error instanceof kind,
     ) || MENDABLE.test(error.code)
   console.error(isExpected ? error.message || error.code : error)

@@ -5,7 +5,8 @@ import { signatures } from './db/api.gen.ts'
 import { type Call, caller } from './db/call.ts'
 import { type ClientOptions, type ClockSettings, connect } from './db/client.ts'
 import { countedCall } from './db/counted-call.ts'
-import { createJudge } from './db/readiness.ts'
+import { foreignQueues } from './db/queues.ts'
+import { createJudge, Outdated } from './db/readiness.ts'
 import { codeSha256 } from './db/sql-files.ts'
 import { createRegistry } from './domains/registry.ts'
 import type { Resolver } from './domains/resolver.ts'
@@ -79,9 +80,6 @@ const POOL_SIZE = 10
 
 type Part = { stop(): Promise<void> }
 
-/** The database is of a newer version, which lacks what this one calls. */
-export class Outdated extends Error {}
-
 /** Starts the roles of this process on a migrated database, which may be newer; throws Outdated. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { url, roles, log } = options
@@ -109,7 +107,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   try {
-    const problem = await judge()
+    const problem = (await judge()) ?? (await foreignQueues(sql, roles))
     if (problem !== null) throw new Outdated(`${problem}; upgrade this process`)
     const metricsServer =
       options.metricsPort === null

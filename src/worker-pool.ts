@@ -9,7 +9,7 @@ import {
 } from 'graphile-worker'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { settings } from './db/client.ts'
+import { withSettings } from './db/client.ts'
 import type { Metrics } from './metrics.ts'
 
 export type WorkerPoolOptions = {
@@ -65,10 +65,9 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     if (!hasFetched) quietly(runner?.stop())
   }
   const pgPool = new pg.Pool({
-    connectionString: url,
+    connectionString: withSettings(url, { role, ...PLANNING }),
     max: 10,
     application_name: 'postgram worker',
-    options: settings({ role, ...PLANNING }),
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
   // The worker listens by way of the callback, which has to hear of a failure: nobody has the promise.

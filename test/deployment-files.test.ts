@@ -68,6 +68,8 @@ t.test('compose sets what the service knows, from what .env.example names', asyn
     set.filter((name) => !settings.includes(name)),
     [],
   )
+  t.match(service, /^ {2}build: \.$/m, 'whichever service comes first is built')
+  t.same(allOf(compose, /^ *image: (.*)$/gm), ['postgres:18-bookworm'], 'and has its own image')
   const grace = allOf(compose, /stop_grace_period: (\d+)s/g).map(Number)
   t.ok(grace.length === 1 && grace.every((seconds) => seconds > STOP_SECONDS))
 })

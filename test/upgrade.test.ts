@@ -1,89 +1,15 @@
 import t from 'tap'
 import { catalogOf } from './fixtures/catalog.ts'
 import { createDatabase } from './fixtures/database.ts'
-import { type Answer, anEmail, anSms, get, post } from './fixtures/http.ts'
+import { get } from './fixtures/http.ts'
+import { allSentOnce, startLoad } from './fixtures/load.ts'
 import { copyVersion } from './fixtures/next-version.ts'
-import { createOrganisation, type TestOrganisation } from './fixtures/organisation.ts'
 import { spawnService } from './fixtures/service.ts'
-import { until } from './fixtures/until.ts'
 
 // A dozen processes, which on a busy machine take more than the usual two minutes together.
 t.setTimeout(300_000)
 
-const CALLERS = 6
-
-/** So many for each caller that none of them comes near 100 requests a second. */
-const ORGANISATIONS_EACH = 20
-
 const { url, sql } = await createDatabase()
-
-const organisations = await Promise.all(
-  Array.from({ length: CALLERS * ORGANISATIONS_EACH }, () =>
-    createOrganisation(sql, { smsIncluded: 1_000_000 }),
-  ),
-)
-
-/** Requests of all kinds to processes until it is stopped, and what was not answered 200. */
-function startLoad(...first: string[]) {
-  const bases = [...first]
-  const failures: string[] = []
-  const underWay = new Map<string, number>()
-  let isOver = false
-  let asked = 0
-  let answered = 0
-
-  async function ask(what: string, send: (base: string) => Promise<Answer>) {
-    const base = bases[asked++ % bases.length] as string
-    const count = (by: number) => underWay.set(base, (underWay.get(base) ?? 0) + by)
-    count(1)
-    try {
-      const answer = await send(base)
-      if (answer.status !== 200) failures.push(`${what}: ${answer.status} ${answer.text}`)
-      return answer
-    } catch (error) {
-      failures.push(`${what}: ${error}`)
-      return undefined
-    } finally {
-      count(-1)
-      answered += 1
-    }
-  }
-
-  const callers = Array.from({ length: CALLERS }, async (_, caller) => {
-    for (let round = 0; !isOver; round += 1) {
-      const place = caller * ORGANISATIONS_EACH + (round % ORGANISATIONS_EACH)
-      const { liveKey: key, domain } = organisations[place] as TestOrganisation
-      const email = anEmail(domain)
-      const emails = [email, email]
-      const sent = await ask('an email', (base) => post(`${base}/v1/emails`, key, email))
-      await ask('a batch', (base) => post(`${base}/v1/emails/batch`, key, { emails }))
-      await ask('an SMS', (base) => post(`${base}/v1/sms`, key, anSms()))
-      await ask('a message', (base) => get(`${base}/v1/emails/${sent?.json.id}`, key))
-      for (const path of ['usage', 'domains', 'suppressions']) {
-        await ask(path, (base) => get(`${base}/v1/${path}`, key))
-      }
-    }
-  })
-  return {
-    failures,
-    /** Goes to these as well from now on. */
-    join: (...more: string[]) => bases.push(...more),
-    /** Goes to these no more; settles when they have answered all that they were asked. */
-    leave(...some: string[]) {
-      for (const base of some) bases.splice(bases.indexOf(base), 1)
-      return until('the last answers', async () => some.every((base) => underWay.get(base) === 0))
-    },
-    /** Settles when so many more were answered. */
-    more(count: number) {
-      const enough = answered + count
-      return until(`${count} answers`, async () => answered >= enough, 60_000)
-    },
-    async stop() {
-      isOver = true
-      await Promise.all(callers)
-    },
-  }
-}
 
 /** A later version with all that an older one can go on with. */
 async function compatibleVersion() {
@@ -130,7 +56,7 @@ const isNext = async () => (await sql`select to_regprocedure('api.regions()') as
 t.test('an upgrade while the old version serves: no request fails, all is sent once', async (t) => {
   const next = await compatibleVersion()
   const old = await spawnService(url)
-  const load = startLoad(old.base)
+  const load = await startLoad(sql, old.base)
   await load.more(200)
 
   t.same(await next.run(['migrate'], url), { code: 0, stdout: '', stderr: '' })
@@ -152,17 +78,7 @@ t.test('an upgrade while the old version serves: no request fails, all is sent o
   await load.stop()
   t.same(load.failures, [])
 
-  await until('all to be handed over', async () => {
-    const waiting = await sql`select from ops.messages where status = 'queued' limit 1`
-    return waiting.length === 0
-  })
-  const [messages] = await sql`
-    select count(*)::integer > 300 as are_many,
-      count(*) filter (where m.status not in ('sent', 'delivered'))::integer as unsent,
-      count(*) filter (where m.attempts <> 1)::integer as tried_twice,
-      (select count(*)::integer from app.sandbox_messages s where s.handovers > 1) as doubled
-    from app.messages m`
-  t.same(messages, { areMany: true, unsent: 0, triedTwice: 0, doubled: 0 })
+  await allSentOnce(t, sql)
   t.equal(await fresh.end('SIGTERM'), 0)
 })
 

@@ -198,6 +198,8 @@ export type Api = {
   domain_to_check: { args: { id: string }; result: DomainWork[] }
   /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second: where a table is in use, it ends. Answers how many were dropped. */
   drop_expired: { args: Record<string, never>; result: number }
+  /** What api.drop_expired was called before there was more than keys to drop: clocks of that version run on beside this one. */
+  drop_expired_keys: { args: Record<string, never>; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
@@ -316,6 +318,7 @@ export const signatures = {
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'void' } },
   domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb' } },
   drop_expired: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  drop_expired_keys: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
   end_turns: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },

@@ -1,4 +1,5 @@
 import type postgres from 'postgres'
+import type { Sql } from './client.ts'
 import type { SqlFile } from './sql-files.ts'
 
 /** Why a migration was refused: processes run that could not go on after it. */
@@ -16,16 +17,20 @@ export function breakingMigrations(applied: readonly SqlFile[]): string[] {
     .map(({ name }) => `sql/${name} is marked as breaking`)
 }
 
-/** Throws Breaking when there are problems and a process that would have them. */
+/**
+ * Throws Breaking when there are problems and a process that would have them: any that runs, or any in
+ * `role`. `outcome` says what was changed until now.
+ */
 export async function refuseToBreak(
-  tx: postgres.TransactionSql,
+  sql: Sql | postgres.TransactionSql,
   problems: readonly string[],
+  {
+    role = null,
+    outcome = 'Nothing was changed.',
+  }: { role?: string | null; outcome?: string } = {},
 ): Promise<void> {
   if (problems.length === 0) return
-  const processes = await tx<Process[]>`
-    select p.roles, p.host, p.pid from app.processes p
-    where core.lock_holder(p.pool_id) is not null
-    order by p.started_at`
+  const processes = await runningProcesses(sql, role)
   if (processes.length === 0) return
   const names = new Set(
     processes.map(({ roles, host, pid }) => `  ${roles.join(', ')} on ${host}, process ${pid}`),
@@ -36,8 +41,22 @@ export async function refuseToBreak(
       ...names,
       'They would miss this:',
       ...problems.map((problem) => `  ${problem}`),
-      'Nothing was changed. Stop them, migrate, and start the new version; or, if their requests may fail',
+      `${outcome} Stop them, migrate, and start the new version; or, if their requests may fail`,
       'until each is restarted: npm run migrate -- --breaking',
     ].join('\n'),
   )
+}
+
+/** A database that is not one of ours yet has none. */
+async function runningProcesses(
+  sql: Sql | postgres.TransactionSql,
+  role: string | null,
+): Promise<Process[]> {
+  const [table] = await sql<{ exists: boolean }[]>`
+    select to_regclass('app.processes') is not null as exists`
+  if (!table?.exists) return []
+  return sql<Process[]>`
+    select p.roles, p.host, p.pid from app.processes p
+    where core.lock_holder(p.pool_id) is not null and (${role}::text is null or ${role} = any (p.roles))
+    order by p.started_at`
 }

@@ -51,17 +51,19 @@ const arrayTypes = {
   },
 }
 
-/** Settings as the command-line options that the queues' own driver passes on to the server. */
-export function settings(values: Record<string, string>): string {
-  return Object.entries(values)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ')
-}
-
-/** The address with settings, for a library that takes none but reads them from there. */
+/**
+ * The address with settings, as command-line options for the server: the queues' own driver takes them in
+ * no other way that those of the address itself would not replace. Where both set the same, these hold.
+ */
 export function withSettings(url: string, values: Record<string, string>): string {
-  const separator = url.includes('?') ? '&' : '?'
-  return `${url}${separator}options=${encodeURIComponent(settings(values))}`
+  // Not as a URL, which an address of several hosts is not.
+  const [address, query = ''] = url.split(/\?(.*)/s, 2)
+  const parameters = new URLSearchParams(query)
+  const given = parameters.get('options')
+  const options = Object.entries(values).map(([name, value]) => `-c ${name}=${value}`)
+  // The server takes the last of two.
+  parameters.set('options', [...(given ? [given] : []), ...options].join(' '))
+  return `${address}?${parameters}`
 }
 
 /** A pool of connections to the database at `url`. */

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { runMigrations } from 'graphile-worker'
-import { PgBoss } from 'pg-boss'
 import type postgres from 'postgres'
 import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { CODE_LOCK } from './call.ts'
-import { type ClockSettings, connect, type Sql, withSettings } from './client.ts'
+import { type ClockSettings, connect, type Sql } from './client.ts'
 import { breaks, readContract } from './contract.ts'
+import { checkQueues, installQueues, queueGrants } from './queues.ts'
 import { replaceCode } from './replace-code.ts'
 import { readFolder, type SqlFile } from './sql-files.ts'
 
@@ -28,28 +27,44 @@ export type MigrateOptions = {
   isBreaking?: boolean
   /** How often it is tried to get the locks that it needs, about once a second. */
   lockAttempts?: number
+  /** When aborted, it waits for no lock any more. */
+  signal?: AbortSignal
+}
+
+/** It was aborted before the database was of this version. */
+export class Interrupted extends Error {
+  constructor(outcome: string) {
+    super(`migrate was stopped while it waited. ${outcome}`)
+  }
 }
 
 /**
  * Bring the database at `url` to this version: the queues' own schemas, then in one transaction the
  * migrations that were not applied yet and all SQL code, one starter at a time. Processes of older
  * versions go on meanwhile and after. `url` is the owner's. Throws when the file of an applied
- * migration was changed, and Breaking, having changed nothing of ours, when processes run that could
- * not go on.
+ * migration was changed, Breaking, having changed nothing that they miss, when processes run that could
+ * not go on, Outdated when a newer version upgraded the queues, and Interrupted.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
-  const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS } = options
+  const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS, signal } = options
+  const patience = { attempts: lockAttempts, signal }
   const sql = connect(url, { max: 1, clock, applicationName: 'postgram migrate' })
   try {
-    await sql`select pg_advisory_lock(${MIGRATE_LOCK})`
+    await takeTurn(sql, signal)
     await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
+    const outcome = (await checkQueues(sql, isBreaking)) ? UPGRADED_QUEUES : UNCHANGED
     await createRoles(sql)
-    await patiently(sql, lockAttempts, () => installQueues(url), UNFINISHED_QUEUES)
-    await patiently(sql, lockAttempts, () => sql.unsafe(queueGrants))
-    await patiently(sql, lockAttempts, () => sql.unsafe(bookkeeping))
-    await patiently(sql, lockAttempts, () => sql.begin((tx) => upgrade(tx, isBreaking)))
+    await patiently(sql, patience, () => installQueues(url, LOCK_TIMEOUT), UNFINISHED_QUEUES)
+    await patiently(sql, patience, () => sql.unsafe(queueGrants), outcome)
+    await patiently(sql, patience, () => sql.unsafe(bookkeeping), outcome)
+    await patiently(
+      sql,
+      patience,
+      () => sql.begin((tx) => upgrade(tx, isBreaking, outcome)),
+      outcome,
+    )
     // A clock, or a process that starts, may be at it as well.
-    await patiently(sql, lockAttempts, () => sql`select api.make_partitions()`, IS_UPGRADED)
+    await patiently(sql, patience, () => sql`select api.make_partitions()`, IS_UPGRADED)
   } finally {
     await sql.end()
   }
@@ -59,37 +74,59 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
  * One transaction: callers wait some milliseconds and then find the new tables with the new code, never
  * one with the other's.
  */
-async function upgrade(tx: postgres.TransactionSql, isBreaking: boolean): Promise<void> {
+async function upgrade(
+  tx: postgres.TransactionSql,
+  isBreaking: boolean,
+  outcome: string,
+): Promise<void> {
   await tx`select pg_advisory_xact_lock(${CODE_LOCK})`
   const before = await readContract(tx)
   const applied = await applyMigrations(tx)
   await replaceCode(tx)
   if (isBreaking) return
   const problems = breaks(before, await readContract(tx))
-  await refuseToBreak(tx, [...problems, ...breakingMigrations(applied)])
+  await refuseToBreak(tx, [...problems, ...breakingMigrations(applied)], { outcome })
+}
+
+/** Waits for another migrate for as long as that takes. */
+async function takeTurn(sql: Sql, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) throw new Interrupted(UNCHANGED)
+  const turn = sql`select pg_advisory_lock(${MIGRATE_LOCK})`
+  const giveUp = () => turn.cancel()
+  signal?.addEventListener('abort', giveUp)
+  try {
+    await turn
+  } catch (error) {
+    throw signal?.aborted ? new Interrupted(UNCHANGED) : error
+  } finally {
+    signal?.removeEventListener('abort', giveUp)
+  }
 }
 
 /** Tries work that needs locks until it has them; a transaction that lost its patience left nothing behind. */
 async function patiently(
   sql: Sql,
-  attempts: number,
+  { attempts, signal }: { attempts: number; signal: AbortSignal | undefined },
   work: () => Promise<unknown>,
-  outcome = 'Nothing was changed.',
+  outcome: string,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
+    if (signal?.aborted) throw new Interrupted(outcome)
     try {
       await work()
       return
     } catch (error) {
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
       if (attempt === attempts) throw await whoIsInTheWay(sql, outcome)
-      await pause(LOCK_PAUSE_MS)
+      await pause(LOCK_PAUSE_MS, undefined, { signal }).catch(() => undefined)
     }
   }
 }
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
+const UNCHANGED = 'Nothing was changed.'
+const UPGRADED_QUEUES = "Nothing was changed but the queues' own tables."
 const UNFINISHED_QUEUES =
   "Of the queues' own upgrade the last step was not made: run migrate again."
 const IS_UPGRADED = 'The database is of this version, but may lack partitions: run migrate again.'
@@ -139,44 +176,6 @@ async function createRoles(sql: Sql) {
         '"grant postgram_service, postgram_operator, postgram_report to %1$I"', current_user);
     end $$`)
 }
-
-async function installQueues(url: string) {
-  // Accepts write to its tables. (pg-boss sets a limit of its own, and only clocks use its tables.)
-  await runMigrations({ connectionString: withSettings(url, { lock_timeout: LOCK_TIMEOUT }) })
-  const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false })
-  await boss.start()
-  await boss.stop({ graceful: false })
-}
-
-/**
- * The queues' libraries work on their own tables directly; graphile-worker's hide behind row security.
- * The index is for a worker pool whose tasks are few among many: without it each look for a job walks
- * past all of those, which takes half a second behind a million (src/worker-pool.ts).
- */
-const queueGrants = `
-  create index if not exists postgram_jobs_of_task on graphile_worker._private_jobs (task_id, priority, run_at)
-  where is_available;
-  do $$
-  declare
-    v_schema text;
-    v_table record;
-  begin
-    foreach v_schema in array array['graphile_worker', 'pgboss'] loop
-      execute format('grant usage on schema %I to postgram_service', v_schema);
-      execute format('grant all on all tables in schema %I to postgram_service', v_schema);
-      execute format('grant all on all sequences in schema %I to postgram_service', v_schema);
-      execute format('grant execute on all functions in schema %I to postgram_service', v_schema);
-    end loop;
-    for v_table in
-      select c.relname from pg_class c
-      where c.relnamespace = 'graphile_worker'::regnamespace and c.relkind = 'r' and c.relrowsecurity
-        and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'postgram_service')
-    loop
-      execute format(
-        'create policy postgram_service on graphile_worker.%I to postgram_service using (true) with check (true)',
-        v_table.relname);
-    end loop;
-  end $$`
 
 /** What migrate has to know, before there are migrations. */
 const bookkeeping = `

@@ -2,6 +2,9 @@ import type { Call } from './call.ts'
 import type { Sql } from './client.ts'
 import { breaks, type Contract, readContract } from './contract.ts'
 
+/** The database is of a newer version, with which this one cannot work. */
+export class Outdated extends Error {}
+
 /**
  * Says what of the code in the database keeps a process from serving, null when nothing does. Code of
  * another version does not, as long as it has what this one calls: old and new processes run side by

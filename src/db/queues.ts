@@ -1,0 +1,149 @@
+/** The queues' own schemas: what the libraries at hand make of them, what the database has, and installing them. */
+import { readdir, readFile } from 'node:fs/promises'
+import { runMigrations } from 'graphile-worker'
+import { PgBoss } from 'pg-boss'
+import bossPackage from 'pg-boss/package.json' with { type: 'json' }
+import { refuseToBreak } from './breaking.ts'
+import { type Sql, withSettings } from './client.ts'
+import { Outdated } from './readiness.ts'
+
+/** Its migrations as it is shipped; the first line of some says that older workers cannot go on after them. */
+const WORKER_SQL = new URL('../sql/', import.meta.resolve('graphile-worker'))
+const WORKER_MARK = '--! breaking'
+
+type QueueSchemas = {
+  /** The last of graphile-worker's migrations, and those that break older workers; null without any. */
+  worker: { last: number; breaking: number[] } | null
+  /** The version of pg-boss's schema; null without one. */
+  boss: number | null
+}
+
+/** The schemas that the installed libraries work with. */
+export async function ownQueues() {
+  const names = (await readdir(WORKER_SQL)).filter((name) => name.endsWith('.sql')).sort()
+  const files = await Promise.all(
+    names.map(async (name) => ({
+      id: Number.parseInt(name, 10),
+      isBreaking: (await readFile(new URL(name, WORKER_SQL), 'utf8')).startsWith(WORKER_MARK),
+    })),
+  )
+  const breaking = files.filter(({ isBreaking }) => isBreaking).map(({ id }) => id)
+  const worker = { last: Math.max(...files.map(({ id }) => id)), breaking }
+  return { worker, boss: bossPackage.pgboss.schema } satisfies QueueSchemas
+}
+
+/** The schemas that the database has. */
+async function queuesIn(sql: Sql): Promise<QueueSchemas> {
+  const [there] = await sql<{ worker: boolean; boss: boolean }[]>`
+    select to_regclass('graphile_worker.migrations') is not null as worker,
+      to_regclass('pgboss.version') is not null as boss`
+  const [worker] = there?.worker
+    ? await sql<{ last: number; breaking: number[] }[]>`
+        select max(m.id) as last, coalesce(json_agg(m.id order by m.id) filter (where m.breaking), '[]') as breaking
+        from graphile_worker.migrations m
+        having max(m.id) is not null`
+    : []
+  const [boss] = there?.boss
+    ? await sql<{ version: number }[]>`select v.version from pgboss.version v`
+    : []
+  return { worker: worker ?? null, boss: boss?.version ?? null }
+}
+
+/**
+ * Throws before anything is changed: Outdated when the database has schemas that the libraries do not
+ * know, and Breaking when they would change them so that processes that run could not go on. Answers
+ * whether they would change anything.
+ *
+ * graphile-worker says of its migrations which of them older workers cannot go on after, and those end by
+ * themselves then; after any other they go on, and so do our functions, which know no more of its tables
+ * than they. From before such a one all processes count, as all of them add jobs. pg-boss says nothing of
+ * the kind and refuses to start on any version but its own, so of it every difference counts; but only
+ * clocks use it.
+ */
+export async function checkQueues(sql: Sql, isBreaking: boolean): Promise<boolean> {
+  const [own, there] = [await ownQueues(), await queuesIn(sql)]
+  const newer = [beyondWorker(own, there), beyondBoss(own, there)].filter((what) => what !== null)
+  if (newer.length > 0) {
+    throw new Outdated(`${newer.join('; ')}: upgrade this one. Nothing was changed.`)
+  }
+  if (!isBreaking) {
+    const before = there.worker?.last ?? Number.POSITIVE_INFINITY
+    const ofWorker = own.worker.breaking
+      .filter((id) => id > before)
+      .map((id) => `migration ${id} of graphile-worker is marked as breaking`)
+    const ofBoss =
+      there.boss !== null && there.boss !== own.boss
+        ? [`pg-boss's schema would be ${own.boss}, not ${there.boss}`]
+        : []
+    const scope = ofWorker.length > 0 ? {} : { role: 'clock' }
+    await refuseToBreak(sql, [...ofWorker, ...ofBoss], scope)
+  }
+  return there.worker?.last !== own.worker.last || there.boss !== own.boss
+}
+
+/**
+ * What keeps a process of this version from starting in these roles, because a newer one upgraded the
+ * queues; null when nothing does. An API alone uses neither library.
+ */
+export async function foreignQueues(sql: Sql, roles: readonly string[]): Promise<string | null> {
+  const [own, there] = [await ownQueues(), await queuesIn(sql)]
+  const problems = [
+    roles.includes('worker') ? beyondWorker(own, there) : null,
+    roles.includes('clock') ? beyondBoss(own, there) : null,
+  ].filter((what) => what !== null)
+  return problems.length > 0 ? problems.join('; ') : null
+}
+
+type OwnQueues = Awaited<ReturnType<typeof ownQueues>>
+
+function beyondWorker(own: OwnQueues, there: QueueSchemas): string | null {
+  const unknown = there.worker?.breaking.find((id) => id > own.worker.last)
+  return unknown === undefined
+    ? null
+    : `the database has migration ${unknown} of graphile-worker, which is newer than this version and breaks it`
+}
+
+function beyondBoss(own: OwnQueues, there: QueueSchemas): string | null {
+  return there.boss === null || there.boss <= own.boss
+    ? null
+    : `the database has schema ${there.boss} of pg-boss, and this version works with ${own.boss} only`
+}
+
+/** Installs or upgrades both. For graphile-worker no lock is waited for longer than `lockTimeout`. */
+export async function installQueues(url: string, lockTimeout: string): Promise<void> {
+  // Accepts write to its tables. (pg-boss sets a limit of its own, and only clocks use its tables.)
+  await runMigrations({ connectionString: withSettings(url, { lock_timeout: lockTimeout }) })
+  const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false })
+  await boss.start()
+  await boss.stop({ graceful: false })
+}
+
+/**
+ * The queues' libraries work on their own tables directly; graphile-worker's hide behind row security.
+ * The index is for a worker pool whose tasks are few among many: without it each look for a job walks
+ * past all of those, which takes half a second behind a million (src/worker-pool.ts).
+ */
+export const queueGrants = `
+  create index if not exists postgram_jobs_of_task on graphile_worker._private_jobs (task_id, priority, run_at)
+  where is_available;
+  do $$
+  declare
+    v_schema text;
+    v_table record;
+  begin
+    foreach v_schema in array array['graphile_worker', 'pgboss'] loop
+      execute format('grant usage on schema %I to postgram_service', v_schema);
+      execute format('grant all on all tables in schema %I to postgram_service', v_schema);
+      execute format('grant all on all sequences in schema %I to postgram_service', v_schema);
+      execute format('grant execute on all functions in schema %I to postgram_service', v_schema);
+    end loop;
+    for v_table in
+      select c.relname from pg_class c
+      where c.relnamespace = 'graphile_worker'::regnamespace and c.relkind = 'r' and c.relrowsecurity
+        and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'postgram_service')
+    loop
+      execute format(
+        'create policy postgram_service on graphile_worker.%I to postgram_service using (true) with check (true)',
+        v_table.relname);
+    end loop;
+  end $$`

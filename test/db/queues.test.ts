@@ -1,0 +1,204 @@
+import t from 'tap'
+import type { Sql } from '../../src/db/client.ts'
+import { checkQueues, ownQueues } from '../../src/db/queues.ts'
+import { createDatabase, createEmptyDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { addBossMigration, addWorkerMigration } from '../fixtures/next-queues.ts'
+import { copyVersion } from '../fixtures/next-version.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+// A dozen processes, which on a busy machine take more than the usual two minutes together.
+t.setTimeout(300_000)
+
+const DONE = { code: 0, stdout: '', stderr: '' }
+
+/** Which versions of all there is the database has. */
+async function versionsIn(sql: Sql) {
+  const [row] = await sql`
+    select (select max(id) from graphile_worker.migrations) as worker,
+      (select version from pgboss.version) as boss,
+      (select sha256 from app.code) as code,
+      (select count(*)::integer from app.migrations) as migrations,
+      to_regclass('graphile_worker.next') is not null as is_worker_next,
+      to_regclass('pgboss.next') is not null as is_boss_next`
+  return row
+}
+
+t.test(
+  'the schemas that the libraries say they work with are those that they install',
+  async (t) => {
+    const { sql } = await createDatabase()
+    const [installed] = await sql`
+    select (select version from pgboss.version) as boss, json_build_object(
+      'last', (select max(id) from graphile_worker.migrations),
+      'breaking', (select json_agg(id order by id) from graphile_worker.migrations where breaking)) as worker`
+    t.same(await ownQueues(), installed)
+  },
+)
+
+t.test('a breaking migration of graphile-worker waits until no older process runs', async (t) => {
+  const { url, sql } = await createDatabase()
+  const next = await copyVersion()
+  await addWorkerMigration(
+    next,
+    '--! breaking-change\ncreate table :GRAPHILE_WORKER_SCHEMA.next ();',
+  )
+  const old = await spawnService(url, 'api')
+  const before = await versionsIn(sql)
+  const refusal = new RegExp(
+    [
+      '^This version would break processes that run now:',
+      `  api on .*, process ${old.child.pid}`,
+      'They would miss this:',
+      '  migration 21 of graphile-worker is marked as breaking',
+      'Nothing was changed. [^]*npm run migrate -- --breaking\n$',
+    ].join('\n'),
+  )
+  for (const command of ['migrate', 'start']) {
+    const { code, stderr } = await next.run([command], url)
+    t.equal(code, 1, command)
+    t.match(stderr, refusal)
+    t.same(await versionsIn(sql), before, 'everything is as it was')
+  }
+  t.equal((await get(`${old.base}/readyz`, null)).status, 200)
+  t.equal(await old.end('SIGTERM'), 0)
+  t.same(await next.run(['migrate'], url), DONE)
+  t.match(await versionsIn(sql), { worker: 21, isWorkerNext: true })
+
+  const again = await spawnService(url, 'api')
+  t.equal((await get(`${again.base}/readyz`, null)).status, 200, 'an API alone needs no queue')
+  t.equal(await again.end('SIGTERM'), 0)
+  const newer =
+    'the database has migration 21 of graphile-worker, which is newer than this version and breaks it'
+  const older = await copyVersion()
+  t.same(await older.run(['start', '--only', 'worker'], url), {
+    code: 1,
+    stdout: '',
+    stderr: `${newer}; upgrade this process\n`,
+  })
+  const after = await versionsIn(sql)
+  for (const args of [['migrate'], ['migrate', '--breaking']]) {
+    t.same(await older.run(args, url), {
+      code: 1,
+      stdout: '',
+      stderr: `${newer}: upgrade this one. Nothing was changed.\n`,
+    })
+  }
+  t.same(await versionsIn(sql), after)
+})
+
+t.test(
+  'any other migration of graphile-worker is one that older processes go on with',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const { liveKey, domain } = await createOrganisation(sql)
+    const next = await copyVersion()
+    await addWorkerMigration(next, 'create table :GRAPHILE_WORKER_SCHEMA.next ();')
+    const old = await spawnService(url)
+    t.same(await next.run(['migrate'], url), DONE)
+    t.match(await versionsIn(sql), { worker: 21, isWorkerNext: true })
+    const isDelivered = async (base: string) => {
+      const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+      return until('delivery', async () => {
+        const [row] =
+          await sql`select from ops.messages where id = ${json.id} and status = 'delivered'`
+        return row
+      })
+    }
+    t.ok(await isDelivered(old.base))
+    t.equal(await old.end('SIGTERM'), 0)
+    const again = await spawnService(url)
+    t.ok(await isDelivered(again.base), 'also when they are started again')
+    t.equal(await again.end('SIGTERM'), 0)
+  },
+)
+
+t.test('another schema of pg-boss waits until no older clock runs', async (t) => {
+  const { url, sql } = await createDatabase()
+  const next = await copyVersion()
+  await addBossMigration(next, 'create table pgboss.next ()')
+  const api = await spawnService(url, 'api')
+  const clock = await spawnService(url, 'clock')
+  const before = await versionsIn(sql)
+  const { code, stderr } = await next.run(['migrate'], url)
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    new RegExp(
+      [
+        '^This version would break processes that run now:',
+        `  clock on .*, process ${clock.child.pid}`,
+        'They would miss this:',
+        "  pg-boss's schema would be 44, not 43",
+        'Nothing was changed. ',
+      ].join('\n'),
+    ),
+  )
+  t.same(await versionsIn(sql), before, 'everything is as it was')
+  t.equal(await clock.end('SIGTERM'), 0)
+
+  const fresh = await spawnService(url, 'clock', {}, next.folder)
+  t.match(await versionsIn(sql), { boss: 44, isBossNext: true }, 'a start upgrades it as well')
+  t.equal((await get(`${api.base}/readyz`, null)).status, 200)
+  t.equal(await fresh.end('SIGTERM'), 0)
+  t.equal(await api.end('SIGTERM'), 0)
+
+  const newer = 'the database has schema 44 of pg-boss, and this version works with 43 only'
+  const older = await copyVersion()
+  t.same(await older.run(['start'], url), {
+    code: 1,
+    stdout: '',
+    stderr: `${newer}; upgrade this process\n`,
+  })
+  t.same(await older.run(['migrate', '--breaking'], url), {
+    code: 1,
+    stdout: '',
+    stderr: `${newer}: upgrade this one. Nothing was changed.\n`,
+  })
+})
+
+t.test('"--breaking" upgrades the queues of processes that run', async (t) => {
+  const { url, sql } = await createDatabase()
+  const next = await copyVersion()
+  await addWorkerMigration(
+    next,
+    '--! breaking-change\ncreate table :GRAPHILE_WORKER_SCHEMA.next ();',
+  )
+  await addBossMigration(next, 'create table pgboss.next ()')
+  const old = await spawnService(url)
+  const refused = await next.run(['migrate'], url)
+  t.match(
+    refused.stderr,
+    /^ {2}migration 21 of graphile-worker .*\n {2}pg-boss's schema would be 44/m,
+  )
+  t.same(await next.run(['migrate', '--breaking'], url), DONE)
+  t.match(await versionsIn(sql), { worker: 21, boss: 44, isWorkerNext: true, isBossNext: true })
+  t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'requests are still answered')
+  t.equal(await old.end('SIGTERM'), 0)
+})
+
+t.test('a refusal after the queues were upgraded says so', async (t) => {
+  const { url, sql } = await createDatabase()
+  const next = await copyVersion()
+  await addWorkerMigration(next, 'create table :GRAPHILE_WORKER_SCHEMA.next ();')
+  await next.add('migrations/9998_next.sql', '--! breaking\ncreate table app.marked ();')
+  const old = await spawnService(url, 'api')
+  const { stderr } = await next.run(['migrate'], url)
+  t.match(
+    stderr,
+    /9998_next\.sql is marked as breaking\nNothing was changed but the queues' own tables/,
+  )
+  t.match(await versionsIn(sql), { worker: 21 })
+  t.equal(await old.end('SIGTERM'), 0)
+})
+
+t.test('where there is nothing of ours nobody can be in the way', async (t) => {
+  const { sql } = await createEmptyDatabase()
+  t.equal(await checkQueues(sql, false), true, 'a fresh database')
+  await sql`create schema graphile_worker`
+  await sql`create table graphile_worker.migrations (id integer primary key, breaking boolean)`
+  await sql`insert into graphile_worker.migrations values (1, true)`
+  t.equal(await checkQueues(sql, false), true, 'another program used graphile-worker')
+})
