@@ -63,8 +63,6 @@ export function exchange(
         phase = 'waiting'
       },
       onResponseStart(_, statusCode) {
-        // An interim answer, such as 103, is followed by another.
-        if (statusCode < 200) return
         status = statusCode
         phase = 'reading'
       },
