@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createPoster, type PosterOptions } from '../../src/webhooks/post.ts'
 import { selfSigned } from '../fixtures/certificate.ts'
-import { freeAddress, noNsd, startNsd } from '../fixtures/dns-server.ts'
+import { noNsd, startNsd } from '../fixtures/dns-server.ts'
 import { noSecondLoopback } from '../fixtures/loopback.ts'
 import { startReceiver } from '../fixtures/receiver.ts'
 import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
@@ -204,14 +204,9 @@ t.test('connections that fail', async (t) => {
     t.same(outcomes, [failed(error), failed(error)])
   })
 
-  t.test('a name that does not exist, and name servers that do not answer', async (t) => {
-    const posterBy = (address: string) =>
-      posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 5000 })
-    const outcome = await post('https://acme.zone/', posterBy(await freeAddress()))
-    t.same(outcome, failed('its host name could not be looked up (ECONNREFUSED)'))
-    if (noNsd) return
+  t.test('a name that does not exist, or is not answered for', { skip: noNsd }, async (t) => {
     const { address } = await startNsd({ 'acme.zone': 'text TXT "x"', 'broken.zone': null })
-    const named = posterBy(address)
+    const named = posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 5000 })
     for (const [name, error] of [
       ['nowhere.acme.zone', 'its host name was not found'],
       ['text.acme.zone', 'its host name was not found'],
