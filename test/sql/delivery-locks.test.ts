@@ -83,3 +83,16 @@ t.test(
     t.match(await stateOf(sql, one), { disabledAt: null, failingSince: null })
   },
 )
+
+t.test('an endpoint can be deleted while deliveries there are being finished', async (t) => {
+  const { one, ids } = await aWorld(2)
+  const { deleting } = await sql.begin(async (tx) => {
+    await finish(tx as unknown as Sql, one, ids[1])
+    const deleting = sql`select ops.delete_webhook_endpoint(${one.id})`.then(() => 'done')
+    deleting.catch(() => undefined)
+    await waits('delete_webhook_endpoint')
+    await finish(tx as unknown as Sql, one, ids[0])
+    return { deleting }
+  })
+  t.equal(await deleting, 'done')
+})
