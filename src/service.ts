@@ -139,7 +139,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           allowsPrivate: options.webhookAllowPrivate,
           ...(options.webhookTimeoutMs && { timeoutMs: options.webhookTimeoutMs }),
         }),
-        metrics,
+        { metrics, log },
       )
       parts.push({ stop: () => poster.close() })
       const smsProvider = options.createSmsProvider(call, createSmsListener(call), log)

@@ -25,7 +25,9 @@ const POSTS_AT_A_TIME = 4000
  * leave most places of the worker to the others, however many fail; the rest of them wait.
  */
 const FAILING_AT_A_TIME = 100
-const FAILING_PAUSE_SECONDS = 10
+
+/** Until those that found no room are looked at again, and those that nothing could be posted to. */
+const PAUSE_SECONDS = 10
 
 export type DeliverWebhookOptions = AttemptOptions & {
   /** Aborted as soon as the worker is to stop: what is in hand may end, but nothing more is taken. */
@@ -84,7 +86,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
       async deliver(delivery) {
         const result = await attempt(delivery, options, aborting.signal)
         if (result) await finish(result)
-        return result?.error === null
+        return result && result.error === null
       },
       places: () => Math.max(1, Math.min(MAX_POSTS, Math.floor(POSTS_AT_A_TIME / running.size))),
       mayFail() {
@@ -101,7 +103,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     running.set(holder.endpoint_id, mine)
     try {
       const how = await turn.have()
-      const pause = how === 'crowded out' ? FAILING_PAUSE_SECONDS : 0
+      const pause = how === 'crowded out' ? PAUSE_SECONDS : 0
       if (how !== 'idle') await end({ ...holder, pause_seconds: pause })
     } finally {
       signal.removeEventListener('abort', abort)

@@ -18,7 +18,19 @@ const layers = [
   ['domains', 'marketing', 'notices'],
   ['providers', 'webhooks', 'schemas', 'worker-pool'],
   ['db'],
-  ['errors', 'html', 'ids', 'log', 'metrics', 'secrets', 'sms', 'storable', 'table', 'turns'],
+  [
+    'errors',
+    'html',
+    'ids',
+    'log',
+    'metrics',
+    'secrets',
+    'seldom',
+    'sms',
+    'storable',
+    'table',
+    'turns',
+  ],
 ]
 
 /** Only these ask the database other than through call(): as its owner, before or beside the service. */

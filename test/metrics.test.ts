@@ -1,6 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { pino } from 'pino'
 import t from 'tap'
 import { clockTasks } from '../src/clock.ts'
 import { createMetrics } from '../src/metrics.ts'
@@ -182,11 +183,15 @@ t.test('webhook attempts are counted by what came of them', async (t) => {
   }
   const counts = { delivered: 0, refused: 0, unanswered: 0 }
   const metrics = createMetrics({ callsUnderWay: () => 0, poolSize: 1 })
-  const poster = countedPoster(createPoster({ allowsPrivate: true, dnsServers: [] }), {
+  const counting = {
     ...metrics,
-    webhookAttempt(outcome) {
+    webhookAttempt: (outcome: keyof typeof counts) => {
       counts[outcome] += 1
     },
+  }
+  const poster = countedPoster(createPoster({ allowsPrivate: true, dnsServers: [] }), {
+    metrics: counting,
+    log: pino({ level: 'silent' }),
   })
   t.teardown(() => poster.close())
   let status = 200

@@ -28,21 +28,23 @@ begin
     returning endpoint_id, event_id, started_at
   ),
   counted as materialized (
-    select r.*, core.webhook_retry_delay(r.attempt) as delay
+    select r.*, core.webhook_retry_delay(r.attempt) as delay, e.id is not null as is_enabled
     from result r
     join noted n on n.endpoint_id = r.endpoint_id and n.event_id = r.event_id and n.started_at = r.started_at
+    -- Of one that is disabled nothing waits that counts; and who enables it may hold what there is for long.
+    left join app.webhook_endpoints e on e.id = r.endpoint_id and e.disabled_at is null
   ),
   settled as (
     delete from app.webhook_deliveries d
     using counted c
-    where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id
+    where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id and c.is_enabled
       and (c.error is null or c.delay is null and d.attempts + 1 = c.attempt)
   ),
   put_off as (
     update app.webhook_deliveries d
     set attempts = c.attempt, due_at = v_now + c.delay
     from counted c
-    where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id
+    where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id and c.is_enabled
       and c.error is not null and c.delay is not null
       -- Else it was replayed meanwhile and is at the beginning of its schedule again.
       and d.attempts + 1 = c.attempt
@@ -52,6 +54,7 @@ begin
     from (
       select c.endpoint_id, max(c.place) as last_place, bool_or(c.error is null) as has_success
       from counted c
+      where c.is_enabled
       group by c.endpoint_id
     ) h
   ),

@@ -1,43 +1,10 @@
 create function core.replay(endpoint app.webhook_endpoints, events uuid[])
 returns bigint
-language plpgsql volatile
+language sql volatile
 as $$
-declare
-  v_soon constant timestamptz := core.now() + interval '5 minutes';
-begin
-  if coalesce(cardinality(events), 0) = 0 then
-    return 0;
-  end if;
-  -- A million events take a while, in which nobody may have to wait for a row that is being posted, as
-  -- what finishes one holds many endpoints. So the endpoint is not locked (should it be disabled
-  -- meanwhile, whoever takes its turn clears these away), and what waits already is left for later.
-  insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
-  select endpoint.id, e.id, core.now()
-  from unnest(events) e (id)
-  order by e.id
-  on conflict do nothing;
-
-  -- First what does not fall due before this is through; at the very end what may be in hand by now.
-  -- That is due anyway: no more of it has all its attempts before it again than is done in a moment.
-  for v_is_soon in 0 .. 1 loop
-    with waiting as (
-      select d.event_id
-      from unnest(events) e (id)
-      join app.webhook_deliveries d on d.endpoint_id = endpoint.id and d.event_id = e.id
-      where (d.due_at <= v_soon) = (v_is_soon = 1) and (d.due_at > core.now() or d.attempts > 0)
-      limit case when v_is_soon = 1 then 1000 end
-      -- What is locked is being finished, or replayed by somebody else.
-      for update of d skip locked
-    )
-    update app.webhook_deliveries d
-    set due_at = core.now(), attempts = 0
-    from waiting w
-    where d.endpoint_id = endpoint.id and d.event_id = w.event_id;
-  end loop;
-
-  perform core.add_jobs(array[core.delivery_job(endpoint)]);
-  return cardinality(events);
-end
+  select core.add_deliveries(endpoint, events);
+  select core.restart_deliveries(endpoint, events);
+  select coalesce(cardinality(events), 0)::bigint
 $$;
 
 comment on function core.replay is

@@ -24,7 +24,7 @@ begin
   order by a.started_at desc limit 1;
 
   if v_arrived.event_id is not null then
-    if v_waiting.event_id is null then
+    if v_waiting.event_id is null or v_endpoint.disabled_at is not null then
       return format('%s: it arrived at %s, at attempt %s.', v_id, core.iso(v_arrived.started_at), v_arrived.attempt);
     end if;
     v_again := format(' arrived at %s, is delivered again and', core.iso(v_arrived.started_at));

@@ -6,8 +6,8 @@ as $$
 declare
   v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
 begin
-  -- The endpoint last, as deliveries to others wait for whoever holds one.
-  delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id;
+  -- What waits for it is for the clock (api.clear_deliveries): to hold a million of its deliveries would
+  -- keep those waiting who finish some, and with them all that they finish for others.
   delete from app.webhook_endpoints p where p.id = v_endpoint.id;
   perform core.audit('delete_webhook_endpoint', v_endpoint.organisation_id, endpoint,
     jsonb_build_object('url', v_endpoint.url, 'event_types', v_endpoint.event_types), null);

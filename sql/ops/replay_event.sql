@@ -6,7 +6,8 @@ as $$
 declare
   v_event app.webhook_events := core.find_webhook_event(event);
   v_endpoint app.webhook_endpoints;
-  v_count bigint := 0;
+  v_endpoints app.webhook_endpoints[];
+  v_count bigint;
 begin
   if v_event.id < core.first_replayable_id() then
     raise exception 'the event is of %; events can be replayed for 30 days', core.iso(v_event.occurred_at);
@@ -14,13 +15,13 @@ begin
     raise exception 'the event is a test event, which is not replayed; ops.send_test_event sends another';
   end if;
   if endpoint is null then
-    for v_endpoint in
-      select p.* from app.webhook_endpoints p
+    v_endpoints := array(
+      select p from app.webhook_endpoints p
       where p.organisation_id = v_event.organisation_id and v_event.type = any (p.event_types) and p.disabled_at is null
-      order by p.id
-    loop
-      v_count := v_count + core.replay(v_endpoint, array[v_event.id]);
-    end loop;
+      order by p.id);
+    perform core.add_deliveries(p, array[v_event.id]) from unnest(v_endpoints) p;
+    perform core.restart_deliveries(p, array[v_event.id]) from unnest(v_endpoints) p;
+    v_count := cardinality(v_endpoints);
     perform core.audit('replay_event', v_event.organisation_id, event, '{"deliveries": 0}', jsonb_build_object('deliveries', v_count));
     return v_count;
   end if;

@@ -6,6 +6,8 @@ as $$
 declare
   v_organisation uuid := core.decode_id('org', endpoint);
   v_endpoint app.webhook_endpoints;
+  v_endpoints app.webhook_endpoints[];
+  v_events uuid[];
   v_first_id uuid;
   v_last_id uuid;
   v_count bigint := 0;
@@ -28,12 +30,18 @@ begin
 
   v_first_id := core.first_id_at(greatest(since, core.now() - interval '30 days'));
   v_last_id := core.first_id_at(least(until, core.now() + interval '1 day'));
-  for v_endpoint in
-    select p.* from app.webhook_endpoints p
+  v_endpoints := array(
+    select p from app.webhook_endpoints p
     where p.id = v_endpoint.id or p.organisation_id = v_organisation and p.disabled_at is null
-    order by p.id
-  loop
-    v_count := v_count + core.replay(v_endpoint,
+    order by p.id);
+  foreach v_endpoint in array v_endpoints loop
+    v_events := array(select core.events_for(v_endpoint, v_first_id, v_last_id, only_missed));
+    perform core.add_deliveries(v_endpoint, v_events);
+    v_count := v_count + cardinality(v_events);
+  end loop;
+  foreach v_endpoint in array v_endpoints loop
+    -- Looked for again, as a million for each endpoint are too much to be remembered.
+    perform core.restart_deliveries(v_endpoint,
       array(select core.events_for(v_endpoint, v_first_id, v_last_id, only_missed)));
   end loop;
   if v_count > 0 then

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
 import { coalesce } from '../db/coalesce.ts'
 import type { Callback, EmailProvider } from '../providers/email.ts'
+import { seldom } from '../seldom.ts'
 import { bodyReader } from './body.ts'
 
 export type CallbackOptions = { call: Call; log: Logger; emailProvider: EmailProvider }
@@ -14,8 +15,6 @@ const LIMIT_BYTES = 1024 * 1024
 /** As many as one commit should carry; more only make it longer. */
 const MAX_IN_ONE_COMMIT = 100
 
-const LOG_EVERY_MS = 60_000
-
 /**
  * POST /providers/<name>/events: what the email provider reports by itself (design section 10). 200
  * for what is recorded, or was before; 406, at which Mailgun gives up, for what can never be right;
@@ -24,7 +23,10 @@ const LOG_EVERY_MS = 60_000
 export function callbacksRouter({ call, log, emailProvider }: CallbackOptions) {
   const { name, readCallback } = emailProvider
   const readBody = bodyReader(LIMIT_BYTES)
-  const logRefusal = refusalLog(log)
+  // Anyone can send them. A wrong signing key shows in this alone.
+  const logRefusal = seldom((refused, reason: string) =>
+    log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
+  )
   const record = coalesce<Callback, string>(
     (callbacks) => call('record_callbacks', { callbacks: JSON.stringify(callbacks.map(describe)) }),
     { maxWeight: MAX_IN_ONE_COMMIT },
@@ -49,20 +51,4 @@ export function callbacksRouter({ call, log, emailProvider }: CallbackOptions) {
 
 function describe({ token, signedAt, receipt }: Callback, n: number) {
   return { n, token, signed_at: signedAt, receipt }
-}
-
-/**
- * Says at most once a minute that callbacks are refused, for anyone can send them and a flood must
- * not fill the disk. A wrong signing key shows in this alone.
- */
-function refusalLog(log: Logger): (reason: string) => void {
-  let refused = 0
-  let isQuietUntil = Number.NEGATIVE_INFINITY
-  return (reason) => {
-    refused += 1
-    if (performance.now() < isQuietUntil) return
-    log.warn({ reason, refused }, 'callbacks of the email provider were refused')
-    refused = 0
-    isQuietUntil = performance.now() + LOG_EVERY_MS
-  }
 }

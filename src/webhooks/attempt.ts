@@ -1,6 +1,7 @@
 import type { Delivery } from '../db/api.gen.ts'
 import { encodeId } from '../ids.ts'
 import { storable } from '../storable.ts'
+import { OwnFailure } from './failures.ts'
 import type { Poster, PostOutcome } from './post.ts'
 import { UnopenableSecret } from './secrets.ts'
 import { sign } from './sign.ts'
@@ -24,8 +25,9 @@ export type AttemptOptions = {
 const USER_AGENT = 'Postgram/1'
 
 /**
- * Posts an event to an endpoint once (interface 6.2). null when the worker stopped before it had all of
- * the answer: that says nothing of the endpoint. Throws when the database could not be asked.
+ * Posts an event to an endpoint once (interface 6.2). null when nothing came of it that says anything of
+ * the endpoint: the worker stopped before it had all of the answer, or could make no connection for a
+ * lack of ours. Throws when the database could not be asked.
  */
 export async function attempt(
   delivery: Delivery,
@@ -35,9 +37,10 @@ export async function attempt(
   const startedAt = performance.now()
   const outcome = await post().catch((error) => {
     if (error instanceof UnopenableSecret) return failed(error.message)
+    if (error instanceof OwnFailure) return null
     throw error
   })
-  if (outcome.error !== null && signal.aborted) return null
+  if (outcome === null || (outcome.error !== null && signal.aborted)) return null
   return {
     endpoint_id: delivery.endpointId,
     event_id: delivery.eventId,
@@ -60,7 +63,10 @@ export async function attempt(
       'Service-Event-Id': encodeId('evt', eventId),
       'User-Agent': USER_AGENT,
     }
-    return poster.post({ url, headers, body }, signal).catch((error) => failed(String(error)))
+    return poster.post({ url, headers, body }, signal).catch((error) => {
+      if (error instanceof OwnFailure) throw error
+      return failed(String(error))
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import { STOPPED, WebhookFailure } from './failures.ts'
+import { skipInterim } from './interim.ts'
 
 export type Connections = {
   /** One to an origin for nobody else: one that is idle, or a new one, which connects when it is used. */
@@ -25,14 +26,28 @@ const IDLE_MS = 1000
 export function createConnections(options: buildConnector.BuildOptions): Connections {
   const idle = new Map<string, Client[]>()
   const sockets = new Set<Socket>()
+  /** To be called before another request. */
+  const expectAnswer = new WeakMap<Client, () => void>()
   const connector = buildConnector(options)
 
-  const connect: buildConnector.connector = (target, callback) => {
-    // A socket, though its type does not say so; nothing else can end one that is still connecting.
-    const socket: unknown = connector(target, callback)
-    if (!(socket instanceof Socket)) return
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+  function open(origin: string): Client {
+    const connect: buildConnector.connector = (target, callback) => {
+      // A socket, though its type does not say so; nothing else can end one that is still connecting.
+      const socket: unknown = connector(target, callback)
+      if (!(socket instanceof Socket)) return
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+      expectAnswer.set(client, skipInterim(socket))
+    }
+    const client = new Client(origin, {
+      connect,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      // An exchange has a limit of its own.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    return client
   }
 
   function forget(origin: string, client: Client) {
@@ -44,18 +59,10 @@ export function createConnections(options: buildConnector.BuildOptions): Connect
   return {
     take(origin) {
       const client = idle.get(origin)?.at(-1)
-      if (!client) {
-        return new Client(origin, {
-          connect,
-          keepAliveTimeout: IDLE_MS,
-          keepAliveMaxTimeout: IDLE_MS,
-          // An exchange has a limit of its own.
-          headersTimeout: 0,
-          bodyTimeout: 0,
-        })
-      }
+      if (!client) return open(origin)
       client.removeAllListeners('disconnect')
       forget(origin, client)
+      expectAnswer.get(client)?.()
       return client
     },
 

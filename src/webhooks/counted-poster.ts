@@ -1,12 +1,27 @@
+import type { Logger } from 'pino'
 import type { Metrics } from '../metrics.ts'
+import { seldom } from '../seldom.ts'
+import { OwnFailure } from './failures.ts'
 import type { Poster } from './post.ts'
 
-/** The same Poster, whose posts are counted; not those that the worker's stop cut off. */
-export function countedPoster(poster: Poster, metrics: Metrics): Poster {
+/**
+ * The same Poster, whose posts are counted; not those that the worker's stop cut off, nor those that came
+ * to nothing for a lack of ours, of which the log tells.
+ */
+export function countedPoster(
+  poster: Poster,
+  { metrics, log }: { metrics: Metrics; log: Logger },
+): Poster {
+  const logLack = seldom((deliveries, reason: string) =>
+    log.warn({ reason, deliveries }, 'deliveries to webhook endpoints are put off'),
+  )
   return {
     ...poster,
     async post(post, signal) {
-      const outcome = await poster.post(post, signal)
+      const outcome = await poster.post(post, signal).catch((error) => {
+        if (error instanceof OwnFailure) logLack(error.message)
+        throw error
+      })
       if (outcome.status === null && signal?.aborted) return outcome
       const isRefused = outcome.error !== null
       metrics.webhookAttempt(

@@ -1,6 +1,13 @@
 import type { Dispatcher } from 'undici'
 import { storable } from '../storable.ts'
-import { type Phase, STOPPED, TIMED_OUT, wordsFor } from './failures.ts'
+import {
+  type OwnFailure,
+  ownFailureOf,
+  type Phase,
+  STOPPED,
+  TIMED_OUT,
+  wordsFor,
+} from './failures.ts'
 
 /** What came of a post, as api.finish_deliveries keeps it. */
 export type PostOutcome = {
@@ -13,7 +20,7 @@ export type PostOutcome = {
 }
 
 export type Exchanged = {
-  outcome: PostOutcome
+  outcome: PostOutcome | OwnFailure
   /** Whether the connection can be used again. */
   isWhole: boolean
 }
@@ -47,9 +54,10 @@ export function exchange(
     signal?.addEventListener('abort', onAbort)
 
     /** The first call counts. */
-    function finish(problem: string | null) {
+    function finish(problem: string | null, own?: OwnFailure) {
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
+      if (own && status === null) return resolve({ outcome: own, isWhole: false })
       // A status that is no success says most, however the rest of the answer went.
       const isSuccess = status === null || (status >= 200 && status < 300)
       const error = isSuccess ? problem : `answered ${status}`
@@ -63,8 +71,6 @@ export function exchange(
         phase = 'waiting'
       },
       onResponseStart(_, statusCode) {
-        // An interim answer, such as 103, is followed by another.
-        if (statusCode < 200) return
         status = statusCode
         phase = 'reading'
       },
@@ -75,7 +81,7 @@ export function exchange(
         if (answered > MAX_ANSWER_BYTES) finish('its answer is longer than 1 MiB')
       },
       onResponseEnd: () => finish(null),
-      onResponseError: (_, error) => finish(wordsFor(error, phase)),
+      onResponseError: (_, error) => finish(wordsFor(error, phase), ownFailureOf(error)),
     })
   })
 }

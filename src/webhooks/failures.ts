@@ -1,9 +1,13 @@
+import { isIPv6 } from 'node:net'
 import { errors } from 'undici'
 
 /** What is said of an attempt that failed: plain words for the endpoint's owner, and nothing of ours. */
 
 /** One that comes with its words. */
 export class WebhookFailure extends Error {}
+
+/** One that is ours, and says nothing of the endpoint: something that we lack. */
+export class OwnFailure extends Error {}
 
 /** How far an exchange has come. */
 export type Phase = 'connecting' | 'waiting' | 'reading'
@@ -27,6 +31,7 @@ const WORDS: Record<string, string> = {
   ECONNREFUSED: 'the connection was refused',
   EHOSTUNREACH: 'its host cannot be reached',
   ENETUNREACH: 'its network cannot be reached',
+  EADDRNOTAVAIL: 'its network cannot be reached',
   ENOTFOUND: 'its host name was not found',
 
   CERT_HAS_EXPIRED: 'its certificate has expired',
@@ -50,6 +55,27 @@ const BREAKS = [
   ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET'],
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]
+
+/** We have no more of them for now: file descriptors, ports, memory. */
+const LACKS = ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']
+
+/** What an error tells of us rather than of the endpoint; undefined when it tells of that. */
+export function ownFailureOf(error: unknown): OwnFailure | undefined {
+  if (error instanceof OwnFailure) return error
+  // What is said of any of its addresses is said of the endpoint.
+  const errors: unknown[] = error instanceof AggregateError ? error.errors : [error]
+  const codes = errors.map(lackOf)
+  return codes.length > 0 && codes.every((code) => code !== undefined)
+    ? new OwnFailure(`no connection can be made (${codes[0]})`)
+    : undefined
+}
+
+function lackOf(error: unknown): string | undefined {
+  const { code, address } = error as { code?: string; address?: string }
+  // A machine without IPv6 says so of each address there, and that does not pass.
+  const isForGood = code === 'EADDRNOTAVAIL' && isIPv6(address ?? '')
+  return code !== undefined && LACKS.includes(code) && !isForGood ? code : undefined
+}
 
 /** The words for an error in this phase. */
 export function wordsFor(error: unknown, phase: Phase): string {

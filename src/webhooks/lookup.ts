@@ -1,13 +1,22 @@
 import type { LookupAddress } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-import { WebhookFailure } from './failures.ts'
+import { OwnFailure, WebhookFailure } from './failures.ts'
 
 /** So many of each family are tried, lest a name sends us all over the Internet. */
 const MAX_ADDRESSES = 4
 
+/**
+ * For the other family once one has led to a public address ("resolution delay", RFC 8305, 3): longer than
+ * the 50 ms there, as nobody looks on, but not the seconds that a name server takes which is silent on AAAA.
+ */
+const RESOLUTION_DELAY_MS = 500
+
 /** The name, or addresses of this family at it, are said not to exist. */
 const ABSENT = ['ENOTFOUND', 'ENODATA', 'EBADNAME']
+
+/** No name server of ours is there, which is also how a lack of sockets shows, or there is no memory. */
+const OURS = ['ECONNREFUSED', 'ENOMEM']
 
 /**
  * How a connection finds the addresses of a name: public ones only, and as it is made to what is
@@ -20,6 +29,7 @@ export function createLookup({
   isPublic,
   timeoutMs,
   signal,
+  resolutionDelayMs = RESOLUTION_DELAY_MS,
 }: {
   servers: readonly string[]
   isPublic(address: string): boolean
@@ -27,24 +37,38 @@ export function createLookup({
   timeoutMs: number
   /** Ends what is still being asked. */
   signal: AbortSignal
+  resolutionDelayMs?: number
 }): LookupFunction {
   const dns = new Resolver({ timeout: Math.ceil(timeoutMs / 5), tries: 2 })
   if (servers.length > 0) dns.setServers(servers)
   signal.addEventListener('abort', () => dns.cancel())
 
   async function lookup(name: string): Promise<LookupAddress[]> {
-    const answers = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)])
-    const found = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-    if (found.flat().length === 0) throw failureOf(answers)
-    const [ipv4 = [], ipv6 = []] = found.map((addresses) =>
-      addresses.filter(isPublic).slice(0, MAX_ADDRESSES),
-    )
-    const addresses = [
-      ...ipv4.map((address) => ({ address, family: 4 })),
-      ...ipv6.map((address) => ({ address, family: 6 })),
-    ]
-    if (addresses.length === 0) throw new WebhookFailure('its host name leads to no public address')
-    return addresses
+    const answers: Answer[] = []
+    const enough = Promise.withResolvers<void>()
+    let timer: NodeJS.Timeout | undefined
+
+    async function ask(family: 4 | 6): Promise<void> {
+      const asked = family === 4 ? dns.resolve4(name) : dns.resolve6(name)
+      const answer = await asked.then(
+        (addresses): Answer => ({ family, addresses: addresses.filter(isPublic) }),
+        (error): Answer => ({ family, addresses: [], code: String(error.code) }),
+      )
+      answers.push(answer)
+      // Until there is a public address all is waited for. What comes too late is not connected to, so a
+      // name server that is slow keeps addresses from us, but brings none past the rule.
+      if (answer.addresses.length > 0) timer ??= setTimeout(enough.resolve, resolutionDelayMs)
+    }
+
+    await Promise.race([Promise.all([ask(4), ask(6)]), enough.promise])
+    clearTimeout(timer)
+    const found = answers
+      .toSorted((one, other) => one.family - other.family)
+      .flatMap(({ family, addresses }) =>
+        addresses.slice(0, MAX_ADDRESSES).map((address) => ({ address, family })),
+      )
+    if (found.length === 0) throw failureOf(answers)
+    return found
   }
 
   // All are answered, as is asked for when both families may be tried.
@@ -56,10 +80,21 @@ export function createLookup({
   }
 }
 
-function failureOf(answers: PromiseSettledResult<unknown>[]): WebhookFailure {
-  const codes = answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : ''))
-  const code = codes.find((code) => !ABSENT.includes(code))
-  return new WebhookFailure(
-    code ? `its host name could not be looked up (${code})` : 'its host name was not found',
-  )
+type Answer = {
+  family: 4 | 6
+  /** The public ones. */
+  addresses: string[]
+  /** Why there are none, public or not. */
+  code?: string
+}
+
+function failureOf(answers: readonly Answer[]): WebhookFailure | OwnFailure {
+  if (answers.some(({ code }) => code === undefined)) {
+    return new WebhookFailure('its host name leads to no public address')
+  }
+  const { code } = answers.find(({ code = '' }) => !ABSENT.includes(code)) ?? {}
+  if (code === undefined) return new WebhookFailure('its host name was not found')
+  return OURS.includes(code)
+    ? new OwnFailure(`no name server can be asked (${code})`)
+    : new WebhookFailure(`its host name could not be looked up (${code})`)
 }

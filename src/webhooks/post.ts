@@ -1,7 +1,7 @@
 import { isPublicAddress } from './addresses.ts'
 import { createConnections } from './connections.ts'
 import { exchange, type PostOutcome } from './exchange.ts'
-import { STOPPED } from './failures.ts'
+import { OwnFailure, STOPPED } from './failures.ts'
 import { createLookup } from './lookup.ts'
 import { readTarget } from './target.ts'
 
@@ -17,7 +17,7 @@ export type { PostOutcome }
 export type Poster = {
   /**
    * Any 2xx whose answer comes to an end in time is a success; a redirect is not followed. A signal ends
-   * it early. Never throws.
+   * it early. Throws OwnFailure alone, when it could not be posted for a lack of ours.
    */
   post(post: Post, signal?: AbortSignal): Promise<PostOutcome>
   /** Also ends what is still under way. */
@@ -72,6 +72,7 @@ export function createPoster({
       )
       if (isWhole) connections.keep(origin, connection)
       else void connection.destroy()
+      if (outcome instanceof OwnFailure) throw outcome
       return outcome
     },
     async close() {

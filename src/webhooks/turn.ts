@@ -3,8 +3,11 @@ import type { Delivery } from '../db/api.gen.ts'
 export type TurnOptions = {
   /** What is to be posted next at the endpoint, beside the events in hand. */
   start(inHand: string[], room: number): Promise<Delivery[]>
-  /** Posts and records one; answers whether it succeeded. Throws when that could not be recorded. */
-  deliver(delivery: Delivery): Promise<boolean>
+  /**
+   * Posts and records one; answers whether it succeeded, null when it was not posted for a lack of ours.
+   * Throws when that could not be recorded.
+   */
+  deliver(delivery: Delivery): Promise<boolean | null>
   /** How many posts may be under way at the moment. */
   places(): number
   /** Whether there is room for one more turn at an endpoint that fails; asked again in the same turn. */
@@ -13,7 +16,10 @@ export type TurnOptions = {
   stopping: AbortSignal
 }
 
-/** idle: nothing was due any more, and api.start_deliveries gave the turn up. Else it is still held. */
+/**
+ * idle: nothing was due any more, and api.start_deliveries gave the turn up. Else it is still held; when
+ * crowded out it is of no use to have another at once.
+ */
 export type TurnEnd = 'idle' | 'over' | 'crowded out'
 
 export type Turn = {
@@ -45,6 +51,7 @@ export function createTurn({ start, deliver, places, mayFail, stopping }: TurnOp
   let isDry = false
   let isFailing = false
   let hasSucceeded = true
+  let isLacking = false
   let isOver = false
 
   const wake = () => heard.resolve()
@@ -57,7 +64,8 @@ export function createTurn({ start, deliver, places, mayFail, stopping }: TurnOp
   }
 
   function mayGoOn(): boolean {
-    if (failures.length > 0 || stopping.aborted || performance.now() > endsAt) return false
+    if (failures.length > 0 || isLacking || stopping.aborted) return false
+    if (performance.now() > endsAt) return false
     return !isFailing || hasSucceeded || inHand.size > 0
   }
 
@@ -73,7 +81,8 @@ export function createTurn({ start, deliver, places, mayFail, stopping }: TurnOp
     const settled = deliver(delivery)
       .then(
         (isSuccess) => {
-          hasSucceeded ||= isSuccess
+          hasSucceeded ||= isSuccess === true
+          isLacking ||= isSuccess === null
         },
         (error) => {
           failures.push(error)
@@ -122,7 +131,7 @@ export function createTurn({ start, deliver, places, mayFail, stopping }: TurnOp
       await Promise.all(inHand.values())
       isOver = true
       if (failures.length > 0) throw failures[0]
-      return end
+      return isLacking && !stopping.aborted ? 'crowded out' : end
     },
     nudge() {
       isNudged = true

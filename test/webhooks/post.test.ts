@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createPoster, type PosterOptions } from '../../src/webhooks/post.ts'
 import { selfSigned } from '../fixtures/certificate.ts'
-import { freeAddress, noNsd, startNsd } from '../fixtures/dns-server.ts'
+import { noNsd, startNsd } from '../fixtures/dns-server.ts'
 import { noSecondLoopback } from '../fixtures/loopback.ts'
 import { startReceiver } from '../fixtures/receiver.ts'
 import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
@@ -113,10 +113,64 @@ t.test('a redirect is a failure, and nothing is asked of what it points at', asy
   t.equal(target.received.length, 0)
 })
 
-t.test('an interim answer is passed over', async (t) => {
-  const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n'
-  const outcome = await outcomeOf(Buffer.concat([Buffer.from(interim), ok('fine')]), keep)
-  t.same(outcome, { status: 200, error: null, answer: 'fine' })
+t.test('interim answers', async (t) => {
+  const goOn = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\nConnection: close\r\n\r\n'
+  const fine = { status: 200, error: null, answer: 'fine' }
+
+  t.test('are passed over, alone and several', async (t) => {
+    for (const interim of [goOn, hints, goOn + hints + goOn, 'HTTP/1.0 102 Wait\r\n\r\n']) {
+      t.same(await outcomeOf(interim + ok('fine'), keep), fine, interim)
+    }
+  })
+
+  t.test('also when they come in pieces, and again on the same connection', async (t) => {
+    const { port, connections } = await startTcpServer((socket) => {
+      socket.setNoDelay()
+      let heard = ''
+      socket.on('data', async (chunk) => {
+        heard += chunk
+        if (!heard.endsWith('{}')) return
+        heard = ''
+        for (const byte of goOn + hints + ok('fine')) {
+          await new Promise((resolve) => socket.write(byte, resolve))
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+      })
+    })
+    t.same(await post(at(port)), fine)
+    t.same(await post(at(port)), fine)
+    t.equal(connections(), 1)
+  })
+
+  t.test('are nothing in the body of an answer', async (t) => {
+    const outcome = await outcomeOf('HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\r\n', (socket) => {
+      setImmediate(() => socket.write(goOn))
+    })
+    t.same(outcome, { status: 200, error: null, answer: goOn })
+  })
+
+  t.test('are no answer, nor is one that ends HTTP', async (t) => {
+    const error = 'the connection was closed without an answer'
+    t.match(await outcomeOf(goOn, end), { status: null, error })
+    const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'
+    t.match(await outcomeOf(upgrade, keep), { status: null, error })
+  })
+
+  t.test('end the exchange when there is no end of them', async (t) => {
+    const begun = 'HTTP/1.1 103 Early Hints\r\n'
+    for (const [answer, more] of [
+      [goOn, goOn],
+      [begun, 'Link: </style.css>\r\n'],
+    ] as const) {
+      const pour = (socket: Socket) => {
+        while (!socket.destroyed && socket.write(more.repeat(100)));
+        socket.once('drain', () => pour(socket))
+      }
+      const error = 'its interim answers are longer than 64 KiB'
+      t.same(await outcomeOf(answer, pour), { status: null, error, answer: null })
+    }
+  })
 })
 
 t.test('connections that fail', async (t) => {
@@ -150,14 +204,9 @@ t.test('connections that fail', async (t) => {
     t.same(outcomes, [failed(error), failed(error)])
   })
 
-  t.test('a name that does not exist, and name servers that do not answer', async (t) => {
-    const posterBy = (address: string) =>
-      posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 5000 })
-    const outcome = await post('https://acme.zone/', posterBy(await freeAddress()))
-    t.same(outcome, failed('its host name could not be looked up (ECONNREFUSED)'))
-    if (noNsd) return
+  t.test('a name that does not exist, or is not answered for', { skip: noNsd }, async (t) => {
     const { address } = await startNsd({ 'acme.zone': 'text TXT "x"', 'broken.zone': null })
-    const named = posterBy(address)
+    const named = posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 5000 })
     for (const [name, error] of [
       ['nowhere.acme.zone', 'its host name was not found'],
       ['text.acme.zone', 'its host name was not found'],
@@ -397,6 +446,7 @@ t.test('a proxy that the environment names is passed by', async (t) => {
 const noOtherName = noOpenssl || noSecondLoopback
 t.test('a certificate that is known counts for its own name', { skip: noOtherName }, async (t) => {
   const server = createHttpsServer({ ...certificate }, (request, response) => {
+    response.writeContinue()
     request.resume().on('end', () => response.end('fine'))
   })
   const { port, connections } = await listen(server, '0.0.0.0')

@@ -9,6 +9,7 @@ import { noNsd, startNsd } from '../fixtures/dns-server.ts'
 import { startFickleDns } from '../fixtures/fickle-dns.ts'
 import { hasIPv6, noSecondLoopback } from '../fixtures/loopback.ts'
 import { startTcpServer, type TcpServer } from '../fixtures/tcp-server.ts'
+import { until } from '../fixtures/until.ts'
 
 const { sql } = await createDatabase()
 
@@ -286,11 +287,42 @@ t.test(
   },
 )
 
-/** As net.connect looks names up for a poster that asks this name server. */
-function lookupBy(address: string): (name: string) => Promise<string[]> {
-  const { signal } = new AbortController()
-  const options = { servers: [address], isPublic: isPublicAddress, timeoutMs: 5000, signal }
-  const lookup = createLookup(options)
+t.test('one family is enough where the name server is silent on the other', async (t) => {
+  const lookupOf = async (silentOn: 'A' | 'AAAA', addresses: string[]) => {
+    const { address, asked } = await startFickleDns([addresses], { silentOn })
+    const found = await lookupBy(address, { timeoutMs: 3_600_000, resolutionDelayMs: 1 })(
+      'acme.zone',
+    )
+    t.same(asked.sort(), ['A', 'AAAA'], 'before the resolver asks again, which takes it seconds')
+    return found
+  }
+  t.same(await lookupOf('AAAA', ['127.0.0.1', '9.9.9.9']), ['9.9.9.9'], 'each is judged')
+  t.same(await lookupOf('A', ['::1', '2620:fe::fe']), ['2620:fe::fe'])
+})
+
+t.test('one that has no public address is not enough', async (t) => {
+  const both = ['127.0.0.1', '2620:fe::fe']
+  const late = await startFickleDns([both], { silentOn: 'AAAA' })
+  const looking = lookupBy(late.address, { timeoutMs: 3_600_000, resolutionDelayMs: 1 })(
+    'acme.zone',
+  )
+  await until('both to be asked for', async () => new Set(late.asked).size === 2)
+  late.speak()
+  t.same(await looking, ['2620:fe::fe'], 'the other is waited for')
+})
+
+/**
+ * As net.connect looks names up for a poster that asks this name server; by default it waits for both
+ * families, however busy this machine is.
+ */
+function lookupBy(
+  address: string,
+  { timeoutMs = 5000, resolutionDelayMs = 60_000 } = {},
+): (name: string) => Promise<string[]> {
+  const over = new AbortController()
+  t.teardown(() => over.abort())
+  const options = { timeoutMs, resolutionDelayMs, signal: over.signal }
+  const lookup = createLookup({ servers: [address], isPublic: isPublicAddress, ...options })
   return (name) =>
     new Promise((resolve, reject) => {
       lookup(name, { all: true }, (error, found) => {

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { Delivery } from '../../src/db/api.gen.ts'
 import { createTurn } from '../../src/webhooks/turn.ts'
 
-type Post = { id: string; end(isSuccess: boolean): void; fail(error: Error): void }
+type Post = { id: string; end(isSuccess: boolean | null): void; fail(error: Error): void }
 
 /** A turn over an endpoint with so many events due, in the hands of the test. */
 function aTurn({ due = 0, isFailing = false, places = 8, mayFail = true } = {}) {
@@ -24,7 +24,7 @@ function aTurn({ due = 0, isFailing = false, places = 8, mayFail = true } = {}) 
       })
     },
     deliver({ eventId }) {
-      const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+      const { promise, resolve, reject } = Promise.withResolvers<boolean | null>()
       posts.push({ id: eventId, end: resolve, fail: reject })
       return promise
     },
@@ -45,7 +45,7 @@ function aTurn({ due = 0, isFailing = false, places = 8, mayFail = true } = {}) 
 /** Settles once all that was ready to happen has happened. */
 const quiet = () => new Promise((resolve) => setImmediate(resolve))
 
-const ended = async (posts: Post[], isSuccess = true) => {
+const ended = async (posts: Post[], isSuccess: boolean | null = true) => {
   for (const post of posts) post.end(isSuccess)
   await quiet()
 }
@@ -161,6 +161,25 @@ t.test('where too many others fail, nothing is posted', async (t) => {
   const { turn, posts } = aTurn({ due: 5, isFailing: true, mayFail: false })
   t.equal(await turn.have(), 'crowded out')
   t.same(posts, [])
+})
+
+t.test('where nothing can be posted for a lack of ours, the rest is put off', async (t) => {
+  for (const isFailing of [false, true]) {
+    const { turn, posts, asked } = aTurn({ due: 20, isFailing })
+    const end = turn.have()
+    await quiet()
+    await ended(posts.slice(0, 1), null)
+    t.ok(turn.nudge())
+    await ended(posts.slice(1))
+    t.equal(await end, 'crowded out')
+    t.equal(asked.length, 1)
+  }
+  const { turn, posts, stop } = aTurn({ due: 20 })
+  const end = turn.have()
+  await quiet()
+  stop()
+  await ended(posts, null)
+  t.equal(await end, 'over', 'but a worker that stops leaves it to another at once')
 })
 
 t.test('an end in sight, what is in hand is waited for and nothing more is taken', async (t) => {

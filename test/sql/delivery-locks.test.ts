@@ -1,0 +1,98 @@
+import t from 'tap'
+import type { Sql } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { addEvents, stateOf } from '../fixtures/deliveries.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+
+const { url, sql } = await createDatabase()
+await startTestService(url, { roles: ['api'] })
+
+/** Two endpoints, in the order of their ids, at which each event waits for its second attempt. */
+async function aWorld(events: number) {
+  const organisation = await createOrganisation(sql)
+  const one = await createEndpoint(sql, organisation)
+  const other = await createEndpoint(sql, organisation)
+  const added = await addEvents(sql, [one, other], events)
+  await sql`update app.webhook_deliveries set attempts = 1, due_at = now() + interval '1 hour'`
+  return { organisation, one, other, ids: added.map(({ id }) => id) }
+}
+
+/** Records that an event failed at an endpoint, or arrived. */
+const finish = (sql: Sql, endpoint: { id: string }, event = '', error: string | null = null) => sql`
+  select api.finish_deliveries(jsonb_build_array(jsonb_build_object(
+    'endpoint_id', core.decode_id('we', ${endpoint.id}), 'event_id', core.decode_id('evt', ${event}),
+    'attempt', 2, 'started_at', clock_timestamp(), 'duration_ms', 5, 'error', ${error}::text)))`
+
+const waits = (what: string) =>
+  until(`${what} to wait`, async () => {
+    const [row] = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${what}%`}`
+    return row
+  })
+
+t.test(
+  'a replay at several endpoints and what finishes deliveries there do not block each other',
+  async (t) => {
+    const { organisation, one, other, ids } = await aWorld(2)
+    for (const replay of [
+      () =>
+        sql`select ops.replay_events(${organisation.id}, now() - interval '1 day', now() + interval '1 day')`,
+      () => sql`select ops.replay_event(${ids[1] ?? ''})`,
+    ]) {
+      await sql`update app.webhook_deliveries set attempts = 1, due_at = now() + interval '1 hour'`
+      const { replaying } = await sql.begin(async (tx) => {
+        await finish(tx as unknown as Sql, other, ids[1])
+        const replaying = replay().then(() => 'done')
+        replaying.catch(() => undefined)
+        await waits('replay_event')
+        await finish(tx as unknown as Sql, one, ids[1], 'answered 500')
+        return { replaying }
+      })
+      t.equal(await replaying, 'done')
+      const [row] = await sql`
+        select d.attempts, d.due_at <= now() as is_due from app.webhook_deliveries d
+        where d.endpoint_id = core.decode_id('we', ${other.id}) and d.event_id = core.decode_id('evt', ${ids[1] ?? ''})`
+      t.same(row, { attempts: 0, isDue: true }, 'what arrived meanwhile goes again')
+    }
+  },
+)
+
+t.test(
+  'while an endpoint is enabled, what finishes its last deliveries waits for nothing',
+  async (t) => {
+    const { one, other, ids } = await aWorld(1)
+    const [event] = ids
+    await sql`select ops.disable_webhook_endpoint(${one.id}, 'a test')`
+    await sql.begin(async (enabling) => {
+      await enabling`select ops.enable_webhook_endpoint(${one.id}, replay => true)`
+      await sql.begin(async (tx) => {
+        // It would have to wait for as long as the enabling takes, and with it all that wait for the other.
+        await tx`set local lock_timeout = '1ms'`
+        await finish(tx as unknown as Sql, one, event)
+        await finish(tx as unknown as Sql, other, event)
+      })
+    })
+    const left = await sql`
+    select core.encode_id('we', endpoint_id) as id, attempts from app.webhook_deliveries
+    where event_id = core.decode_id('evt', ${event ?? ''})`
+    t.same([...left], [{ id: one.id, attempts: 0 }], 'it goes there again')
+    t.match(await stateOf(sql, one), { disabledAt: null, failingSince: null })
+  },
+)
+
+t.test('an endpoint can be deleted while deliveries there are being finished', async (t) => {
+  const { one, ids } = await aWorld(2)
+  const { deleting } = await sql.begin(async (tx) => {
+    await finish(tx as unknown as Sql, one, ids[1])
+    const deleting = sql`select ops.delete_webhook_endpoint(${one.id})`.then(() => 'done')
+    deleting.catch(() => undefined)
+    await waits('delete_webhook_endpoint')
+    await finish(tx as unknown as Sql, one, ids[0])
+    return { deleting }
+  })
+  t.equal(await deleting, 'done')
+})

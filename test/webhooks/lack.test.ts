@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { pino } from 'pino'
+import t from 'tap'
+import { ownFailureOf } from '../../src/webhooks/failures.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
+import { freeAddress } from '../fixtures/dns-server.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+
+const { url, sql } = await createDatabase()
+const organisation = await createOrganisation(sql)
+
+t.test('what we lack is told from what the endpoint does', async (t) => {
+  const failed = (code: string, address = '127.0.0.1') =>
+    Object.assign(new Error(code), { code, address })
+  for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']) {
+    t.match(ownFailureOf(failed(code)), { message: `no connection can be made (${code})` })
+  }
+  for (const error of [
+    ...[failed('ECONNREFUSED'), failed('ENETUNREACH'), failed(''), new Error()],
+    failed('EADDRNOTAVAIL', '2620:fe::fe'),
+    new AggregateError([failed('EMFILE'), failed('ECONNREFUSED')]),
+    new AggregateError([]),
+  ]) {
+    t.equal(ownFailureOf(error), undefined, String(error))
+  }
+  t.ok(ownFailureOf(new AggregateError([failed('EMFILE'), failed('EMFILE', '::1')])))
+})
+
+t.test('without a file descriptor nothing is posted, and the endpoint is not blamed', async (t) => {
+  const from = (file: string) => JSON.stringify(import.meta.resolve(`../../src/webhooks/${file}`))
+  const code = `
+    import { openSync } from 'node:fs'
+    import { createPoster } from ${from('post.ts')}
+    import { OwnFailure } from ${from('failures.ts')}
+    const posters = [true, false].map((allowsPrivate) =>
+      createPoster({ allowsPrivate, dnsServers: ['127.0.0.1:9'] }))
+    try {
+      for (;;) openSync('/dev/null')
+    } catch {}
+    const urls = ['http://127.0.0.1:9/', 'https://acme.zone/']
+    const outcomes = await Promise.allSettled(
+      posters.map((poster, n) => poster.post({ url: urls[n], headers: {}, body: '' })))
+    console.log(JSON.stringify(outcomes.map(({ reason, value }) => [reason instanceof OwnFailure, reason?.message ?? value])))
+    for (const poster of posters) await poster.close()`
+  const limited = 'ulimit -n 64 && exec "$0" --input-type=module -e "$1"'
+  const { stdout } = await promisify(execFile)('sh', ['-c', limited, process.execPath, code])
+  t.same(JSON.parse(stdout), [
+    [true, 'no connection can be made (EMFILE)'],
+    [true, 'no name server can be asked (ECONNREFUSED)'],
+  ])
+})
+
+t.test('what we cannot post is put off, as if it had not been tried', async (t) => {
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+  const dnsServers = [await freeAddress()]
+  await startTestService(url, {
+    ...{ roles: ['worker'], webhookAllowPrivate: false },
+    ...{ dnsServers, log },
+  })
+  const endpoint = await createEndpoint(sql, organisation, { url: 'https://hooks.acme.zone/' })
+  await addEvents(sql, [endpoint], 40)
+  const [job] = await until('the turn to be given up', async () => {
+    const jobs = await sql<{ pause: number }[]>`
+      select extract(epoch from j.run_at - j.created_at)::integer as pause
+      from graphile_worker._private_jobs j
+      where j.payload ->> 'endpoint' = core.decode_id('we', ${endpoint.id})::text
+        and j.run_at > j.created_at`
+    return jobs.length > 0 && jobs
+  })
+  t.equal(job?.pause, 10)
+  t.match(await stateOf(sql, endpoint), { waiting: 40, failingSince: null, lastError: null })
+  t.same(await attemptsAt(sql, endpoint), [])
+  const untouched = await sql`
+    select from app.webhook_deliveries where attempts = 0 and due_at <= now()`
+  t.equal(untouched.length, 40)
+
+  const said = lines
+    .map((line) => JSON.parse(line))
+    .filter(({ msg }) => msg === 'deliveries to webhook endpoints are put off')
+  t.match(said, [
+    { level: 40, reason: 'no name server can be asked (ECONNREFUSED)', deliveries: 1 },
+  ])
+  t.equal(said.length, 1, 'and not one for each')
+})
