@@ -143,7 +143,8 @@ export async function startClock(options: {
   await call('set_clock_tasks', { tasks: JSON.stringify(tasks) })
   for (const { name, schedule, run } of clockTasks) {
     await boss.createQueue(name)
-    await boss.schedule(name, schedule)
+    // One run for all that came due while no clock ran: a night's task does not wait for the next night.
+    await boss.schedule(name, schedule, null, { missed: 'once' })
     await boss.work(name, () => keepingRecord({ call, log }, name, () => run(call, emailProvider)))
   }
   return { stop: () => boss.stop({ graceful: true, timeout: 5000, close: true }) }

@@ -93,7 +93,8 @@ const sqlFiles = await Promise.all(
   }),
 )
 const objects = sqlFiles.filter(
-  ({ schema, name }) => /^(core|api|ops)$/.test(schema) && !/^(types|grants)$/.test(name),
+  ({ schema, name }) =>
+    /^(core|api|ops)$/.test(schema) && !/^(types|types_to_send|grants)$/.test(name),
 )
 const codeByFile = new Map(sqlFiles.map(({ file, text }) => [file, codeOf(text)]))
 
@@ -253,10 +254,10 @@ t.test('functions state their volatility', async (t) => {
   )
 })
 
-t.test('nothing but types.sql makes types, and nothing but grants.sql grants', async (t) => {
+t.test('nothing but files of types makes types, and nothing but grants.sql grants', async (t) => {
   const files = sqlFiles.filter(({ schema }) => schema !== 'migrations')
   t.same(
-    mentioning(/^create type\b/m, files).filter((file) => !file.endsWith('/types.sql')),
+    mentioning(/^create type\b/m, files).filter((file) => !/\/types(_to_send)?\.sql$/.test(file)),
     [],
   )
   t.same(

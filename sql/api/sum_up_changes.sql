@@ -30,10 +30,6 @@ begin
         select from app.events e where e.message_id = m.id and e.type = 'queued' and e.occurred_at <= t.at))
   ),
   volume as (
-    insert into app.daily_volume as v (
-      day, organisation_id, channel, class, tag,
-      accepted, sent, delivered, bounced, complained, failed, expired, rejected
-    )
     select f.day, f.organisation_id, f.channel, f.class, g.tag,
       count(*) filter (where f.change = 'queued'),
       count(*) filter (where f.change = 'sent'),
@@ -46,15 +42,9 @@ begin
     from fact f
     cross join lateral (select '' as tag union select unnest(f.tags)) g
     group by f.day, f.organisation_id, f.channel, f.class, g.tag
-    on conflict (day, organisation_id, channel, class, tag) do update set
-      accepted = v.accepted + excluded.accepted,
-      sent = v.sent + excluded.sent,
-      delivered = v.delivered + excluded.delivered,
-      bounced = v.bounced + excluded.bounced,
-      complained = v.complained + excluded.complained,
-      failed = v.failed + excluded.failed,
-      expired = v.expired + excluded.expired,
-      rejected = v.rejected + excluded.rejected
+  ),
+  added as (
+    select core.add_volume(array_agg(v::app.daily_volume)) from volume v
   ),
   latencies as (
     insert into app.daily_latencies as l (day, organisation_id, channel, stage, bucket, messages)
@@ -75,7 +65,7 @@ begin
     group by 1, 2, 3, 4, 5
     on conflict (day, organisation_id, channel, code, reason) do update set messages = b.messages + excluded.messages
   )
-  select count(*) into v_summed from taken;
+  select count(t.message_id) into v_summed from added left join taken t on true;
   return v_summed;
 end
 $$;

@@ -1,5 +1,5 @@
--- What the api functions answer with. A comment that starts with null is read by the generator of
--- src/db/api.gen.ts.
+-- What the api functions answer with; what workers are to hand over is in types_to_send.sql. A comment
+-- that starts with null is read by the generator of src/db/api.gen.ts.
 
 create type api.answer as (
   n integer,
@@ -36,48 +36,6 @@ create type api.admission as (
 comment on type api.admission is 'Who calls and whether the second still has room; no row for an unknown key.';
 comment on column api.admission.retry_after is 'null unless over the limit; seconds';
 
-create type api.email_to_send as (
-  id uuid,
-  organisation_id uuid,
-  attempt integer,
-  started_at timestamptz,
-  is_ambiguous boolean,
-  ambiguous_since timestamptz,
-  is_rehearsal boolean,
-  domain text,
-  mail_from_domain text,
-  dkim_selector text,
-  dkim_private_key text,
-  from_address text,
-  sender text,
-  "to" text[],
-  cc text[],
-  bcc text[],
-  recipients text[],
-  reply_to text,
-  subject text,
-  html text,
-  text text,
-  headers jsonb,
-  tags text[],
-  class app.class,
-  handed_over text[]
-);
-comment on type api.email_to_send is 'An email whose hand-over has begun.';
-comment on column api.email_to_send.started_at is 'When this hand-over began, by the service''s clock.';
-comment on column api.email_to_send.ambiguous_since is 'null unless ambiguous: when the hand-over began whose outcome is not known';
-comment on column api.email_to_send.is_rehearsal is 'It goes to the sandbox, whatever the provider.';
-comment on column api.email_to_send.domain is 'The verified domain that it is sent from.';
-comment on column api.email_to_send.mail_from_domain is 'The host of its return path.';
-comment on column api.email_to_send.dkim_selector is 'null when the provider signs';
-comment on column api.email_to_send.dkim_private_key is 'null when the provider signs; sealed';
-comment on column api.email_to_send.handed_over is 'null unless copies to some of its recipients are settled already';
-comment on column api.email_to_send.recipients is 'Bare addresses of to, cc and bcc, in lower case, each once.';
-comment on column api.email_to_send.reply_to is 'null when replies go to the sender';
-comment on column api.email_to_send.html is 'null when text only';
-comment on column api.email_to_send.text is 'null when html only';
-comment on column api.email_to_send.headers is 'null when none';
-
 create type api.domain_work as (
   verdict text,
   status smallint,
@@ -100,77 +58,11 @@ comment on column api.domain_work.dkim_zone is 'null until the provider has made
 comment on column api.domain_work.provider is 'null until the provider has made its identity';
 comment on column api.domain_work.keys is 'null until the provider has made its identity; {selector, state, value}';
 
-create type api.notice as (
-  id uuid,
-  kind app.notice_kind,
-  detail jsonb,
-  created_at timestamptz,
-  organisation_id uuid,
-  organisation_name text,
-  owner_email text,
-  attempt integer,
-  started_at timestamptz,
-  ambiguous_since timestamptz,
-  dkim_selector text,
-  dkim_private_key text
-);
-comment on type api.notice is 'A notice to an owner whose hand-over has begun.';
-comment on column api.notice.ambiguous_since is 'null unless ambiguous: when the hand-over began whose outcome is not known';
-comment on column api.notice.dkim_selector is 'null when the provider signs';
-comment on column api.notice.dkim_private_key is 'null when the provider signs; sealed';
-
-create type api.sent_email as (
-  id uuid,
-  domain text,
-  mail_from_domain text,
-  copies integer
-);
-comment on type api.sent_email is 'An email that a provider took and of which nothing final was heard.';
-comment on column api.sent_email.domain is 'The verified domain that it was sent from.';
-comment on column api.sent_email.mail_from_domain is 'The host of its return path.';
-comment on column api.sent_email.copies is 'How many copies of it went out: of marketing one for each recipient.';
-
-create type api.sms_to_send as (
-  id uuid,
-  organisation_id uuid,
-  attempt integer,
-  started_at timestamptz,
-  is_rehearsal boolean,
-  class app.class,
-  sender text,
-  recipient text,
-  body text,
-  segments integer,
-  taken_parts text[]
-);
-comment on type api.sms_to_send is 'An SMS whose hand-over has begun.';
-comment on column api.sms_to_send.started_at is 'When this hand-over began, by the service''s clock.';
-comment on column api.sms_to_send.is_rehearsal is 'It goes to the sandbox, whatever the provider.';
-comment on column api.sms_to_send.sender is 'A number in E.164 or an alphanumeric sender ID.';
-comment on column api.sms_to_send.recipient is 'In E.164.';
-comment on column api.sms_to_send.taken_parts is 'Numbers, from 1 on, of the parts that the network took in earlier attempts: not to be sent again.';
-
 create type api.sealing_key as (
   id uuid,
   private_key text
 );
 comment on type api.sealing_key is 'A key that opens the secrets which core.make_secret sealed; itself encrypted with SECRET_KEY.';
-
-create type api.delivery as (
-  endpoint_id uuid,
-  event_id uuid,
-  attempt integer,
-  started_at timestamptz,
-  is_failing boolean,
-  url text,
-  secrets text[],
-  body text
-);
-comment on type api.delivery is 'An event that is to be posted to an endpoint now.';
-comment on column api.delivery.attempt is 'Its place in the schedule, from 1.';
-comment on column api.delivery.started_at is 'When this attempt began, by the service''s clock.';
-comment on column api.delivery.is_failing is 'Whether the endpoint''s last attempt failed.';
-comment on column api.delivery.secrets is 'All that sign it, the newest first, as core.make_secret sealed them.';
 
 create type api.metric as (
   name text,

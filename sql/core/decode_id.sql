@@ -1,19 +1,23 @@
 create function core.decode_id(prefix text, id text)
 returns uuid
-language sql immutable
+language plpgsql immutable
 as $$
-  select encode(substring(bits.value from 1 for 8) || substring(bits.value from 9 for 8), 'hex')::uuid
-  from (
-    select int8send(substring(b.bits from 3 for 64)::bit(64)::bigint)
-        || int8send(substring(b.bits from 67 for 64)::bit(64)::bigint) as value
+begin
+  return (
+    select encode(substring(bits.value from 1 for 8) || substring(bits.value from 9 for 8), 'hex')::uuid
     from (
-      select string_agg((strpos('0123456789abcdefghjkmnpqrstvwxyz', c.letter) - 1)::bit(5)::text, ''
-                        order by c.place)::bit varying as bits
-      from unnest(string_to_array(substr(id, length(prefix) + 2), null))
-        with ordinality as c (letter, place)
-    ) b
-    where id ~ ('^' || prefix || '_[0-7][0-9a-hjkmnp-tv-z]{25}$')
-  ) bits
+      select int8send(substring(b.bits from 3 for 64)::bit(64)::bigint)
+          || int8send(substring(b.bits from 67 for 64)::bit(64)::bigint) as value
+      from (
+        select string_agg((strpos('0123456789abcdefghjkmnpqrstvwxyz', c.letter) - 1)::bit(5)::text, ''
+                          order by c.place)::bit varying as bits
+        from unnest(string_to_array(substr(id, length(prefix) + 2), null))
+          with ordinality as c (letter, place)
+      ) b
+      where id ~ ('^' || prefix || '_[0-7][0-9a-hjkmnp-tv-z]{25}$')
+    ) bits
+  );
+end
 $$;
 
-comment on function core.decode_id is 'The UUID in an id with that prefix; null when it is not one.';
+comment on function core.decode_id is 'The UUID in an id with that prefix; null when it is not one. In plpgsql as core.encode_id is.';

@@ -14,27 +14,17 @@ begin
     returning v.*
   ),
   unnamed as (
-    insert into app.daily_volume as v (
-      day, organisation_id, channel, class, tag,
-      accepted, sent, delivered, bounced, complained, failed, expired, rejected
-    )
-    select n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person),
+    select n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person) as tag,
       sum(n.accepted), sum(n.sent), sum(n.delivered), sum(n.bounced), sum(n.complained), sum(n.failed),
       sum(n.expired), sum(n.rejected)
     from named n
     group by n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person)
-    -- Somebody else's tag, who was erased before.
-    on conflict (day, organisation_id, channel, class, tag) do update set
-      accepted = v.accepted + excluded.accepted,
-      sent = v.sent + excluded.sent,
-      delivered = v.delivered + excluded.delivered,
-      bounced = v.bounced + excluded.bounced,
-      complained = v.complained + excluded.complained,
-      failed = v.failed + excluded.failed,
-      expired = v.expired + excluded.expired,
-      rejected = v.rejected + excluded.rejected
+  ),
+  -- Added to what is there of somebody else's tag, who was erased before.
+  added as (
+    select core.add_volume(array_agg(u::app.daily_volume)) from unnamed u
   )
-  select count(*) into v_rows from named;
+  select count(n.day) into v_rows from added left join named n on true;
   return v_rows;
 end
 $$;

@@ -1,6 +1,6 @@
 create function core.iso(at timestamptz)
 returns text
-language sql immutable
+language sql stable
 as $$
   select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;

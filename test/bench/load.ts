@@ -3,11 +3,14 @@
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 
+/** Who posts a body to the path, or gets what an id names below it. */
+export type Sender = { key: string; body: string } | { key: string; id: string }
+
 export type LoadPlan = {
   port: number
   path: string
   /** One request in turn for each of these. */
-  senders: { key: string; body: string }[]
+  senders: Sender[]
   connections: number
   seconds: number
   /** Requests per second over all connections; as many as it takes when absent. */
@@ -28,9 +31,11 @@ export type LoadResult = {
 const WARM_UP_SECONDS = 2
 
 function requestFor(plan: LoadPlan, place: number): string {
-  const sender = plan.senders[place % plan.senders.length] as LoadPlan['senders'][number]
+  const sender = plan.senders[place % plan.senders.length] as Sender
+  const who = `HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${sender.key}\r\n`
+  if ('id' in sender) return `GET ${plan.path}/${sender.id} ${who}\r\n`
   return (
-    `POST ${plan.path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${sender.key}\r\n` +
+    `POST ${plan.path} ${who}` +
     `Content-Type: application/json\r\nIdempotency-Key: ${randomUUID()}\r\n` +
     `Content-Length: ${Buffer.byteLength(sender.body)}\r\n\r\n${sender.body}`
   )

@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import type { LoadPlan } from './load.ts'
 
 const run = promisify(execFile)
 
@@ -23,7 +22,7 @@ export type Bench = {
   url: string
   sql: Sql
   /** Whose requests the load is made of, by channel. */
-  senders: Record<Channel, LoadPlan['senders']>
+  senders: Record<Channel, { key: string; body: string }[]>
   /** A database beside it for pgbench. */
   pgbenchUrl: string
   close(): Promise<void>

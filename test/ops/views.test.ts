@@ -75,6 +75,16 @@ t.test('checks find missing partitions, and a provider that takes nothing', asyn
     t.ok((await ill(tx)).includes('partitions'))
     await tx`select api.make_partitions()`
     t.notOk((await ill(tx)).includes('partitions'))
+    const ahead = await tx<{ parent: string; name: string }[]>`
+      select p.parent, p.name from core.partitions() p
+      where p.span_from <= core.now() + interval '20 days' and p.span_to > core.now() + interval '20 days'`
+    t.equal(ahead.length, 6)
+    for (const { parent, name } of ahead) {
+      await tx`drop table ${tx(`app.${name}`)}`
+      t.ok((await ill(tx)).includes('partitions'), parent)
+      await tx`select api.make_partitions()`
+      t.notOk((await ill(tx)).includes('partitions'), parent)
+    }
     t.same(
       [...(await tx`select provider, last_error from ops.failing_providers`)],
       [{ provider: 'another', lastError: 'is down' }],

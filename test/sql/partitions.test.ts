@@ -170,6 +170,33 @@ t.test('what is kept by the day finds its place at every moment of these days', 
   })
 })
 
+t.test('a message is read from its own month and no other', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await atTime(tx, '2031-11-30T23:00:00Z')
+    await tx`select api.make_partitions()`
+    for (const month of ['2031-11', '2031-12', '2032-02'])
+      await insertAt(tx, `${month}-07T12:00:00Z`)
+    const [message] = await tx<{ id: string }[]>`
+      select core.encode_id('em', m.id) as id from app.messages m where m.created_at = '2031-12-07T12:00:00Z'`
+    const scans = async () => {
+      const rows = await tx<{ name: string; count: number }[]>`
+        select s.relname as name, (s.seq_scan + coalesce(s.idx_scan, 0))::integer as count
+        from pg_stat_xact_user_tables s where s.schemaname = 'app'`
+      return new Map(rows.map(({ name, count }) => [name, count]))
+    }
+    const before = await scans()
+    const [read] = await tx<{ text: string | null }[]>`
+      select api.get_message(${organisation}, 'email', ${message?.id ?? ''}) as text`
+    const after = await scans()
+    t.match(JSON.parse(read?.text ?? ''), { id: message?.id, events: [{}, { type: 'sent' }] })
+    const looks = [...after].map(([name, count]) => [name, count - (before.get(name) ?? 0)])
+    t.same(looks.filter(([, count]) => count !== 0).sort(), [
+      ['events_2031_12', 1],
+      ['messages_2031_12', 1],
+    ])
+  })
+})
+
 for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'Australia/Lord_Howe']) {
   t.test(`months and days are those of UTC in ${zone} too`, async (t) => {
     await rolledBack(sql, async (tx) => {
