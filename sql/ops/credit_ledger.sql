@@ -1,6 +1,6 @@
 create view ops.credit_ledger as
 select
-  core.encode_id('org', l.organisation_id) as organisation,
+  core.encode_id('org', o.id) as organisation,
   l.id,
   l.kind,
   l.credits,
@@ -10,9 +10,14 @@ select
   l.note,
   l.created_at,
   l.period_start
-from app.credit_ledger l
--- As its key is, backwards.
-order by l.organisation_id desc, l.id desc;
+from app.organisations o
+-- An organisation's own are found in this order by the key, however many there are of others.
+cross join lateral (
+  select l.*
+  from app.credit_ledger l
+  where l.organisation_id = o.id
+  order by l.id desc
+) l;
 
 comment on view ops.credit_ledger is
-  'Every movement of SMS segments, newest first for each organisation: prepaid credits and segments that the plan includes, given (positive) or taken, and the credits after it.';
+  'Every movement of SMS segments, organisation by organisation, of each the newest first: prepaid credits and segments that the plan includes, given (positive) or taken, and the credits after it. Name an organisation, and a limit.';

@@ -4,7 +4,7 @@ select
   m.status,
   m.mode,
   m.class,
-  core.encode_id('org', m.organisation_id) as organisation,
+  core.encode_id('org', o.id) as organisation,
   m.from_address as "from",
   m.to_address as "to",
   m.subject,
@@ -20,6 +20,8 @@ select
   m.sent_at,
   m.delivered_at
 from app.messages m
+-- An organisation is found here first, or the id as it is shown would be made of each message.
+join app.organisations o on o.id = m.organisation_id
 order by m.id desc;
 
 comment on view ops.messages is 'All messages, newest first; add a limit.';
