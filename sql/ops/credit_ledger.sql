@@ -21,3 +21,14 @@ cross join lateral (
 
 comment on view ops.credit_ledger is
   'Every movement of SMS segments, organisation by organisation, of each the newest first: prepaid credits and segments that the plan includes, given (positive) or taken, and the credits after it. Name an organisation, and a limit.';
+
+comment on column ops.credit_ledger.organisation is 'The organisations id, org_….';
+comment on column ops.credit_ledger.id is 'Counts up: the higher, the newer.';
+comment on column ops.credit_ledger.kind is 'grant, sms (paid for a message) or refund.';
+comment on column ops.credit_ledger.credits is 'Prepaid segments given, or taken as a negative number.';
+comment on column ops.credit_ledger.included is 'The same of the segments that the plan includes.';
+comment on column ops.credit_ledger.balance is 'Prepaid segments left after this.';
+comment on column ops.credit_ledger.message is 'The SMS, sm_…; null for a grant.';
+comment on column ops.credit_ledger.note is 'What ops.grant_credits was told.';
+comment on column ops.credit_ledger.created_at is 'When it happened.';
+comment on column ops.credit_ledger.period_start is 'Start of the billing period that it counts in.';
