@@ -5,9 +5,8 @@ returns void
 language plpgsql immutable
 as $$
 begin
-  if coalesce(length(name), 0) not between 1 and 200 then
-    raise exception 'the name must be 1 to 200 characters';
-  elsif num_nulls(price_rand, emails_included, sms_included, domains_included) > 0
+  perform core.check_name(name);
+  if num_nulls(price_rand, emails_included, sms_included, domains_included) > 0
     or least(price_rand, emails_included, sms_included, domains_included) < 0 then
     raise exception 'the price and what is included must be numbers from 0 on';
   end if;

@@ -5,9 +5,8 @@ as $$
 declare
   v_names text[];
 begin
-  if coalesce(length(name), 0) not between 1 and 200 then
-    raise exception 'the name must be 1 to 200 characters';
-  elsif coalesce(length(subject), 0) not between 1 and 998 or subject ~ '[\x01-\x1f\x7f]' then
+  perform core.check_name(name);
+  if coalesce(length(subject), 0) not between 1 and 998 or subject ~ '[\x01-\x1f\x7f]' then
     raise exception 'the subject must be 1 to 998 characters without line breaks';
   elsif coalesce(nullif(html, ''), text, '') = '' then
     raise exception 'give html, text or both';

@@ -7,7 +7,8 @@ declare
 begin
   select m.* into v_message
   from app.messages m
-  where m.id = coalesce(core.decode_id('em', message), core.decode_id('sm', message));
+  where m.id = core.decode_id('em', message) and m.channel = 'email'
+    or m.id = core.decode_id('sm', message) and m.channel = 'sms';
   if v_message.id is null then
     raise exception 'there is no message %', coalesce(quote_literal(message), 'null')
       using hint = 'select id, status, "to" from ops.messages limit 20';

@@ -1,4 +1,5 @@
-create function core.person_messages(person text, organisation_id uuid)
+create function core.person_messages(
+  person text, organisation_id uuid, first_id uuid default '00000000-0000-0000-0000-000000000000')
 returns uuid[]
 language plpgsql stable
 as $$
@@ -8,25 +9,25 @@ begin
     return array(
       select m.id
       from app.messages m
-      where m.channel = 'sms' and m.to_address = person
+      where m.channel = 'sms' and m.to_address = person and m.id >= first_id
         and (person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id));
   end if;
   -- No index knows recipients of email, as each would cost every send: all is read through.
   return array(
     select m.id
     from app.messages m
-    where m.channel = 'email' and strpos(lower(m.to_address), person) > 0
+    where m.channel = 'email' and m.id >= first_id and strpos(lower(m.to_address), person) > 0
       and person = any (string_to_array(lower(m.to_address), ', '))
       and (person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id)
     union
     select m.id
     from (
-      select b.message_id from app.bodies b where person = any (b.recipients)
+      select b.message_id from app.bodies b where b.message_id >= first_id and person = any (b.recipients)
       union
       -- Copies are in no address line, and known by what was reported once the body is gone.
-      select e.message_id from app.events e where lower(e.detail ->> 'recipient') = person
+      select e.message_id from app.events e where e.message_id >= first_id and lower(e.detail ->> 'recipient') = person
       union
-      select c.message_id from app.complaints c where c.recipient = person
+      select c.message_id from app.complaints c where c.message_id >= first_id and c.recipient = person
     ) f
     join app.messages m on m.id = f.message_id and m.channel = 'email'
     where person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id);
@@ -34,4 +35,4 @@ end
 $$;
 
 comment on function core.person_messages is
-  'The messages to an address, in lower case, or a number, of an organisation or with null of all. Of email everything that is kept is read through, which may take seconds.';
+  'The messages to an address, in lower case, or a number, of an organisation or with null of all, from an id on. Of email everything that is kept is read through, which may take seconds.';

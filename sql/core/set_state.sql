@@ -13,7 +13,12 @@ begin
   end if;
   select o.* into v_before from app.organisations o where o.id = v_organisation for no key update;
   if not v_before.state = any (from_states) then
-    raise exception 'the organisation is %', v_before.state;
+    raise exception 'the organisation is %', v_before.state
+      using hint = case v_before.state
+        when 'paused' then format('select ops.resume(%L) lifts its pause', organisation)
+        when 'suspended' then format('select ops.reinstate(%L) ends its suspension', organisation)
+        else 'select id, name, state from ops.organisations'
+      end;
   end if;
   update app.organisations o
   set state = to_state, state_reason = reason, state_since = core.now()

@@ -7,11 +7,10 @@ as $$
 declare
   v_before jsonb := (select jsonb_build_object('name', h.name) from app.extra_holidays h where h.day = add_holiday.day);
 begin
-  if add_holiday.day is null or not isfinite(add_holiday.day) then
+  if add_holiday.day is null or add_holiday.day not between '2000-01-01' and '2999-12-31' then
     raise exception 'give a day, like 2029-05-30';
-  elsif coalesce(length(add_holiday.name), 0) not between 1 and 200 then
-    raise exception 'the name must be 1 to 200 characters';
   end if;
+  perform core.check_name(add_holiday.name);
   insert into app.extra_holidays (day, name)
   values (add_holiday.day, add_holiday.name)
   on conflict (day) do update set name = excluded.name;

@@ -5,3 +5,13 @@ from app.audit a;
 
 comment on view ops.audit is
   'Who changed what and when: the login and the role that it had taken on, or "service" for what the service did by itself; what was changed, and how it was before and after, null where there was nothing. Order by id desc for the newest first.';
+
+comment on column ops.audit.id is 'Counts up: the higher, the newer.';
+comment on column ops.audit.at is 'When the change was made.';
+comment on column ops.audit.actor is 'The login, with the role that it had taken on; or service.';
+comment on column ops.audit.application_name is 'What the session called itself, such as psql.';
+comment on column ops.audit.action is 'The function of ops, or what the service did by itself.';
+comment on column ops.audit.organisation is 'The organisation that it was about, org_…; null when it was about none or about all.';
+comment on column ops.audit.target is 'What was changed, by its id, name or prefix.';
+comment on column ops.audit.before is 'What it was before, of that which changed; null where there was nothing.';
+comment on column ops.audit.after is 'What it is since; null where nothing is left.';

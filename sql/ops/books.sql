@@ -33,3 +33,12 @@ order by is_right, c.organisation_id;
 
 comment on view ops.books is
   'The proof that the books of SMS balance, by organisation, wrong ones first: its credits are the sum of its ledger, what it used of its plan is what the ledger says of the period, each balance in the ledger is the sum up to there, each refund gives back what was paid. Reads the whole ledger: select count(*) from ops.books where not is_right answers 0.';
+
+comment on column ops.books.organisation is 'The organisations id, org_….';
+comment on column ops.books.is_right is 'Whether all that follows agrees.';
+comment on column ops.books.sms_credits is 'The balance of prepaid segments, as sends take from it.';
+comment on column ops.books.ledger_credits is 'The sum of the ledger, which has to be the same.';
+comment on column ops.books.sms_used is 'Segments of the plan that were used in the present period.';
+comment on column ops.books.ledger_sms_used is 'The same by the ledger.';
+comment on column ops.books.wrong_balances is 'Rows of the ledger whose balance is not the sum up to there.';
+comment on column ops.books.wrong_refunds is 'Refunds of something that was not paid so.';

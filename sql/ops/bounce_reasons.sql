@@ -8,3 +8,10 @@ order by messages desc;
 
 comment on view ops.bounce_reasons is
   'Why messages of the last seven days bounced, failed or expired, the most frequent reason first: what the provider said, without addresses and ids.';
+
+comment on column ops.bounce_reasons.channel is 'email or sms.';
+comment on column ops.bounce_reasons.code is 'The error code that the messages ended with.';
+comment on column ops.bounce_reasons.reason is 'What the provider said, without addresses, ids and long numbers.';
+comment on column ops.bounce_reasons.messages is 'How many messages ended so.';
+comment on column ops.bounce_reasons.organisations is 'How many organisations these are of.';
+comment on column ops.bounce_reasons.last_day is 'The last UTC day on which one of them had been accepted.';

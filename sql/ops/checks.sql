@@ -44,3 +44,7 @@ select 'owner mail', coalesce((select n.given_up_at is null from app.notices n
   'the last mail to an owner was refused: select * from ops.notices; is SYSTEM_FROM a sender that the provider takes?';
 
 comment on view ops.checks is 'What "npm run doctor" asks the database: each check, whether it is well, and the cure if not.';
+
+comment on column ops.checks.what is 'What is looked at.';
+comment on column ops.checks.is_well is 'Whether nothing is wrong with it.';
+comment on column ops.checks.cure is 'What is wrong if it is not well, and what to do.';

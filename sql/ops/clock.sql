@@ -11,3 +11,11 @@ left join lateral (
 
 comment on view ops.clock is
   'What the clock runs, by cron in UTC: when each task ran last, for how many milliseconds, how many rows it touched, and its error if it failed. One that never ran waits for its first time, or there is no clock: select * from ops.checks.';
+
+comment on column ops.clock.task is 'Its name.';
+comment on column ops.clock.schedule is 'When it runs: cron, in UTC.';
+comment on column ops.clock.last_run is 'When it began to run last; null if it never has.';
+comment on column ops.clock.duration_ms is 'How long that took, in milliseconds.';
+comment on column ops.clock.rows is 'How many rows it touched.';
+comment on column ops.clock.error is 'What it failed with; null when it succeeded.';
+comment on column ops.clock.last_success is 'When the last run that succeeded began.';

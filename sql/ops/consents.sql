@@ -3,3 +3,10 @@ select core.encode_id('org', c.organisation_id) as organisation, c.phone, c.sour
 from app.consents c;
 
 comment on view ops.consents is 'Who agreed to marketing by SMS, where and how, and who opted out of it.';
+
+comment on column ops.consents.organisation is 'The organisations id, org_….';
+comment on column ops.consents.phone is 'The number, in E.164.';
+comment on column ops.consents.source is 'Where and how its owner agreed; null if they never did.';
+comment on column ops.consents.consented_at is 'When they agreed; null if they never did.';
+comment on column ops.consents.opted_out_at is 'When they opted out; null while they have not, or have agreed since.';
+comment on column ops.consents.opted_out_by is 'The word that they sent, or who withdrew it; null while they have not opted out.';

@@ -8,9 +8,7 @@ declare
   v_id uuid := core.new_id(core.now());
 begin
   perform core.check_plan(plan);
-  if create_organisation.name is null or length(create_organisation.name) not between 1 and 200 then
-    raise exception 'the name must be 1 to 200 characters';
-  end if;
+  perform core.check_name(create_organisation.name);
   perform core.check_email(create_organisation.owner_email);
   insert into app.organisations (id, name, owner_email, plan_id, created_at, state_since)
   values (v_id, create_organisation.name, create_organisation.owner_email, plan, core.now(), core.now());

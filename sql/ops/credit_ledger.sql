@@ -1,6 +1,6 @@
 create view ops.credit_ledger as
 select
-  core.encode_id('org', l.organisation_id) as organisation,
+  core.encode_id('org', o.id) as organisation,
   l.id,
   l.kind,
   l.credits,
@@ -10,9 +10,25 @@ select
   l.note,
   l.created_at,
   l.period_start
-from app.credit_ledger l
--- As its key is, backwards.
-order by l.organisation_id desc, l.id desc;
+from app.organisations o
+-- An organisation's own are found in this order by the key, however many there are of others.
+cross join lateral (
+  select l.*
+  from app.credit_ledger l
+  where l.organisation_id = o.id
+  order by l.id desc
+) l;
 
 comment on view ops.credit_ledger is
-  'Every movement of SMS segments, newest first for each organisation: prepaid credits and segments that the plan includes, given (positive) or taken, and the credits after it.';
+  'Every movement of SMS segments, organisation by organisation, of each the newest first: prepaid credits and segments that the plan includes, given (positive) or taken, and the credits after it. Name an organisation, and a limit.';
+
+comment on column ops.credit_ledger.organisation is 'The organisations id, org_….';
+comment on column ops.credit_ledger.id is 'Counts up: the higher, the newer.';
+comment on column ops.credit_ledger.kind is 'grant, sms (paid for a message) or refund.';
+comment on column ops.credit_ledger.credits is 'Prepaid segments given, or taken as a negative number.';
+comment on column ops.credit_ledger.included is 'The same of the segments that the plan includes.';
+comment on column ops.credit_ledger.balance is 'Prepaid segments left after this.';
+comment on column ops.credit_ledger.message is 'The SMS, sm_…; null for a grant.';
+comment on column ops.credit_ledger.note is 'What ops.grant_credits was told.';
+comment on column ops.credit_ledger.created_at is 'When it happened.';
+comment on column ops.credit_ledger.period_start is 'Start of the billing period that it counts in.';

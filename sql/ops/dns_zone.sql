@@ -7,3 +7,10 @@ where d.dkim_zone is not null;
 
 comment on view ops.dns_zone is
   'The DKIM keys to publish in DKIM_ZONE; line is ready for a zone file, where SOA and NS records of yours go before.';
+
+comment on column ops.dns_zone.zone is 'The zone, DKIM_ZONE.';
+comment on column ops.dns_zone.name is 'The name of the record, with a dot at its end.';
+comment on column ops.dns_zone.type is 'TXT.';
+comment on column ops.dns_zone.ttl is 'How long others may keep it, in seconds.';
+comment on column ops.dns_zone.value is 'The DKIM key as one text.';
+comment on column ops.dns_zone.line is 'The record as a line of a zone file.';

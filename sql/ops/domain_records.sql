@@ -18,3 +18,14 @@ where d.change is distinct from 'adding';
 
 comment on view ops.domain_records is
   'The DNS records that each sending domain''s holder is to publish, and what the last check found of them.';
+
+comment on column ops.domain_records.domain_id is 'The domains id, dom_….';
+comment on column ops.domain_records.domain is 'Its name.';
+comment on column ops.domain_records.purpose is 'dkim, mail_from_mx, mail_from_spf or dmarc.';
+comment on column ops.domain_records.type is 'CNAME, MX or TXT.';
+comment on column ops.domain_records.name is 'Where to publish it.';
+comment on column ops.domain_records.value is 'What to publish.';
+comment on column ops.domain_records.required is 'Whether the domain is not verified without it.';
+comment on column ops.domain_records.status is 'pending, verified, missing or mismatch, by the last check.';
+comment on column ops.domain_records.found is 'What the last check found there.';
+comment on column ops.domain_records.last_checked_at is 'When that was; null before the first.';

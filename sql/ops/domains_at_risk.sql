@@ -10,3 +10,12 @@ order by fails_at;
 
 comment on view ops.domains_at_risk is
   'Domains that will go to failed unless their records are put right: verified ones whose records are gone, and pending ones, with the time at which their 72 hours are over.';
+
+comment on column ops.domains_at_risk.id is 'The domains id, dom_….';
+comment on column ops.domains_at_risk.organisation is 'The organisation that holds it, org_….';
+comment on column ops.domains_at_risk.name is 'The domain.';
+comment on column ops.domains_at_risk.status is 'pending, verified or failed.';
+comment on column ops.domains_at_risk.not_found is 'Required records that the last check did not find as they should be: type, name and status of each.';
+comment on column ops.domains_at_risk.since is 'Since when its records are wrong, or it waits for them.';
+comment on column ops.domains_at_risk.fails_at is 'When it goes to failed: 72 hours after that.';
+comment on column ops.domains_at_risk.last_checked_at is 'When it was last checked; null before the first time.';

@@ -35,3 +35,17 @@ where p.failing_since is not null or p.disabled_at is not null;
 
 comment on view ops.failing_endpoints is
   'Webhook endpoints that fail or are disabled: since when, the last error, when a failing one will be disabled (ends_at), how many events have not arrived since then (counted to 10 000), and the cure.';
+
+comment on column ops.failing_endpoints.id is 'The endpoints id, we_….';
+comment on column ops.failing_endpoints.organisation is 'The organisations id, org_….';
+comment on column ops.failing_endpoints.url is 'Where its events go.';
+comment on column ops.failing_endpoints.state is 'failing or disabled.';
+comment on column ops.failing_endpoints.failing_since is 'When the first attempt failed since the last that arrived; null if none has.';
+comment on column ops.failing_endpoints.last_error is 'What the last attempt that failed came to.';
+comment on column ops.failing_endpoints.warned_at is 'When its owner was told; null before a day has passed.';
+comment on column ops.failing_endpoints.ends_at is 'When it will be disabled unless something arrives; null when it is.';
+comment on column ops.failing_endpoints.disabled_at is 'Since when it is disabled; null while it is not.';
+comment on column ops.failing_endpoints.disabled_reason is 'failing, or the words of the operator who disabled it.';
+comment on column ops.failing_endpoints.missed is 'Events of its types that have not arrived since, counted to 10 000.';
+comment on column ops.failing_endpoints.created_at is 'When it was made.';
+comment on column ops.failing_endpoints.cure is 'What to do, as a statement where one helps.';

@@ -3,3 +3,7 @@ select h.provider, h.failing_since, h.last_error
 from app.provider_health h;
 
 comment on view ops.failing_providers is 'Providers that take nothing at present, since when, and what they say.';
+
+comment on column ops.failing_providers.provider is 'The provider, or sandbox.';
+comment on column ops.failing_providers.failing_since is 'Since when it takes nothing.';
+comment on column ops.failing_providers.last_error is 'What it said last.';

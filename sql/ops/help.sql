@@ -15,3 +15,7 @@ where p.pronamespace = 'ops'::regnamespace
 order by 1, 2;
 
 comment on view ops.help is 'This manual: every function, view and table of the operator''s surface, and what it does.';
+
+comment on column ops.help.kind is 'function, view or table.';
+comment on column ops.help.name is 'How to call it; of a function with its arguments and what they are by default.';
+comment on column ops.help.what is 'What it does.';

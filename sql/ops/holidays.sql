@@ -3,7 +3,15 @@ select h.day, h.name
 from generate_series(0, 1) next
 cross join lateral core.public_holidays(
   extract(year from core.now() at time zone 'Africa/Johannesburg')::integer + next) h
-order by h.day, h.name;
+union
+-- What somebody has just added should be seen here, however far off it is.
+select e.day, e.name
+from app.extra_holidays e
+where e.day > core.now()::date
+order by day, name;
 
 comment on view ops.holidays is
-  'South Africa''s public holidays of this year and the next, as the statutory hours know them.';
+  'South Africa''s public holidays of this year and the next, as the statutory hours know them, and those of later years that were added.';
+
+comment on column ops.holidays.day is 'The day, in South Africa.';
+comment on column ops.holidays.name is 'What it is called.';

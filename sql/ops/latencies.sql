@@ -16,3 +16,11 @@ group by s.day, s.channel, s.stage;
 
 comment on view ops.latencies is
   'How long live messages took from queued (a scheduled SMS from its time) to sent and to delivered: percentiles in milliseconds, at most 19 % too high, by UTC day and channel.';
+
+comment on column ops.latencies.day is 'The UTC day on which the messages were accepted.';
+comment on column ops.latencies.channel is 'email or sms.';
+comment on column ops.latencies.stage is 'sent (from queued to handed over) or delivered (from queued to delivered).';
+comment on column ops.latencies.messages is 'How many messages were measured.';
+comment on column ops.latencies.p50_ms is 'Half of them took no longer than this, in milliseconds.';
+comment on column ops.latencies.p90_ms is '90 % of them took no longer than this, in milliseconds.';
+comment on column ops.latencies.p99_ms is '99 % of them took no longer than this, in milliseconds.';

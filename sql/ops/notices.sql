@@ -7,3 +7,14 @@ order by n.id desc;
 
 comment on view ops.notices is
   'Mail from the service to owners, newest first; error is what the provider said last, and one that it refused for good was given up.';
+
+comment on column ops.notices.id is 'Counts up: the higher, the newer.';
+comment on column ops.notices.organisation is 'The organisations id, org_….';
+comment on column ops.notices."to" is 'The owners address.';
+comment on column ops.notices.kind is 'What it tells.';
+comment on column ops.notices.detail is 'What it fills its text with.';
+comment on column ops.notices.created_at is 'Since when it is to be sent.';
+comment on column ops.notices.attempts is 'How often it was tried.';
+comment on column ops.notices.sent_at is 'When it was sent; null until then.';
+comment on column ops.notices.given_up_at is 'When it was given up, as it was refused for good; null if it was not.';
+comment on column ops.notices.error is 'What the provider said last; null when nothing was wrong.';

@@ -22,3 +22,19 @@ cross join lateral core.current_usage(o.id) u
 join app.departures d on d.organisation_id = o.id;
 
 comment on view ops.organisations is 'Organisations with their state, what they used of their plan, the SMS credits they have left, and what they have waiting.';
+
+comment on column ops.organisations.id is 'org_…, by which all of ops names it.';
+comment on column ops.organisations.name is 'What ops.rename_organisation called it last.';
+comment on column ops.organisations.owner_email is 'Where mail to its owner goes.';
+comment on column ops.organisations.plan is 'The id of its plan, see ops.plans.';
+comment on column ops.organisations.state is 'active, paused (live sends are refused, what is queued waits) or suspended (everything is refused).';
+comment on column ops.organisations.state_reason is 'Why it is paused or suspended; null while it is active.';
+comment on column ops.organisations.state_since is 'Since when it is in that state.';
+comment on column ops.organisations.emails_used is 'Recipients of email in the present period, with cc and bcc.';
+comment on column ops.organisations.emails_included is 'How many its plan includes.';
+comment on column ops.organisations.sms_used is 'SMS segments of the plan that were used in the present period.';
+comment on column ops.organisations.sms_included is 'How many its plan includes.';
+comment on column ops.organisations.sms_credits is 'Prepaid SMS segments that are left.';
+comment on column ops.organisations.period_end is 'When the period ends and both start again.';
+comment on column ops.organisations.messages_waiting is 'Live messages that were accepted and have not ended or been handed over.';
+comment on column ops.organisations.created_at is 'When it was made, from which its periods count.';

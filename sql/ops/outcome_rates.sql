@@ -17,3 +17,12 @@ join app.organisations o on o.id = s.organisation_id;
 
 comment on view ops.outcome_rates is
   'What became of the live messages that were accepted in the last seven days, by organisation and channel, each rate of what was sent. failed includes expired. Complaints of the last 24 hours, which pause, are in ops.complaint_rates.';
+
+comment on column ops.outcome_rates.organisation is 'The organisations id, org_….';
+comment on column ops.outcome_rates.name is 'Its name.';
+comment on column ops.outcome_rates.channel is 'email or sms.';
+comment on column ops.outcome_rates.sent is 'Messages that were handed over.';
+comment on column ops.outcome_rates.delivered_rate is 'How many of those arrived: 0.98 is 98 %.';
+comment on column ops.outcome_rates.bounced_rate is 'How many of those bounced.';
+comment on column ops.outcome_rates.complained_rate is 'How many of those somebody complained about.';
+comment on column ops.outcome_rates.failed_rate is 'How many failed or expired, by those sent.';

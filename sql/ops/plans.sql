@@ -5,3 +5,11 @@ left join app.organisations o on o.plan_id = p.id
 group by p.id;
 
 comment on view ops.plans is 'Plans, and how many organisations have each.';
+
+comment on column ops.plans.id is 'By which ops.set_plan names it.';
+comment on column ops.plans.name is 'What GET /v1/usage calls it.';
+comment on column ops.plans.price_rand is 'What it costs, in rand a month.';
+comment on column ops.plans.emails_included is 'Recipients of email in a month.';
+comment on column ops.plans.sms_included is 'SMS segments in a month.';
+comment on column ops.plans.domains_included is 'Sending domains at a time.';
+comment on column ops.plans.organisations is 'How many organisations have it.';

@@ -21,3 +21,13 @@ from (
 
 comment on view ops.powerdns_records is
   'The DKIM zone as PowerDNS serves it by ops.powerdns_settings. Its name servers, which have their addresses outside of the zone, are named by "alter database … set postgram.name_servers = ''ns1.example.com, ns2.example.com''", or else it is ns1 in the zone.';
+
+comment on column ops.powerdns_records.name is 'The name of the record, without a dot at its end.';
+comment on column ops.powerdns_records.type is 'SOA, NS or TXT.';
+comment on column ops.powerdns_records.content is 'What it says.';
+comment on column ops.powerdns_records.ttl is 'How long others may keep it, in seconds.';
+comment on column ops.powerdns_records.prio is 'Unused: 0.';
+comment on column ops.powerdns_records.domain_id is 'The number of its zone, as PowerDNS wants one.';
+comment on column ops.powerdns_records.disabled is 'Whether it is not served: never.';
+comment on column ops.powerdns_records.ordername is 'Unused: null.';
+comment on column ops.powerdns_records.auth is 'Whether it is of this zone: always.';

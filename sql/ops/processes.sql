@@ -4,3 +4,11 @@ select p.pool_id as pool, p.roles, p.host, p.pid, p.started_at, p.beat_at,
 from app.processes p;
 
 comment on view ops.processes is 'Running processes and their roles, by the pools whose names their jobs carry: a worker has one for SMS and one for webhooks beside that for all else. One that is gone is swept within seconds.';
+
+comment on column ops.processes.pool is 'The name that its jobs carry.';
+comment on column ops.processes.roles is 'api, worker and clock, or some of them.';
+comment on column ops.processes.host is 'The machine it runs on.';
+comment on column ops.processes.pid is 'Its process id there.';
+comment on column ops.processes.started_at is 'When it was started.';
+comment on column ops.processes.beat_at is 'When it last said that it runs.';
+comment on column ops.processes.is_alive is 'Whether it holds the lock of its pool; one that does not is gone.';

@@ -20,3 +20,11 @@ from app.webhook_deliveries d;
 
 comment on view ops.queue is
   'Jobs by task: waiting, running, later, given up; due_messages and webhook_deliveries are what waits outside the job table.';
+
+comment on column ops.queue.task is 'The kind of job, or due_messages (scheduled SMS and hand-overs to try again), or webhook_deliveries.';
+comment on column ops.queue.waiting is 'Jobs that could be done now.';
+comment on column ops.queue.running is 'Jobs that are being done.';
+comment on column ops.queue.later is 'Jobs that are to be done at a later time.';
+comment on column ops.queue.given_up is 'Jobs that failed too often, which nothing does any more.';
+comment on column ops.queue.waiting_since is 'Since when the oldest of those that wait could be done; null when none waits.';
+comment on column ops.queue.an_error is 'What one of them failed with last; null when none has.';

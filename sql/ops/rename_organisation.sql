@@ -8,9 +8,7 @@ declare
   v_organisation uuid := core.organisation_id(organisation);
   v_before text;
 begin
-  if coalesce(length(rename_organisation.name), 0) not between 1 and 200 then
-    raise exception 'the name must be 1 to 200 characters';
-  end if;
+  perform core.check_name(rename_organisation.name);
   select o.name into v_before from app.organisations o where o.id = v_organisation for no key update;
   update app.organisations o set name = rename_organisation.name where o.id = v_organisation;
   perform core.audit('rename_organisation', v_organisation, organisation, jsonb_build_object('name', v_before),

@@ -7,3 +7,10 @@ group by p.what, r.days;
 
 comment on view ops.retention is
   'What is kept for how many days (ops.set_retention), from when on there is some, until when there is room for more, and how much it takes on disk. Messages are dropped by month, all else by day. The credit ledger, suppressions and consents are never dropped.';
+
+comment on column ops.retention.what is 'messages (with timelines), bodies, webhooks (events and attempts) or idempotency keys.';
+comment on column ops.retention.days is 'For how many days it is kept; null where that is fixed, at 24 hours.';
+comment on column ops.retention.kept_since is 'From when on there is some.';
+comment on column ops.retention.made_until is 'Until when there are partitions for more.';
+comment on column ops.retention.partitions is 'How many partitions there are.';
+comment on column ops.retention.bytes is 'How much they take on disk; pg_size_pretty(bytes) is easier to read.';

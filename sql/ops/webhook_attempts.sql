@@ -20,3 +20,13 @@ cross join lateral (
 
 comment on view ops.webhook_attempts is
   'Every attempt to deliver a webhook event, with HTTP status, error, and how the answer began: endpoint by endpoint, of each the newest event first. Name an endpoint or an organisation, and a limit.';
+
+comment on column ops.webhook_attempts.endpoint is 'The endpoint, we_….';
+comment on column ops.webhook_attempts.organisation is 'The organisations id, org_….';
+comment on column ops.webhook_attempts.event is 'The event, evt_….';
+comment on column ops.webhook_attempts.attempt is '1 for the first; after a replay it counts on.';
+comment on column ops.webhook_attempts.started_at is 'When the POST began.';
+comment on column ops.webhook_attempts.duration_ms is 'How long it took, in milliseconds.';
+comment on column ops.webhook_attempts.status is 'The HTTP status of the answer; null when there was none.';
+comment on column ops.webhook_attempts.error is 'Why it counts as failed; null when it arrived.';
+comment on column ops.webhook_attempts.answer is 'How the answer began; null when there was none.';

@@ -36,3 +36,18 @@ left join lateral (
 
 comment on view ops.webhook_endpoints is
   'Webhook endpoints: enabled, failing or disabled, how many deliveries wait (counted to 10 000) and when the next is due, when the newest event that arrived did so, and until when the secret before signs too.';
+
+comment on column ops.webhook_endpoints.id is 'The endpoints id, we_….';
+comment on column ops.webhook_endpoints.organisation is 'The organisations id, org_….';
+comment on column ops.webhook_endpoints.url is 'Where its events go.';
+comment on column ops.webhook_endpoints.event_types is 'Which events go there.';
+comment on column ops.webhook_endpoints.state is 'enabled, failing (tried again) or disabled (recorded, not delivered).';
+comment on column ops.webhook_endpoints.waiting is 'Deliveries that wait, counted to 10 000.';
+comment on column ops.webhook_endpoints.next_at is 'When the next of them is due; null when none waits.';
+comment on column ops.webhook_endpoints.arrived_at is 'When the newest event that arrived did so; null if none has, within what is kept.';
+comment on column ops.webhook_endpoints.failing_since is 'When the first attempt failed since the last that arrived; null if none has.';
+comment on column ops.webhook_endpoints.last_error is 'What the last attempt that failed came to.';
+comment on column ops.webhook_endpoints.disabled_at is 'Since when it is disabled; null while it is not.';
+comment on column ops.webhook_endpoints.disabled_reason is 'failing, or the words of the operator who disabled it.';
+comment on column ops.webhook_endpoints.old_secret_until is 'Until when the secret before signs too; null when there is none.';
+comment on column ops.webhook_endpoints.created_at is 'When it was made.';

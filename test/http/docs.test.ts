@@ -147,6 +147,11 @@ t.test('what the pages and the README name in psql is there', async (t) => {
     [...named].filter((name) => !known.includes(name)),
     [],
   )
+  t.same(
+    known.filter((name) => !named.has(name)),
+    [],
+    'and nothing that is there goes unnamed',
+  )
 })
 
 t.test('a docs page has no trailing or leading path of its own', async (t) => {

@@ -23,6 +23,16 @@ t.test('help lists every function and view with what it does', async (t) => {
   }
 })
 
+t.test('every column of every view says what is in it', async (t) => {
+  const columns = await sql<{ name: string; what: string | null }[]>`
+    select format('%s.%s', c.relname, a.attname) as name, col_description(c.oid, a.attnum) as what
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+    where c.relnamespace = 'ops'::regnamespace and c.relkind in ('v', 'r')`
+  t.ok(columns.length > 200)
+  for (const { name, what } of columns) t.match(what, /^\S.+\.$/, name)
+})
+
 t.test('help names arguments as they are called, with their defaults', async (t) => {
   const [row] = await sql`select name from ops.help where name like 'ops.create_organisation%'`
   t.equal(

@@ -39,6 +39,7 @@ const nullable = [
   'set_webhook_endpoint.2',
   'replay_event.1',
   'statement.1',
+  'messages_of.1',
   'export_person.1',
   'change_template.3',
   'change_template.4',
@@ -48,7 +49,7 @@ const nullable = [
 const noOrganisation = /^there is no organisation /
 const noTemplate = /^there is no template '/
 const noMessage = /^there is no message /
-const aName = 'the name must be 1 to 200 characters'
+const aName = 'the name must be 1 to 200 characters, in one line and not only spaces'
 const aPlanId = /^the id must be 1 to 64 lower-case letters/
 const included = 'the price and what is included must be numbers from 0 on'
 const aReason = 'give a reason of 1 to 1000 characters'
@@ -94,7 +95,6 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ...['', 'New', 'a b', '-a', '_a', 'é', long(65), "a'b", 'a\n', 'a\nb'].map(
     (id): [string, Value[], RegExp] => ['create_plan', [id, 'New', 0, 1, 2, 3], aPlanId],
   ),
-  ['create_plan', ['new', '', 0, 1, 2, 3], aName],
   ['create_plan', ['new', long(201), 0, 1, 2, 3], aName],
   ['create_plan', ['new', 'New', -1, 1, 2, 3], included],
   ['create_plan', ['new', 'New', 0, -1, 2, 3], included],
@@ -107,7 +107,6 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     /^there is no plan '/,
   ]),
   ['set_plan_terms', ['known', null, null, null, null, null], /^say what is to change: name, /],
-  ['set_plan_terms', ['known', '', null, null, null, null], aName],
   ['set_plan_terms', ['known', long(201), null, null, null, null], aName],
   ...[2, 3, 4, 5].map((place): [string, Value[], string] => [
     'set_plan_terms',
@@ -120,7 +119,6 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ),
   ['rotate_dkim', [othersDomain], `the domain ${othersDomain} has no next key yet`],
 
-  ['create_organisation', ['', 'owner@acme.example', 'starter'], aName],
   ['create_organisation', [long(201), 'owner@acme.example', 'starter'], aName],
   ...[
     '',
@@ -138,7 +136,13 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     /is not an email address$/,
   ]),
   ['rename_organisation', [unknownOrg, 'Acme'], noOrganisation],
-  ['rename_organisation', [org, ''], aName],
+  ...['', ' ', 'Acme\nLtd', 'Acme\t', 'Acme\u0085'].flatMap((name): [string, Value[], string][] => [
+    ['rename_organisation', [org, name], aName],
+    ['create_organisation', [name, 'owner@acme.example', 'starter'], aName],
+    ['create_template', [org, name, 'Hello', null, 'Hello'], aName],
+    ['set_plan_terms', ['known', name, null, null, null, null], aName],
+    ['create_plan', ['new', name, 0, 1, 2, 3], aName],
+  ]),
   ['rename_organisation', [org, long(201)], aName],
   ['set_owner_email', [unknownOrg, 'owner@acme.example'], noOrganisation],
   ['set_owner_email', [org, 'owner@'], "'owner@' is not an email address"],
@@ -242,7 +246,6 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ),
   ...(
     [
-      [['', 'Hello', null, 'Hello'], aName],
       [[long(201), 'Hello', null, 'Hello'], aName],
       [['Hello', '', null, 'Hello'], aSubject],
       [['Hello', long(999), null, 'Hello'], aSubject],
@@ -344,8 +347,9 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['unblock_number', ['+27821234567'], "'+27821234567' is not blocked"],
   ['unblock_number', ['Acme'], "'Acme' is not blocked"],
   ['apply_staged_numbers', [false, long(1001)], 'the note may have 1000 characters'],
-  ['add_holiday', ['2029-05-30', ''], 'the name must be 1 to 200 characters'],
-  ['add_holiday', ['2029-05-30', long(201)], 'the name must be 1 to 200 characters'],
+  ['add_holiday', ['2029-05-30', ''], aName],
+  ['add_holiday', ['2029-05-30', long(201)], aName],
+  ['add_holiday', ['3000-01-01', 'Far off'], 'give a day, like 2029-05-30'],
   ['remove_holiday', ['2029-12-25'], '2029-12-25 is not a holiday that was added'],
 
   ['create_webhook_endpoint', [unknownOrg, aUrl, ['email.sent']], noOrganisation],
@@ -423,11 +427,28 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ],
 
   ...['why', 'retry_message'].flatMap((name) =>
-    ['', unknownMessage, 'em_', org, testMessage.id.replace('em_', 'sm_x'), '%'].map(
+    ['', unknownMessage, 'em_', org, testMessage.id.replace('em_', 'sm_'), '%'].map(
       (id): [string, Value[], RegExp] => [name, [id], noMessage],
     ),
   ),
   ['retry_message', [testMessage.id], 'a test message is never sent'],
+  ...['', unknownMessage, 'em_', 'sm_', testMessage.id.replace('em_', 'sm_')].map(
+    (id): [string, Value[], RegExp] => ['timeline', [id], noMessage],
+  ),
+  ...[unknownMessage, 'em_', 'em_%', testMessage.id.replace('em_', 'sm_')].map(
+    (id): [string, Value[], RegExp] => ['messages_of', [id, null, 10], noMessage],
+  ),
+  ...[unknownOrg, 'org_', org.toUpperCase().replace('ORG', 'org')].map(
+    (id): [string, Value[], RegExp] => ['messages_of', [id, null, 10], noOrganisation],
+  ),
+  ...['', 'Acme', '%', '@', '0821234567', endpoint, long(300)].map(
+    (whose): [string, Value[], RegExp] => ['messages_of', [whose, null, 10], aPerson],
+  ),
+  ...[0, -1, 10_001].map((atMost): [string, Value[], string] => [
+    'messages_of',
+    [org, null, atMost],
+    'at_most must be a number from 1 to 10000',
+  ]),
 ]
 
 /** A sentence of ours, whatever it quotes, and not one that Postgres makes of a constraint or a type. */
@@ -500,10 +521,35 @@ t.test(
   },
 )
 
+t.test('a state that something does not fit says how to end it', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const [name, values] of [
+      ['pause', [paused, 'again']],
+      ['reinstate', [paused]],
+      ['suspend', [suspended, 'again']],
+      ['resume', [suspended]],
+    ] as [string, Value[]][]) {
+      await tx
+        .savepoint(async (inner) => {
+          const { hint } = await raisedBy(inner, (deeper) => call(deeper, name, values))
+          const query = /^select ops\.(resume|reinstate)\('org_\w+'\)/.exec(String(hint))?.[0]
+          t.ok(query, `${name}: ${hint}`)
+          await inner.unsafe(`${query}`)
+          const [row] =
+            await inner`select state from ops.organisations where id = ${values[0] as string}`
+          t.equal(row?.state, 'active', name)
+          throw new Error('undo')
+        })
+        .catch((error) => t.equal(error.message, 'undo'))
+    }
+  })
+})
+
 t.test('a sentence about something that is not there says where to look', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const [name, values] of [
       ['pause', [unknownOrg, 'a test']],
+      ['reinstate', [org]],
       ['set_plan', [org, 'gold']],
       ['revoke_api_key', ['sk_live_0']],
       ['why', [unknownMessage]],

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { rolledBack } from '../fixtures/sql.ts'
+import { raisedBy, rolledBack } from '../fixtures/sql.ts'
 
 const { sql } = await createDatabase()
 
@@ -87,20 +87,41 @@ t.test('a day that was proclaimed is one, until it is taken back', async (t) => 
   })
 })
 
-t.test('operators see the holidays of this year and the next', async (t) => {
+t.test('a day that no calendar shows is refused', async (t) => {
   await rolledBack(sql, async (tx) => {
-    await tx`select set_config('postgram.now', '2026-12-31T22:00:00Z', true)`
-    await tx`select ops.add_holiday('2028-02-29', 'A proclaimed one')`
-    const rows = await tx<{ day: string; name: string }[]>`select day::text, name from ops.holidays`
-    t.equal(rows[0]?.day, '2027-01-01', 'it is next year already in South Africa')
-    t.equal(rows.at(-1)?.day, '2028-12-26')
-    t.match(
-      rows,
-      rows.toSorted((one, other) => one.day.localeCompare(other.day)),
-    )
-    t.match(
-      rows.filter(({ day }) => /2028-02-29|2027-12-27/.test(day)).map(({ name }) => name),
-      ['Day of Goodwill fell on a Sunday', 'A proclaimed one'],
-    )
+    for (const day of ['infinity', '-infinity', '0044-03-15 BC']) {
+      const { message } = await raisedBy(tx, (inner) =>
+        inner.unsafe(`select ops.add_holiday('${day}', 'Ides')`),
+      )
+      t.equal(message, 'give a day, like 2029-05-30', day)
+    }
   })
 })
+
+t.test(
+  'operators see the holidays of this year and the next, and all that they added',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      await tx`select set_config('postgram.now', '2026-12-31T22:00:00Z', true)`
+      await tx`select ops.add_holiday('2028-02-29', 'A proclaimed one')`
+      await tx`select ops.add_holiday('2032-05-30', 'A far one')`
+      await tx`select ops.add_holiday('2026-11-04', 'One that is over')`
+      const rows = await tx<
+        { day: string; name: string }[]
+      >`select day::text, name from ops.holidays`
+      t.equal(rows[0]?.day, '2027-01-01', 'it is next year already in South Africa')
+      t.same(
+        rows.slice(-2).map(({ day }) => day),
+        ['2028-12-26', '2032-05-30'],
+      )
+      t.match(
+        rows,
+        rows.toSorted((one, other) => one.day.localeCompare(other.day)),
+      )
+      t.match(
+        rows.filter(({ day }) => /2028-02-29|2027-12-27/.test(day)).map(({ name }) => name),
+        ['Day of Goodwill fell on a Sunday', 'A proclaimed one'],
+      )
+    })
+  },
+)

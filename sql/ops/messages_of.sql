@@ -1,0 +1,40 @@
+-- Ids as they are shown are made of each row, so where id = 'em_…' on ops.messages reads all messages that there are.
+create function ops.messages_of(whose text, since timestamptz default null, at_most integer default 100)
+returns table (
+  id text, status app.message_status, mode app.mode, class app.class, organisation text, "from" text, "to" text,
+  subject text, tags text[], segments smallint, credits smallint, attempts smallint, provider text,
+  error_code text, error_message text,
+  created_at timestamptz, scheduled_at timestamptz, sent_at timestamptz, delivered_at timestamptz
+)
+language plpgsql stable security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_first_id uuid := core.first_id_at(least(greatest(since, '1970-01-01'), core.now() + interval '1 day'));
+  v_ids uuid[];
+begin
+  if at_most is null or at_most not between 1 and 10000 then
+    raise exception 'at_most must be a number from 1 to 10000';
+  elsif whose ~ '^(em|sm)_' then
+    v_ids := array[(core.find_message(whose)).id];
+  elsif whose ~ '^org_' then
+    v_ids := core.newest_messages(core.organisation_id(whose), v_first_id, at_most);
+  else
+    v_ids := core.person_messages(core.check_person(whose), null, v_first_id);
+  end if;
+  return query
+  select core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id), m.status, m.mode, m.class,
+    core.encode_id('org', m.organisation_id), m.from_address, m.to_address,
+    m.subject, m.tags, m.segments, m.credits, m.attempts, m.provider,
+    m.error_code, m.error_message,
+    m.created_at, m.scheduled_at, m.sent_at, m.delivered_at
+  from app.messages m
+  where m.id = any (v_ids)
+  order by m.id desc
+  limit at_most;
+end
+$$;
+
+comment on function ops.messages_of is
+  'The newest messages to an email address (also as cc or bcc) or a number in E.164, of an organisation, org_…, or the one with this id, em_… or sm_…; since a time if one is given. Quick however many there are, but for an address, where all email since that time is read: name a recent one.';

@@ -1,0 +1,11 @@
+create function ops.timeline(message text)
+returns table (at timestamptz, type text, detail jsonb)
+language sql stable security definer
+set search_path = ''
+as $$
+  select e."occurredAt", e.type, e.detail
+  from json_to_recordset(core.timeline(core.find_message(message))) e ("occurredAt" timestamptz, type text, detail jsonb)
+$$;
+
+comment on function ops.timeline is
+  'What happened to a message, oldest first, as GET /v1/emails/{id} shows its organisation: detail has the recipient and what the provider said.';

@@ -1,0 +1,126 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, anSms, get, post } from '../fixtures/http.ts'
+import { send } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { rolledBack, type Tx } from '../fixtures/sql.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const mine = await createOrganisation(sql)
+const other = await createOrganisation(sql)
+const quiet = await createOrganisation(sql)
+const PHONE = '+27821234567'
+
+const idOf = async (path: string, key: string, body: object) => {
+  const { json } = await post(`${base}/v1/${path}`, key, body)
+  return (json as { id: string }).id
+}
+const first = await send(base, mine)
+const toJane = await idOf(
+  'emails',
+  mine.liveKey,
+  anEmail(mine.domain, { to: ['Jane@acme.example', 'joe@acme.example'] }),
+)
+const ccJane = await idOf(
+  'emails',
+  other.liveKey,
+  anEmail(other.domain, { to: 'joe@acme.example', cc: 'jane@acme.example' }),
+)
+const sms = await idOf('sms', mine.liveKey, anSms({ to: PHONE }))
+
+const messagesOf = async (tx: Tx, ...values: (string | number | null)[]) => {
+  const places = values.map((_, place) => `$${place + 1}`)
+  const rows = await tx.unsafe<{ id: string }[]>(
+    `select id from ops.messages_of(${places})`,
+    values as never,
+  )
+  return rows.map(({ id }) => id)
+}
+
+t.test('messages are found by id, organisation, address and number, newest first', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    t.same(await messagesOf(tx, first), [first])
+    t.same(await messagesOf(tx, sms), [sms])
+    t.same(await messagesOf(tx, mine.id), [sms, toJane, first])
+    t.same(await messagesOf(tx, quiet.id), [])
+    t.same(await messagesOf(tx, 'JANE@acme.example'), [ccJane, toJane])
+    t.same(await messagesOf(tx, PHONE), [sms])
+    t.same(await messagesOf(tx, 'nobody@acme.example'), [])
+  })
+})
+
+t.test('as many as wanted are shown, since any time', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    t.same(await messagesOf(tx, mine.id, null, 2), [sms, toJane])
+    t.same(await messagesOf(tx, 'jane@acme.example', null, 1), [ccJane])
+    for (const whose of [mine.id, 'jane@acme.example', PHONE]) {
+      const all = await messagesOf(tx, whose)
+      for (const since of ['-infinity', '1200-01-01', '2000-01-01']) {
+        const found = await tx.unsafe(`select id from ops.messages_of('${whose}', '${since}')`)
+        t.same(
+          [...found].map(({ id }) => id),
+          all,
+          `${whose} since ${since}`,
+        )
+      }
+      for (const since of ['infinity', '9999-01-01']) {
+        const found = await tx.unsafe(`select id from ops.messages_of('${whose}', '${since}')`)
+        t.same([...found], [], `${whose} since ${since}`)
+      }
+    }
+    t.same(await messagesOf(tx, first, '9999-01-01'), [first], 'an id is found whenever it was')
+  })
+})
+
+t.test('they are shown as ops.messages shows them', async (t) => {
+  for (const id of [first, toJane, sms]) {
+    t.same(
+      await sql`select * from ops.messages_of(${id})`,
+      await sql`select * from ops.messages where id = ${id}`,
+    )
+  }
+  const columnsOf = async (query: string) =>
+    (await sql.unsafe(query)).columns.map(({ name }) => name)
+  t.same(
+    await columnsOf(`select * from ops.messages_of('${quiet.id}')`),
+    await columnsOf('select * from ops.messages limit 0'),
+  )
+})
+
+t.test('an operator sees the timeline that its organisation sees', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`set local role postgram_operator`
+    t.same((await tx`select type, detail from ops.timeline(${first})`)[0], {
+      type: 'queued',
+      detail: {},
+    })
+  })
+  await sql`
+    insert into app.events (message_id, type, occurred_at, detail)
+    values (core.decode_id('em', ${first}), 'deferred', now(), '{"text": "Come back later."}')`
+  const { json } = await get(`${base}/v1/emails/${first}`, mine.liveKey)
+  const seen = await sql<
+    { at: Date; type: string; detail: object }[]
+  >`select * from ops.timeline(${first})`
+  t.same(
+    seen.map(({ at, type, detail }) => ({ type, occurredAt: at.toISOString(), detail })),
+    (json as { events: object[] }).events,
+  )
+  t.same(
+    seen.map(({ type }) => type),
+    ['queued', 'deferred'],
+  )
+})
+
+t.test('an organisation is found before its rows are', async (t) => {
+  for (const view of ['messages', 'credit_ledger', 'webhook_events']) {
+    const plan = await sql.unsafe(
+      `explain (costs off) select * from ops.${view} where organisation = '${mine.id}' limit 20`,
+    )
+    const text = [...plan].map((row) => Object.values(row).join()).join('\n')
+    t.match(text, /encode_id\('org'::text, (\w+\.)?id\)/, view)
+    t.notMatch(text, /encode_id\('org'::text, (\w+\.)?organisation_id\)/, view)
+  }
+})
