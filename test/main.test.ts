@@ -10,9 +10,6 @@ import { createDatabase } from './fixtures/database.ts'
 import { get, post } from './fixtures/http.ts'
 import { until } from './fixtures/until.ts'
 
-// Some thirty processes, which on a busy machine take more than the usual two minutes together.
-t.setTimeout(300_000)
-
 const checkout = new URL('../', import.meta.url)
 const SECRET = Buffer.alloc(32, 7).toString('base64')
 
@@ -53,7 +50,8 @@ async function start(t: Test, args: string[] = [], env: Env = embedded) {
     cwd: checkout,
     env: environment(env),
   })
-  const exit = once(child, 'exit') as Promise<[number | null]>
+  // Not `exit`, after which there may still be output to come.
+  const exit = once(child, 'close') as Promise<[number | null]>
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (chunk: string) => {
