@@ -1,12 +1,12 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { connect } from '../src/db/client.ts'
 import { createDatabase } from './fixtures/database.ts'
+import { freePort } from './fixtures/free-port.ts'
 import { get, post } from './fixtures/http.ts'
 import { until } from './fixtures/until.ts'
 
@@ -393,12 +393,7 @@ t.test('a bad setting stops a start with one line, several with a line each', as
 })
 
 t.test('a database that does not answer is told in one line, without its password', async (t) => {
-  // A port that was free a moment ago.
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
+  const port = await freePort()
   const env: Env = {
     DATABASE_URL: `postgres://owner:hunter2@127.0.0.1:${port}/postgram`,
     SECRET_KEY: SECRET,
