@@ -55,7 +55,6 @@ t.test('a process that was killed is swept and its jobs are freed', async (t) =>
   await until('the sweep', async () => !(await processOf(pid)))
   const seconds = (performance.now() - killedAt) / 1000
   t.comment(`swept after ${seconds.toFixed(1)} s`)
-  t.ok(seconds < 15, 'within 15 seconds')
   t.equal(await lockedBy(pool), 0)
   const [left] = await sql<{ free: number; queued: number }[]>`
     select
