@@ -6,7 +6,7 @@
  * stop the server, and end the process, while our own graceful stop still needs both. pg_ctl puts
  * the server into a session of its own, so Ctrl-C in a terminal does not reach it.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
@@ -130,11 +130,12 @@ const stopServer = async (data: string) => {
   throw new Error(`Postgres does not stop, see ${data}/postgres.log.`)
 }
 
+/** The wanted port, or else one below those that systems hand out to whoever asks: it is to stay free over restarts. */
 const freePort = (wanted: number): Promise<number> =>
   new Promise((settle) => {
     const server = createServer()
     server.once('error', () => settle(freePort(0)))
-    server.listen(wanted, '127.0.0.1', () => {
+    server.listen(wanted || randomInt(20_000, 32_000), '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo
       server.close(() => settle(port))
     })

@@ -83,7 +83,7 @@ t.test('what a killed worker handed to Mailgun is asked for, not sent again', as
 t.test('an email is never lost, nor sent twice where Mailgun knows it', async (t) => {
   const { base, stop } = await startTestService(url, {
     roles: ['api', 'worker'],
-    createEmailProvider: () => createMailgun(account, { sendsWithinMs: 500 }),
+    createEmailProvider: () => createMailgun(account, { sendsWithinMs: 2000 }),
   })
   const error = { status: 500, body: { message: 'Internal Server Error' } }
   const answers: Trouble['answer'][] = [error, 'nothing', 'half', 'reset', 'half, then reset']

@@ -16,9 +16,6 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
 
-// Dozens of migrations, which on a busy machine take their time.
-t.setTimeout(300_000)
-
 const cluster = await clusterUrl()
 const admin = connect(cluster, { max: 1 })
 t.teardown(() => admin.end())

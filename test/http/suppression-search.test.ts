@@ -4,8 +4,6 @@ import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import type { Tx } from '../fixtures/sql.ts'
 
-t.setTimeout(300_000)
-
 const { url, sql } = await createDatabase()
 const large = await createOrganisation(sql)
 const small = await createOrganisation(sql)

@@ -56,7 +56,7 @@ t.test('a message of one organisation does not wait for 50 000 of another', asyn
   queueing.then(() => {
     isQueued = true
   })
-  await until('a backlog', async () => (await backlogOf(sql, loud)) > 2000)
+  await until('a backlog', async () => (await backlogOf(sql, loud)) > 5000)
   const sendOne = async () => {
     const id = await send(service.base, quiet)
     ids.push(id)

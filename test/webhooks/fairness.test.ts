@@ -12,7 +12,7 @@ import { until } from '../fixtures/until.ts'
 const { url, sql } = await createDatabase()
 
 /** As they are stopped side by side, two in this process are like two processes to each other. */
-const patient = { webhookTimeoutMs: 60_000, workerConcurrency: 2, smsConcurrency: 2 }
+const patient = { webhookTimeoutMs: 600_000, workerConcurrency: 2, smsConcurrency: 2 }
 const { base } = await startTestService(url, { roles: ['api', 'worker'], ...patient })
 const organisation = await createOrganisation(sql)
 
@@ -73,11 +73,13 @@ t.test('however many endpoints fail and hang, the others have their deliveries',
     where core.encode_id('we', id) = any (${slow.endpoints.map(({ id }) => id)}::text[])`
   await addEvents(sql, slow.endpoints, 6)
   await until('their share', async () => slow.open.size === 100 * 4)
+  // For as long as this test takes, and not only for some seconds.
   await until('the rest to be put off', async () => {
     const later = await sql`
-      select from graphile_worker._private_jobs j
-      join graphile_worker._private_tasks t on t.id = j.task_id
-      where t.identifier = 'deliver_webhook' and j.run_at > now() and j.priority = 10`
+      update graphile_worker._private_jobs j set run_at = now() + interval '1 hour'
+      from graphile_worker._private_tasks t
+      where t.id = j.task_id and t.identifier = 'deliver_webhook' and j.run_at > now() and j.priority = 10
+      returning j.id`
     return later.length === 30
   })
   const others = await healthy(50)

@@ -13,9 +13,6 @@ import {
 } from '../fixtures/snippets.ts'
 import { until } from '../fixtures/until.ts'
 
-// A compiler among them, on a busy machine.
-t.setTimeout(240_000)
-
 const programs = await programsOf('webhooks')
 const folder = await makeProject(programs)
 const goFolder = await mkdtemp(join(tmpdir(), 'postgram-go-'))

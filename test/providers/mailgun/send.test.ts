@@ -10,7 +10,7 @@ mailgun.domains.add('sender.example').state = 'active'
 mailgun.domains.add('unverified.example')
 
 const provider = createMailgun(account)
-const hasty = createMailgun(account, { sendsWithinMs: 200, answersWithinMs: 200 })
+const hasty = createMailgun(account, { sendsWithinMs: 1000 })
 
 const SEND = /^POST .*\/messages$/
 const anEmail = (overrides = {}) => emailTo('ann@example.com', overrides)
@@ -187,7 +187,7 @@ t.test('an answer that does not come, or not to its end, is not waited for', asy
       const email = anEmail()
       mailgun.expectTrouble(SEND, happens(what, isCarriedOut))
       t.match(await hasty.send(email), { outcome: 'ambiguous', code: 'timeout', text: String })
-      t.equal(await hasty.lookup(email), isCarriedOut)
+      t.equal(await provider.lookup(email), isCarriedOut)
     }
   }
 })

@@ -105,7 +105,7 @@ t.test('of several parts the worst says what became of the message', async (t) =
     const smsc = await startSmsc(t, {
       submit_sm: (_, { part }) => (part === 2 ? second : { id: `${part}` }),
     })
-    const provider = smppTo(smsc, { times: { answersWithinMs: 1000, writesWithinMs: 1500 } })
+    const provider = smppTo(smsc, { times: { answersWithinMs: 2000, writesWithinMs: 3000 } })
     const { parts, ...answer } = await provider.send(smsTo(ann, { body: LONG }))
     t.match(answer, { outcome, text: String })
     t.strictSame(parts, [
@@ -180,7 +180,7 @@ t.test('a message that is not taken for a while is deferred', async (t) => {
 
 t.test('a message whose turn does not come in time is deferred, and was not sent', async (t) => {
   const smsc = await startSmsc(t)
-  const provider = smppTo(smsc, { rate: 1, times: { writesWithinMs: 500 } })
+  const provider = smppTo(smsc, { rate: 0.2, times: { writesWithinMs: 2500 } })
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   const answers = await Promise.all([1, 2, 3].map(() => provider.send(smsTo(ann))))
   t.strictSame(

@@ -34,7 +34,8 @@ t.test(
     ]
     for (const [name, script] of phases) {
       const smsc = await startSmsc(t, script)
-      const provider = smppTo(smsc, { times: { answersWithinMs: 1000 } })
+      const times = name === 'not answered' ? { answersWithinMs: 2000 } : {}
+      const provider = smppTo(smsc, { times })
       t.match(await provider.send(smsTo(ann)), { outcome: 'sent' }, name)
       t.equal(smsc.submits.length, 1)
       t.equal(smsc.steps.filter((step) => step === 'connection').length, 2)
@@ -44,7 +45,7 @@ t.test(
 )
 
 t.test('with no link in time a message is deferred, with the reason', async (t) => {
-  const times = { linkWithinMs: 1000 }
+  const times = { linkWithinMs: 2000 }
   const nobody = smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times })
   t.strictSame(await nobody.send(smsTo(ann)), {
     outcome: 'deferred',
@@ -95,7 +96,7 @@ t.test(
   'a submit that is not answered in time is ambiguous, and takes a dead link along',
   async (t) => {
     const smsc = await startSmsc(t, { submit_sm: first('silence') })
-    const provider = smppTo(smsc, { times: { answersWithinMs: 1000 } })
+    const provider = smppTo(smsc, { times: { answersWithinMs: 2000 } })
     t.match(await provider.send(smsTo(ann)), {
       outcome: 'ambiguous',
       text: /did not answer in time\.$/,
@@ -111,7 +112,7 @@ t.test('a link that is heard of stays, also when one submit is not answered', as
   const smsc = await startSmsc(t, {
     submit_sm: (_, { to }) => (ann.endsWith(to) ? 'silence' : 'well'),
   })
-  const provider = smppTo(smsc, { times: { answersWithinMs: 1000 } })
+  const provider = smppTo(smsc, { times: { answersWithinMs: 2000 } })
   const unanswered = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length > 0)
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
@@ -130,7 +131,7 @@ t.test('a peer that stops in the middle of a PDU is left', async (t) => {
   const provider = smppTo(smsc, { times: { answersWithinMs: 1000, enquireEveryMs: 500 } })
   t.match(await provider.send(smsTo(ann)), { outcome: 'ambiguous' })
   await until('a new bind', async () => {
-    return smsc.steps.filter((step) => step === 'bind_transceiver').length === 2
+    return smsc.steps.filter((step) => step === 'bind_transceiver').length >= 2
   })
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
   await provider.close()

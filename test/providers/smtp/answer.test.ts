@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
+import { freePort } from '../../fixtures/free-port.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 import { smtpTo } from '../../fixtures/relay.ts'
 import { type Script, type Step, startScriptedRelay } from '../../fixtures/scripted-relay.ts'
@@ -149,11 +148,7 @@ t.test('a connection that the relay has closed meanwhile is made anew', async (t
 })
 
 t.test('a relay that is not there puts the email off', async (t) => {
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as AddressInfo
-  await new Promise((resolve) => closed.close(resolve))
-  const smtp = smtpTo(`127.0.0.1:${port}`)
+  const smtp = smtpTo(`127.0.0.1:${await freePort()}`)
   t.strictSame(await smtp.send(emailTo(ann)), {
     outcome: 'deferred',
     code: 'ECONNREFUSED',
