@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import type { Config } from './config.ts'
 import { caller } from './db/call.ts'
 import type { Sql } from './db/client.ts'
-import { codeSha256 } from './db/sql-files.ts'
+import { codeAge } from './db/code-age.ts'
 import { withoutBlanks } from './domains/check-records.ts'
 import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
@@ -32,19 +32,13 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
       cure: 'Postgres 15 or newer is needed',
     },
   ]
-  const [code] = await sql<{ exists: boolean }[]>`
-    select to_regclass('app.code') is not null as exists`
-  const isMigrated = code?.exists === true
-  const [row] = isMigrated ? await sql<{ sha256: string }[]>`select sha256 from app.code` : []
-  const ours = await codeSha256()
-  const isCurrent = row?.sha256 === ours
-  // A database from before there was this table is older than this version.
-  const former = await sql`select from app.former_code where sha256 = ${ours}`.catch(() => [])
+  const age = await codeAge(sql)
+  const isCurrent = age === 'ours'
   checks.push({
     what: 'schema',
     isWell: isCurrent,
     cure:
-      former.length > 0
+      age === 'newer'
         ? 'the database is of a newer version: upgrade this one'
         : 'run "npm run migrate"',
   })

@@ -3,12 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { Breaking } from './db/breaking.ts'
 import { connect, type Sql } from './db/client.ts'
+import { codeAge } from './db/code-age.ts'
 import { openEmbedded } from './db/embedded.ts'
 import { NotInstalled } from './db/embedded-binaries.ts'
 import { secretKey } from './db/kept-file.ts'
 import { Interrupted, migrate } from './db/migrate.ts'
 import { Outdated } from './db/readiness.ts'
-import { codeSha256 } from './db/sql-files.ts'
 import { generateTypes } from './db/types.ts'
 import { examine } from './doctor.ts'
 import { createResolver } from './domains/resolver.ts'
@@ -109,11 +109,10 @@ async function secretsOf({ secretKeys, dataFolder }: Config) {
 async function prepare(config: Config, url: string, signal: AbortSignal): Promise<Demo | null> {
   const sql = connect(url, { max: 1, clock: config.clock })
   try {
-    const ours = await codeSha256()
-    const current = await sql<{ sha256: string }[]>`select sha256 from app.code`.catch(() => [])
-    const former = await sql`select from app.former_code where sha256 = ${ours}`.catch(() => [])
-    const isNewer = former.length > 0 && config.databaseUrl !== null
-    if (current[0]?.sha256 !== ours && !isNewer) await migrate(url, { clock: config.clock, signal })
+    const age = await codeAge(sql)
+    // Of an embedded database this is the only process.
+    const isLeft = age === 'ours' || (age === 'newer' && config.databaseUrl !== null)
+    if (!isLeft) await migrate(url, { clock: config.clock, signal })
     // Each start, so that a service without a clock does not run out of them while it is restarted.
     else await sql`select api.make_partitions()`
     return config.databaseUrl === null ? await demoOf(sql, config.dataFolder) : null
