@@ -85,13 +85,15 @@ t.test(
 )
 
 t.test('an endpoint can be deleted while deliveries there are being finished', async (t) => {
-  const { one, ids } = await aWorld(2)
+  const { one, ids } = await aWorld(3)
   const { deleting } = await sql.begin(async (tx) => {
     await finish(tx as unknown as Sql, one, ids[1])
     const deleting = sql`select ops.delete_webhook_endpoint(${one.id})`.then(() => 'done')
     deleting.catch(() => undefined)
     await waits('delete_webhook_endpoint')
+    // Before and behind the one that is waited for, whatever the order.
     await finish(tx as unknown as Sql, one, ids[0])
+    await finish(tx as unknown as Sql, one, ids[2])
     return { deleting }
   })
   t.equal(await deleting, 'done')
