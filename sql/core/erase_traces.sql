@@ -8,7 +8,7 @@ declare
 begin
   update app.idempotency_keys k set body = core.unnamed(k.body, person)
   -- The first alone is cheap, and there may be millions.
-  where strpos(lower(k.body), person) > 0 and core.unnamed(k.body, person) <> k.body;
+  where strpos(lower(k.body), ltrim(person, '+')) > 0 and core.unnamed(k.body, person) <> k.body;
   get diagnostics v_rows = row_count;
   v_total := v_total + v_rows;
 

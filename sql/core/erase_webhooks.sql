@@ -3,7 +3,11 @@ returns integer
 language plpgsql volatile
 as $$
 declare
-  v_organisations uuid[] := array(select distinct m.organisation_id from app.messages m where m.id = any (ids));
+  v_orphans uuid[] := array(select o.id from core.orphaned_events(person) o (id));
+  v_organisations uuid[] := array(
+    select m.organisation_id from app.messages m where m.id = any (ids)
+    union
+    select v.organisation_id from app.webhook_events v where v.id = any (v_orphans));
   v_events uuid[];
   v_attempts integer;
 begin
@@ -28,7 +32,12 @@ begin
     where v.organisation_id = any (v_organisations) and v.message_id = any (ids) and m.id = v.message_id
     returning v.id
   )
-  select array_agg(e.id) into v_events from erased e;
+  select array_agg(e.id) || v_orphans into v_events from erased e;
+  -- What their message was about is not known any more, so all that it may say goes.
+  update app.webhook_events v
+  set body = core.unnamed(
+    regexp_replace(v.body, '"(subject|message)" : "(\\.|[^"\\])*"', '"\1" : "(erased)"', 'g'), person)
+  where v.id = any (v_orphans);
 
   update app.webhook_attempts a
   set answer = core.unnamed(a.answer, person), error = core.unnamed(a.error, person)

@@ -5,7 +5,11 @@ as $$
   select 'kept answer', k.organisation_id, k.key, k.created_at,
     jsonb_build_object('mode', k.mode, 'status', k.status, 'body', k.body)
   from app.idempotency_keys k
-  where strpos(lower(k.body), person) > 0 and core.unnamed(k.body, person) <> k.body
+  where strpos(lower(k.body), ltrim(person, '+')) > 0 and core.unnamed(k.body, person) <> k.body
+  union all
+  select 'webhook event', v.organisation_id, core.encode_id('evt', v.id), v.occurred_at, v.body::jsonb
+  from app.webhook_events v
+  join core.orphaned_events(person) o (id) on o.id = v.id
   union all
   select 'early receipt', null, e.id::text, e.received_at, e.receipt
   from app.early_receipts e
@@ -22,4 +26,4 @@ as $$
 $$;
 
 comment on function core.export_traces is
-  'What names an address, in lower case, or a number beside its messages: answers for replays, receipts that came early, jobs, the audit.';
+  'What names an address, in lower case, or a number beside its messages: answers for replays, webhook events that outlived theirs, receipts that came early, jobs, the audit.';

@@ -376,6 +376,49 @@ t.test('others are sent to while somebody is erased', async (t) => {
   t.ok((await kindsOf(jane)).includes('message'))
 })
 
+t.test('webhook events that outlive their messages are found and erased', async (t) => {
+  const acme = await createOrganisation(sql)
+  const { id: endpoint } = await createEndpoint(sql, acme)
+  for (const [person, id] of [
+    [sandbox('bounce+outlived'), await send(base, acme, { to: sandbox('bounce+outlived') })],
+    ['+447700900555', await sendSms(base, acme, { to: '+447700900555' })],
+  ] as const) {
+    const [event] = await sql<{ id: string }[]>`
+      insert into app.webhook_events (id, organisation_id, type, message_id, occurred_at, body)
+      select e.id, m.organisation_id, e.type, core.first_id_at('2020-01-01'), now(),
+        replace(core.event_body(e.id, e.type, now(), m), '"error" : null',
+          '"error" : {"code" : "hard_bounce", "message" : "Said \\"nobody\\" here"}')
+      from app.messages m,
+        (select core.new_id(now()) as id, 'email.complained'::app.webhook_event_type as type) e
+      where m.id = core.decode_id(split_part(${id}, '_', 1), ${id})
+      returning core.encode_id('evt', id) as id`
+    await sql`
+      insert into app.webhook_attempts (endpoint_id, event_id, attempt, started_at, duration_ms, status, answer)
+      values (core.decode_id('we', ${endpoint}), core.decode_id('evt', ${event?.id ?? ''}), 1, now(), 1, 200,
+        ${`thanks, ${person.replace('+447', '447')}`})`
+    await settled(id, 'bounced', 'failed', 'delivered', 'expired', 'sent')
+    const found = () => sql`
+      select kind from ops.export_person(${person}, ${acme.id}) where id = ${event?.id ?? ''}`
+    t.same(
+      [...(await found())].map(({ kind }) => kind),
+      ['webhook event'],
+    )
+    t.ok(await erase(person))
+    t.same([...(await found())], [])
+    const [row] = await sql<{ body: string; answer: string }[]>`
+      select v.body, a.answer
+      from app.webhook_events v
+      join app.webhook_attempts a on a.event_id = v.id
+      where v.id = core.decode_id('evt', ${event?.id ?? ''})`
+    t.equal(row?.answer, 'thanks, (erased)')
+    t.notMatch(row?.body, /nobody|555|outlived/)
+    t.match(JSON.parse(row?.body ?? '').data, {
+      to: '(erased)',
+      error: { code: 'hard_bounce', message: '(erased)' },
+    })
+  }
+})
+
 t.test('nobody is erased while a message to them is being handed over', async (t) => {
   await service.stop()
   const acme = await createOrganisation(sql)
@@ -425,7 +468,16 @@ t.test('only whole addresses and numbers are meant', async (t) => {
   ]) {
     t.equal(await unnamed(String(given), jane), expected)
   }
-  t.equal(await unnamed('+27821234567, +278212345678', '+27821234567'), '(erased), +278212345678')
+  const phone = '+27821234567'
+  for (const [given, expected] of [
+    ['+27821234567, +278212345678', '(erased), +278212345678'],
+    ['to:27821234567 failed, 127821234567', 'to:(erased) failed, 127821234567'],
+    ['id27821234567', 'id(erased)'],
+    ['{"text" : "27821234567"}', '{"text" : "(erased)"}'],
+    ['{"text" : 27821234567, "a":27821234567}', '{"text" : 27821234567, "a":27821234567}'],
+  ]) {
+    t.equal(await unnamed(String(given), phone), expected)
+  }
 })
 
 t.test('two who are erased of one message stay two', async (t) => {
