@@ -109,9 +109,15 @@ t.test(
 )
 
 t.test('made again, there is nothing to do', async (t) => {
-  const before = await partitionsOf(sql, 'messages')
-  t.equal(await caller(sql)('make_partitions', {}), 0)
-  t.same(await partitionsOf(sql, 'messages'), before)
+  await rolledBack(sql, async (tx) => {
+    // Those of the database may be of yesterday.
+    await atTime(tx, '2031-11-15T10:00:00Z')
+    await tx`select api.make_partitions()`
+    const before = await partitionsOf(tx, 'messages')
+    const [made] = await tx`select api.make_partitions() as made`
+    t.same(made, { made: 0 })
+    t.same(await partitionsOf(tx, 'messages'), before)
+  })
 })
 
 t.test('a month later there is one month more, and as many days', async (t) => {
