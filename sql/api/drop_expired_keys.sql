@@ -1,6 +1,6 @@
 create function api.drop_expired_keys()
 returns integer
-language sql immutable
+language sql immutable security definer
 set search_path = ''
 as $$
   select 0
