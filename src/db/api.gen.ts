@@ -198,7 +198,7 @@ export type Api = {
   domain_to_check: { args: { id: string }; result: DomainWork[] }
   /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second: where a table is in use, it ends. Answers how many were dropped. */
   drop_expired: { args: Record<string, never>; result: number }
-  /** What api.drop_expired was called before there was more than keys to drop: clocks of that version run on beside this one. */
+  /** For clocks of the version before api.drop_expired, which run on beside this one; nothing is left for them to drop. Answers 0. */
   drop_expired_keys: { args: Record<string, never>; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }

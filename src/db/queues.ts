@@ -1,36 +1,10 @@
-/** The queues' own schemas: what the libraries at hand make of them, what the database has, and installing them. */
-import { readdir, readFile } from 'node:fs/promises'
+/** The queues' own schemas in the database: which there are, whether they may be upgraded, and that. */
 import { runMigrations } from 'graphile-worker'
 import { PgBoss } from 'pg-boss'
-import bossPackage from 'pg-boss/package.json' with { type: 'json' }
 import { refuseToBreak } from './breaking.ts'
 import { type Sql, withSettings } from './client.ts'
+import { type OwnQueues, ownQueues, type QueueSchemas } from './own-queues.ts'
 import { Outdated } from './readiness.ts'
-
-/** Its migrations as it is shipped; the first line of some says that older workers cannot go on after them. */
-const WORKER_SQL = new URL('../sql/', import.meta.resolve('graphile-worker'))
-const WORKER_MARK = '--! breaking'
-
-type QueueSchemas = {
-  /** The last of graphile-worker's migrations, and those that break older workers; null without any. */
-  worker: { last: number; breaking: number[] } | null
-  /** The version of pg-boss's schema; null without one. */
-  boss: number | null
-}
-
-/** The schemas that the installed libraries work with. */
-export async function ownQueues() {
-  const names = (await readdir(WORKER_SQL)).filter((name) => name.endsWith('.sql')).sort()
-  const files = await Promise.all(
-    names.map(async (name) => ({
-      id: Number.parseInt(name, 10),
-      isBreaking: (await readFile(new URL(name, WORKER_SQL), 'utf8')).startsWith(WORKER_MARK),
-    })),
-  )
-  const breaking = files.filter(({ isBreaking }) => isBreaking).map(({ id }) => id)
-  const worker = { last: Math.max(...files.map(({ id }) => id)), breaking }
-  return { worker, boss: bossPackage.pgboss.schema } satisfies QueueSchemas
-}
 
 /** The schemas that the database has. */
 async function queuesIn(sql: Sql): Promise<QueueSchemas> {
@@ -93,8 +67,6 @@ export async function foreignQueues(sql: Sql, roles: readonly string[]): Promise
   ].filter((what) => what !== null)
   return problems.length > 0 ? problems.join('; ') : null
 }
-
-type OwnQueues = Awaited<ReturnType<typeof ownQueues>>
 
 function beyondWorker(own: OwnQueues, there: QueueSchemas): string | null {
   const unknown = there.worker?.breaking.find((id) => id > own.worker.last)

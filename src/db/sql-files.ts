@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { ownQueues } from './queues.ts'
+import { ownQueues } from './own-queues.ts'
 
 const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url))
 

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Sql } from '../../src/db/client.ts'
-import { checkQueues, ownQueues } from '../../src/db/queues.ts'
+import { ownQueues } from '../../src/db/own-queues.ts'
+import { checkQueues } from '../../src/db/queues.ts'
 import { createDatabase, createEmptyDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { addBossMigration, addWorkerMigration } from '../fixtures/next-queues.ts'
