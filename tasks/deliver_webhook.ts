@@ -26,6 +26,16 @@ const POSTS_AT_A_TIME = 4000
  */
 const FAILING_AT_A_TIME = 100
 
+/**
+ * One that took longer to answer in its last turn is slow: it may keep its place nearly as long, though it
+ * succeeds. With those that fail they leave a hundred of the worker's places to the others.
+ */
+const SLOW_MS = 2000
+const SLOW_AT_A_TIME = 300
+
+/** So many slow endpoints are remembered. */
+const MAX_REMEMBERED = 10_000
+
 /** Until those that found no room are looked at again, and those that nothing could be posted to. */
 const PAUSE_SECONDS = 10
 
@@ -71,11 +81,27 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
 
   const running = new Map<string, Running>()
   let failing = 0
+  const slow = new Set<string>()
+  let slowTurns = 0
   options.stopping.addEventListener('abort', () => {
     for (const { turn } of running.values()) turn.wake()
   })
 
+  function remember(endpoint: string, isSlow: boolean) {
+    slow.delete(endpoint)
+    if (!isSlow) return
+    slow.add(endpoint)
+    const [oldest] = slow
+    if (slow.size > MAX_REMEMBERED && oldest) slow.delete(oldest)
+  }
+
   async function haveTurn(holder: Holder, signal: AbortSignal): Promise<void> {
+    const isSlow = slow.has(holder.endpoint_id)
+    if (isSlow && slowTurns >= SLOW_AT_A_TIME) {
+      return void (await end({ ...holder, pause_seconds: PAUSE_SECONDS }))
+    }
+    if (isSlow) slowTurns += 1
+    let longestMs: number | null = null
     let isCounted = false
     // Of its own, as one that all posts listened to would have thousands of listeners.
     const aborting = new AbortController()
@@ -85,7 +111,10 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
       start: (inHand, room) => start({ ...holder, in_hand: inHand, room }),
       async deliver(delivery) {
         const result = await attempt(delivery, options, aborting.signal)
-        if (result) await finish(result)
+        if (result) {
+          longestMs = Math.max(longestMs ?? 0, result.duration_ms)
+          await finish(result)
+        }
         return result && result.error === null
       },
       places: () => Math.max(1, Math.min(MAX_POSTS, Math.floor(POSTS_AT_A_TIME / running.size))),
@@ -108,6 +137,8 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     } finally {
       signal.removeEventListener('abort', abort)
       if (isCounted) failing -= 1
+      if (isSlow) slowTurns -= 1
+      if (longestMs !== null) remember(holder.endpoint_id, longestMs > SLOW_MS)
       if (running.get(holder.endpoint_id) === mine) running.delete(holder.endpoint_id)
       resolve()
     }

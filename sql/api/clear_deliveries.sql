@@ -27,7 +27,9 @@ begin
     )
     select w.endpoint_id into v_endpoint_id
     from waiting w
-    where not exists (select from app.webhook_endpoints e where e.id = w.endpoint_id)
+    -- The last of them is none.
+    where w.endpoint_id is not null
+      and not exists (select from app.webhook_endpoints e where e.id = w.endpoint_id)
     limit 1;
   end if;
 

@@ -149,3 +149,20 @@ t.test('a deleted endpoint goes with what waits, and the log of it stays', async
   const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
   t.match(row?.why, new RegExp(`^${id}: it had not arrived when the endpoint was deleted\\.$`, 'm'))
 })
+
+t.test('also where there are so many others that they are looked for in another way', async (t) => {
+  const { id } = await createEndpoint(sql, organisation)
+  const other = await createEndpoint(sql, organisation)
+  const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
+  for (const endpoint of [id, other.id]) await replay(event, endpoint)
+  await sql`
+    insert into app.webhook_endpoints (id, organisation_id, url, event_types, secret, created_at)
+    select core.new_id(now()), e.organisation_id, e.url, e.event_types, e.secret, e.created_at
+    from app.webhook_endpoints e, generate_series(1, 300)
+    where e.id = core.decode_id('we', ${other.id})`
+  await sql`vacuum analyze app.webhook_endpoints, app.webhook_deliveries`
+  await sql`select ops.delete_webhook_endpoint(${id})`
+  await clearDeliveries(sql)
+  t.same(await waitingAt(sql, id), [])
+  t.equal((await waitingAt(sql, other.id)).length, 1)
+})
