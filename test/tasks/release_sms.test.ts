@@ -2,9 +2,10 @@ import t, { type Test } from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anSms, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import type { TestOrganisation } from '../fixtures/organisation.ts'
 import {
   atTime,
+  createOrganisationAt,
   finishSmsAt,
   movementsOf,
   PROMOTION,
@@ -28,7 +29,7 @@ const consent = ({ id }: TestOrganisation, phone = PHONE) =>
   sql`select ops.record_consent(${id}, ${phone}, 'the form on the web site')`
 
 async function anAgreed(): Promise<TestOrganisation> {
-  const organisation = await createOrganisation(sql)
+  const organisation = await createOrganisationAt(sql, NOW)
   await consent(organisation)
   return organisation
 }
@@ -78,7 +79,7 @@ t.test('marketing that the rules forbid is rejected and refunded, with the reaso
       name: 'another organisation has the consent',
       code: 'consent_missing',
       text: /no record/,
-      prepare: async () => consent(await createOrganisation(sql)),
+      prepare: async () => consent(await createOrganisationAt(sql, NOW)),
     },
     {
       name: 'another number consented',
@@ -152,7 +153,7 @@ t.test('marketing that the rules forbid is rejected and refunded, with the reaso
   ]
   for (const { name, code, text, sms, time = NOW, prepare = consent } of cases) {
     await t.test(name, async (t) => {
-      const organisation = await createOrganisation(sql)
+      const organisation = await createOrganisationAt(sql, NOW)
       const id = await sendSms(base, organisation, { ...promotion, ...sms })
       await prepare(organisation)
       t.same(await startSmsAt(sql, time, id), [])
@@ -197,7 +198,7 @@ t.test('the statutory hours name themselves', async (t) => {
 })
 
 t.test('transactional SMS go at any hour, without consent and footer', async (t) => {
-  const organisation = await createOrganisation(sql)
+  const organisation = await createOrganisationAt(sql, NOW)
   const id = await sendSms(base, organisation, { to: PHONE })
   t.same(await startSmsAt(sql, at('03:00:00', '2028-03-05'), id), [id])
 })
@@ -218,7 +219,7 @@ t.test('a number that was unblocked, and one that agreed anew, get marketing aga
 
 t.test('rehearsals are held to the rules too, and cost nothing', async (t) => {
   const rehearsing = await startApiAt(sql, url, NOW, true)
-  const organisation = await createOrganisation(sql)
+  const organisation = await createOrganisationAt(sql, NOW)
   const id = await sendSms(rehearsing.base, organisation, { ...promotion, to: '+447700900000' })
   t.match(await messageOf(sql, id), { isRehearsal: true })
   t.same(await startSmsAt(sql, NOW, id), [])
@@ -230,7 +231,7 @@ t.test('rehearsals are held to the rules too, and cost nothing', async (t) => {
 })
 
 t.test('with a test key the rules are applied when it is accepted', async (t) => {
-  const organisation = await createOrganisation(sql)
+  const organisation = await createOrganisationAt(sql, NOW)
   const send = async (overrides: Record<string, unknown>) => {
     const sms = anSms({ ...promotion, ...overrides })
     const { json } = await post(`${base}/v1/sms`, organisation.testKey, sms)
@@ -295,7 +296,7 @@ t.test('a hand-over that was cut off: login codes start again, marketing fails',
 })
 
 t.test('what waits is rejected once its organisation is suspended', async (t) => {
-  const organisation = await createOrganisation(sql)
+  const organisation = await createOrganisationAt(sql, NOW)
   const id = await sendSms(base, organisation)
   const begun = await sendSms(base, organisation)
   t.same(await startSmsAt(sql, NOW, begun), [begun])
@@ -354,7 +355,7 @@ t.test('several fates in one call are settled together', async (t) => {
 })
 
 t.test('emails are not started as SMS, nor test messages', async (t) => {
-  const organisation = await createOrganisation(sql)
+  const organisation = await createOrganisationAt(sql, NOW)
   const { json } = await post(`${base}/v1/sms`, organisation.testKey, anSms())
   await sql`update app.messages set status = 'queued' where id = core.decode_id('sm', ${json.id})`
   t.same(await startSmsAt(sql, NOW, json.id), [])

@@ -6,6 +6,7 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
 import { startTestService } from '../fixtures/service.ts'
 import {
+  createOrganisationAt,
   finishSmsAt,
   movementsOf,
   PROMOTION,
@@ -24,7 +25,7 @@ const at = (time: string, day = '2028-02-29') => `${day}T${time}+02:00`
 /** As the service shows it. */
 const utc = (time: string, day?: string) => new Date(at(time, day)).toISOString()
 const { base } = await startApiAt(sql, url, NOW)
-const organisation = await createOrganisation(sql)
+const organisation = await createOrganisationAt(sql, NOW)
 await liftRate(sql, organisation)
 
 const schedule = (scheduledAt: string, overrides = {}) =>
@@ -149,7 +150,7 @@ t.test('what falls due in a sweep gets a job for its second', async (t) => {
 })
 
 t.test('a paused organisation’s wait until it is resumed', async (t) => {
-  const owner = await createOrganisation(sql)
+  const owner = await createOrganisationAt(sql, NOW)
   const scheduledAt = at('12:00:00')
   const id = await sendSms(base, owner, { scheduledAt })
   await sql`select ops.pause(${owner.id}, 'a test')`
@@ -168,7 +169,7 @@ t.test('a paused organisation’s wait until it is resumed', async (t) => {
 })
 
 t.test('a paused organisation’s that are a day late are rejected and refunded', async (t) => {
-  const owner = await createOrganisation(sql)
+  const owner = await createOrganisationAt(sql, NOW)
   const id = await sendSms(base, owner, { scheduledAt: at('12:00:00') })
   const unscheduled = await sendSms(base, owner)
   await sql`select ops.pause(${owner.id}, 'a test')`
@@ -193,7 +194,7 @@ t.test('a paused organisation’s that are a day late are rejected and refunded'
 })
 
 t.test('resumed too late, it is rejected as well', async (t) => {
-  const owner = await createOrganisation(sql)
+  const owner = await createOrganisationAt(sql, NOW)
   const id = await sendSms(base, owner, { scheduledAt: at('12:00:00') })
   await sql`select ops.pause(${owner.id}, 'a test')`
   await sweepAt(sql, at('12:00:00'))
@@ -212,7 +213,7 @@ t.test('what nobody took for a day is rejected, whatever the reason', async (t) 
 })
 
 t.test('a suspended organisation’s are rejected and refunded at their time', async (t) => {
-  const owner = await createOrganisation(sql)
+  const owner = await createOrganisationAt(sql, NOW)
   const [held, later, back] = [
     await sendSms(base, owner, { scheduledAt: at('12:00:00') }),
     await sendSms(base, owner, { scheduledAt: at('13:00:00') }),
@@ -251,7 +252,7 @@ t.test('marketing is held to the rules of its time', async (t) => {
 
 t.test('what is released together has its place in its own organisation’s queue', async (t) => {
   await sql`delete from graphile_worker._private_jobs`
-  const [loud, quiet] = [await createOrganisation(sql), await createOrganisation(sql)]
+  const [loud, quiet] = [await createOrganisationAt(sql, NOW), await createOrganisationAt(sql, NOW)]
   await sql`select ops.grant_credits(${loud.id}, 1000, 'a test')`
   const scheduledAt = at('09:00:00', '2028-03-02')
   const messages = Array.from({ length: 350 }, () => anSms({ scheduledAt }))
