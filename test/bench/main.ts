@@ -7,6 +7,7 @@ import { benchAccept, benchNaiveAccept } from './accept.ts'
 import { benchGrowth } from './growth.ts'
 import { benchHandOver } from './hand-over.ts'
 import type { LoadResult } from './load.ts'
+import { startApi, stop } from './processes.ts'
 import { measureP, setUp } from './setup.ts'
 import { benchDeliveries, benchEvents } from './webhooks.ts'
 import { benchWhole } from './whole.ts'
@@ -26,38 +27,63 @@ type Row = {
   reached: string
 }
 
+const NAMES = [
+  'accept',
+  'hand-over',
+  'accept-sms',
+  'hand-over-sms',
+  'deliveries',
+  'events',
+  'whole',
+]
+
+/** Which of these to measure, such as `whole,deliveries`; all by default, and then their naive forms. */
+const wanted = process.env.BENCH_ROWS?.split(',')
+const unknown = wanted?.find((name) => !NAMES.includes(name))
+if (unknown !== undefined) throw new Error(`BENCH_ROWS: ${unknown} is none of ${NAMES}`)
+
 const bench = await setUp()
 try {
+  // Endpoints need what a service leaves behind.
+  await stop((await startApi(bench, ['--only', 'api'])).child)
+  const only = async <Result>(
+    name: string | null,
+    work: () => Promise<Result>,
+  ): Promise<Result | null> => (!wanted || (name !== null && wanted.includes(name)) ? work() : null)
   const p = await measureP(bench.pgbenchUrl, SECONDS)
-  const naiveAccept = await benchNaiveAccept(bench, SECONDS)
-  const accept = await benchAccept(bench, 'emails', SECONDS)
-  const naiveHandOver = await benchHandOver(bench, 'emails', 'naive', QUEUED / 4)
-  const handOver = await benchHandOver(bench, 'emails', 'coalesced', QUEUED)
-  const acceptSms = await benchAccept(bench, 'sms', SECONDS)
-  const handOverSms = await benchHandOver(bench, 'sms', 'coalesced', QUEUED)
-  const deliveries = await benchDeliveries(bench, QUEUED)
-  const events = await benchEvents(bench)
-  const whole = await benchWhole(bench, SECONDS)
+  const naiveAccept = await only(null, () => benchNaiveAccept(bench, SECONDS))
+  const accept = await only('accept', () => benchAccept(bench, 'emails', SECONDS))
+  const naiveHandOver = await only(null, () => benchHandOver(bench, 'emails', 'naive', QUEUED / 4))
+  const handOver = await only('hand-over', () =>
+    benchHandOver(bench, 'emails', 'coalesced', QUEUED),
+  )
+  const acceptSms = await only('accept-sms', () => benchAccept(bench, 'sms', SECONDS))
+  const handOverSms = await only('hand-over-sms', () =>
+    benchHandOver(bench, 'sms', 'coalesced', QUEUED),
+  )
+  const deliveries = await only('deliveries', () => benchDeliveries(bench, QUEUED))
+  const events = await only('events', () => benchEvents(bench))
+  const whole = await only('whole', () => benchWhole(bench, SECONDS))
   const growth = MESSAGES > 0 ? await benchGrowth(bench, MESSAGES) : null
 
   const rows: Row[] = []
-  const perSecond = ({ answered, seconds }: LoadResult) => answered / seconds
-  const row = (
-    work: string,
-    value: number,
-    unit: string,
-    naive: number | null,
-    goal: number | null,
-  ) =>
+  type Value = number | null | undefined
+  const perSecond = (load: LoadResult | null | undefined) => load && load.answered / load.seconds
+  const inBatches = (load: LoadResult | undefined) => load && (load.answered / load.seconds) * 1000
+  // What was not measured has no row.
+  const row = (work: string, value: Value, unit: string, naive: Value, goal: number | null) => {
+    if (value == null) return
     rows.push({
       work,
       measured: `${Math.round(value)} ${unit}`,
-      naive: naive === null ? '' : `${Math.round(naive)}`,
-      ratio: naive === null ? '' : (value / naive).toFixed(1),
+      naive: naive == null ? '' : `${Math.round(naive)}`,
+      ratio: naive == null ? '' : (value / naive).toFixed(1),
       goal: goal === null ? '' : `${goal} P`,
       reached: goal === null || p === null ? '' : `${(value / p).toFixed(2)} P`,
     })
-  const within = (work: string, value: number, unit: string, goal: number, few?: number) =>
+  }
+  const within = (work: string, value: Value, unit: string, goal: number, few?: number) => {
+    if (value == null) return
     rows.push({
       work,
       measured: `${value.toFixed(1)} ${unit}`,
@@ -66,36 +92,32 @@ try {
       goal: `< ${goal} ${unit}`,
       reached: value < goal ? 'yes' : 'no',
     })
+  }
+  const naive = perSecond(naiveAccept)
 
-  if (p !== null) row('P: pgbench TPC-B, 16 clients', p, 'tx/s', null, null)
-  row('accept, single sends', perSecond(accept.single), '/s', perSecond(naiveAccept), 2)
-  within('accept, single sends, p99', accept.single.p99, 'ms', 50)
-  within('accept at 500/s, p50', accept.calm.p50, 'ms', 3)
-  within('accept at 500/s, p99', accept.calm.p99, 'ms', 15)
-  row('accept, batches of 1 000', perSecond(accept.batches) * 1000, '/s', perSecond(naiveAccept), 6)
-  within('one batch, p50', accept.batch.p50, 'ms', 150)
+  row('P: pgbench TPC-B, 16 clients', p, 'tx/s', null, null)
+  row('accept, single sends', perSecond(accept?.single), '/s', naive, 2)
+  within('accept, single sends, p99', accept?.single.p99, 'ms', 50)
+  within('accept at 500/s, p50', accept?.calm.p50, 'ms', 3)
+  within('accept at 500/s, p99', accept?.calm.p99, 'ms', 15)
+  row('accept, batches of 1 000', inBatches(accept?.batches), '/s', naive, 6)
+  within('one batch, p50', accept?.batch.p50, 'ms', 150)
   row('hand-over', handOver, '/s', naiveHandOver, 2)
-  within('queued to sent when idle, p50', whole.idle?.p50 ?? 0, 'ms', 30)
-  within('queued to sent when idle, p99', whole.idle?.p99 ?? 0, 'ms', 200)
-  row('accept, single SMS', perSecond(acceptSms.single), '/s', perSecond(naiveAccept), 2)
-  within('accept, single SMS, p99', acceptSms.single.p99, 'ms', 50)
-  within('accept SMS at 500/s, p50', acceptSms.calm.p50, 'ms', 3)
-  within('accept SMS at 500/s, p99', acceptSms.calm.p99, 'ms', 15)
-  row(
-    'accept, batches of 1 000 SMS',
-    perSecond(acceptSms.batches) * 1000,
-    '/s',
-    perSecond(naiveAccept),
-    6,
-  )
-  within('one batch of SMS, p50', acceptSms.batch.p50, 'ms', 150)
+  within('queued to sent when idle, p50', whole?.idle?.p50, 'ms', 30)
+  within('queued to sent when idle, p99', whole?.idle?.p99, 'ms', 200)
+  row('accept, single SMS', perSecond(acceptSms?.single), '/s', naive, 2)
+  within('accept, single SMS, p99', acceptSms?.single.p99, 'ms', 50)
+  within('accept SMS at 500/s, p50', acceptSms?.calm.p50, 'ms', 3)
+  within('accept SMS at 500/s, p99', acceptSms?.calm.p99, 'ms', 15)
+  row('accept, batches of 1 000 SMS', inBatches(acceptSms?.batches), '/s', naive, 6)
+  within('one batch of SMS, p50', acceptSms?.batch.p50, 'ms', 150)
   row('hand-over to a local SMSC', handOverSms, '/s', null, 2)
   row('webhook deliveries to a local receiver', deliveries, '/s', null, 1)
-  within('events nobody wants, of hand-over and receipt', events.unwanted, '%', 5)
-  row('events that are wanted, of the same', events.wanted, '%', null, null)
-  row('all roles: accept to delivered, and both events', whole.steady, '/s', null, 0.8)
-  within('memory, API alone at full load', accept.memory, 'MB', 300)
-  within('memory, all roles at full load', whole.memory, 'MB', 300)
+  within('events nobody wants, of hand-over and receipt', events?.unwanted, '%', 5)
+  row('events that are wanted, of the same', events?.wanted, '%', null, null)
+  row('all roles: accept to delivered, and both events', whole?.steady, '/s', null, 0.8)
+  within('memory, API alone at full load', accept?.memory, 'MB', 300)
+  within('memory, all roles at full load', whole?.memory, 'MB', 300)
 
   if (growth) {
     const { messages, slowest, retrieval, retrievalOfFew: few, slowestSend, dropped } = growth
@@ -108,12 +130,12 @@ try {
 
   console.log(formatTable(rows, ['work', 'measured', 'naive', 'ratio', 'goal', 'reached']))
   const refused = {
-    single: accept.single.refused,
-    batches: accept.batches.refused,
-    singleSms: acceptSms.single.refused,
-    batchesOfSms: acceptSms.batches.refused,
+    single: accept?.single.refused,
+    batches: accept?.batches.refused,
+    singleSms: acceptSms?.single.refused,
+    batchesOfSms: acceptSms?.batches.refused,
   }
-  if (Object.values(refused).some((by) => Object.keys(by).length > 0)) console.log(refused)
+  if (Object.values(refused).some((by) => Object.keys(by ?? {}).length > 0)) console.log(refused)
   await writeFile(
     'bench.json',
     `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, handOver, handOverSms, deliveries, events, whole, growth }, null, 2)}\n`,
