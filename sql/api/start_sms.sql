@@ -7,10 +7,17 @@ as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := core.now();
+  -- By bounds the partitions that hold none of the ids are passed over, which an array alone does not do.
+  v_sorted constant uuid[] := array(select i from unnest(ids) i order by i);
+  v_first_id constant uuid := v_sorted[1];
+  v_last_id constant uuid := v_sorted[cardinality(v_sorted)];
 begin
   -- First of all, as what follows reads more than these rows: whoever had to wait for another worker must
   -- see in all of it what that one did.
-  perform from app.messages m where m.id = any (ids) order by m.id for no key update;
+  perform from app.messages m
+  where m.id = any (ids) and m.id between v_first_id and v_last_id
+  order by m.id
+  for no key update;
 
   return query
   with mine as materialized (
@@ -24,7 +31,12 @@ begin
         else coalesce(l.obstacle_code, 'start')
       end as verdict
     from app.messages m
-    join app.bodies b on b.message_id = any (ids) and b.message_id = m.id
+    -- Limited, so that no plan reads all that lies between the bounds.
+    cross join lateral (
+      select b.* from app.bodies b
+      where b.message_id = m.id and b.message_id between v_first_id and v_last_id
+      limit 1
+    ) b
     join app.organisations o on o.id = m.organisation_id
     cross join lateral (
       select p.has_left, r.code as obstacle_code, r.reason as obstacle
@@ -69,7 +81,11 @@ begin
     b.text, s.segments::integer,
     array(select p.part::text from app.sms_parts p where p.message_id = s.id order by p.part)
   from started s
-  join app.bodies b on b.message_id = any (ids) and b.message_id = s.id
+  cross join lateral (
+    select b.* from app.bodies b
+    where b.message_id = s.id and b.message_id between v_first_id and v_last_id
+    limit 1
+  ) b
   -- Asked for here, as a join would not look at it when nothing was started.
   where (select count(*) from put_aside) = 1;
 end

@@ -5,6 +5,13 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
+  v_all constant uuid[] := array(
+    select r.message_id from jsonb_to_recordset(receipts) as r (message_id uuid)
+    where r.message_id is not null
+    order by r.message_id);
+  -- By an array alone no partition is passed over; by these bounds those are that hold none of the ids.
+  v_first_id constant uuid := v_all[1];
+  v_last_id constant uuid := v_all[cardinality(v_all)];
   v_ids uuid[];
   v_stored integer;
   v_complaints jsonb;
@@ -26,7 +33,7 @@ begin
 
   -- In the order of their ids, as every writer of messages locks them.
   perform from app.messages m
-  where m.id in (select r.message_id from jsonb_to_recordset(receipts) as r (message_id uuid)) and m.mode = 'live'
+  where m.id = any (v_all) and m.id between v_first_id and v_last_id and m.mode = 'live'
   order by m.id
   for no key update;
 
