@@ -4,6 +4,7 @@ import type { Delivery } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
 import { coalesce } from '../src/db/coalesce.ts'
 import { type AttemptOptions, type AttemptResult, attempt } from '../src/webhooks/attempt.ts'
+import { createShares } from '../src/webhooks/shares.ts'
 import { createTurn, type Turn } from '../src/webhooks/turn.ts'
 
 const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
@@ -19,22 +20,6 @@ const MAX_POSTS = 32
 
 /** Each is a socket. Turns share them: with many at once, each has few. */
 const POSTS_AT_A_TIME = 4000
-
-/**
- * An endpoint that fails may keep its place for as long as a post may take. These are few enough to
- * leave most places of the worker to the others, however many fail; the rest of them wait.
- */
-const FAILING_AT_A_TIME = 100
-
-/**
- * One that took longer to answer in its last turn is slow: it may keep its place nearly as long, though it
- * succeeds. With those that fail they leave a hundred of the worker's places to the others.
- */
-const SLOW_MS = 2000
-const SLOW_AT_A_TIME = 300
-
-/** So many slow endpoints are remembered. */
-const MAX_REMEMBERED = 10_000
 
 /** Until those that found no room are looked at again, and those that nothing could be posted to. */
 const PAUSE_SECONDS = 10
@@ -80,29 +65,14 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
   )
 
   const running = new Map<string, Running>()
-  let failing = 0
-  const slow = new Set<string>()
-  let slowTurns = 0
+  const shares = createShares()
   options.stopping.addEventListener('abort', () => {
     for (const { turn } of running.values()) turn.wake()
   })
 
-  function remember(endpoint: string, isSlow: boolean) {
-    slow.delete(endpoint)
-    if (!isSlow) return
-    slow.add(endpoint)
-    const [oldest] = slow
-    if (slow.size > MAX_REMEMBERED && oldest) slow.delete(oldest)
-  }
-
   async function haveTurn(holder: Holder, signal: AbortSignal): Promise<void> {
-    const isSlow = slow.has(holder.endpoint_id)
-    if (isSlow && slowTurns >= SLOW_AT_A_TIME) {
-      return void (await end({ ...holder, pause_seconds: PAUSE_SECONDS }))
-    }
-    if (isSlow) slowTurns += 1
-    let longestMs: number | null = null
-    let isCounted = false
+    const share = shares.take(holder.endpoint_id)
+    if (!share) return void (await end({ ...holder, pause_seconds: PAUSE_SECONDS }))
     // Of its own, as one that all posts listened to would have thousands of listeners.
     const aborting = new AbortController()
     const abort = () => aborting.abort()
@@ -112,19 +82,13 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
       async deliver(delivery) {
         const result = await attempt(delivery, options, aborting.signal)
         if (result) {
-          longestMs = Math.max(longestMs ?? 0, result.duration_ms)
+          share.took(result.duration_ms)
           await finish(result)
         }
         return result && result.error === null
       },
       places: () => Math.max(1, Math.min(MAX_POSTS, Math.floor(POSTS_AT_A_TIME / running.size))),
-      mayFail() {
-        if (!isCounted && failing < FAILING_AT_A_TIME) {
-          isCounted = true
-          failing += 1
-        }
-        return isCounted
-      },
+      mayFail: share.mayFail,
       stopping: options.stopping,
     })
     const { promise: ended, resolve } = Promise.withResolvers<void>()
@@ -136,9 +100,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
       if (how !== 'idle') await end({ ...holder, pause_seconds: pause })
     } finally {
       signal.removeEventListener('abort', abort)
-      if (isCounted) failing -= 1
-      if (isSlow) slowTurns -= 1
-      if (longestMs !== null) remember(holder.endpoint_id, longestMs > SLOW_MS)
+      share.leave()
       if (running.get(holder.endpoint_id) === mine) running.delete(holder.endpoint_id)
       resolve()
     }
