@@ -62,19 +62,24 @@ const LACKS = ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']
 /** What an error tells of us rather than of the endpoint; undefined when it tells of that. */
 export function ownFailureOf(error: unknown): OwnFailure | undefined {
   if (error instanceof OwnFailure) return error
-  // What is said of any of its addresses is said of the endpoint.
+  // What is said of any of its addresses is said of the endpoint, unless we have no way there.
   const errors: unknown[] = error instanceof AggregateError ? error.errors : [error]
-  const codes = errors.map(lackOf)
+  const telling = errors.filter((one) => !isWithoutIPv6(one))
+  const codes = telling.map(lackOf)
   return codes.length > 0 && codes.every((code) => code !== undefined)
     ? new OwnFailure(`no connection can be made (${codes[0]})`)
     : undefined
 }
 
 function lackOf(error: unknown): string | undefined {
-  const { code, address } = error as { code?: string; address?: string }
-  // A machine without IPv6 says so of each address there, and that does not pass.
-  const isForGood = code === 'EADDRNOTAVAIL' && isIPv6(address ?? '')
-  return code !== undefined && LACKS.includes(code) && !isForGood ? code : undefined
+  const { code } = error as { code?: string }
+  return code !== undefined && LACKS.includes(code) ? code : undefined
+}
+
+/** A machine without IPv6 says so of each address there, and that does not pass. */
+function isWithoutIPv6(error: unknown): boolean {
+  const { code = '', address = '' } = error as { code?: string; address?: string }
+  return isIPv6(address) && ['EADDRNOTAVAIL', 'ENETUNREACH'].includes(code)
 }
 
 /** The words for an error in this phase. */

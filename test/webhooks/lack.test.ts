@@ -24,21 +24,33 @@ t.test('what we lack is told from what the endpoint does', async (t) => {
     ...[failed('ECONNREFUSED'), failed('ENETUNREACH'), failed(''), new Error()],
     failed('EADDRNOTAVAIL', '2620:fe::fe'),
     new AggregateError([failed('EMFILE'), failed('ECONNREFUSED')]),
+    new AggregateError([failed('ECONNREFUSED'), failed('ENETUNREACH', '2620:fe::fe')]),
+    new AggregateError([failed('EADDRNOTAVAIL', '2620:fe::fe')]),
     new AggregateError([]),
   ]) {
     t.equal(ownFailureOf(error), undefined, String(error))
   }
   t.ok(ownFailureOf(new AggregateError([failed('EMFILE'), failed('EMFILE', '::1')])))
+  // Of a machine that has no IPv6, and no ports any more.
+  for (const code of ['ENETUNREACH', 'EADDRNOTAVAIL']) {
+    const errors = [failed('EADDRNOTAVAIL'), failed(code, '2620:fe::fe')]
+    t.ok(ownFailureOf(new AggregateError(errors)), code)
+  }
 })
 
 t.test('without a file descriptor nothing is posted, and the endpoint is not blamed', async (t) => {
   const from = (file: string) => JSON.stringify(import.meta.resolve(`../../src/webhooks/${file}`))
   const code = `
+    import { createSocket } from 'node:dgram'
+    import { once } from 'node:events'
     import { openSync } from 'node:fs'
     import { createPoster } from ${from('post.ts')}
     import { OwnFailure } from ${from('failures.ts')}
+    // With a descriptor it would be asked, and say nothing.
+    const silent = createSocket('udp4').bind(0, '127.0.0.1')
+    await once(silent, 'listening')
     const posters = [true, false].map((allowsPrivate) =>
-      createPoster({ allowsPrivate, dnsServers: ['127.0.0.1:9'] }))
+      createPoster({ allowsPrivate, dnsServers: ['127.0.0.1:' + silent.address().port] }))
     try {
       for (;;) openSync('/dev/null')
     } catch {}
@@ -46,7 +58,8 @@ t.test('without a file descriptor nothing is posted, and the endpoint is not bla
     const outcomes = await Promise.allSettled(
       posters.map((poster, n) => poster.post({ url: urls[n], headers: {}, body: '' })))
     console.log(JSON.stringify(outcomes.map(({ reason, value }) => [reason instanceof OwnFailure, reason?.message ?? value])))
-    for (const poster of posters) await poster.close()`
+    for (const poster of posters) await poster.close()
+    silent.close()`
   const limited = 'ulimit -n 64 && exec "$0" --input-type=module -e "$1"'
   const { stdout } = await promisify(execFile)('sh', ['-c', limited, process.execPath, code])
   t.same(JSON.parse(stdout), [
