@@ -10,7 +10,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('postgram reports', 0));
   with named as (
     delete from app.daily_volume v
-    where strpos(lower(v.tag), person) > 0 and core.unnamed(v.tag, person) <> v.tag
+    where strpos(lower(v.tag), ltrim(person, '+')) > 0 and core.unnamed(v.tag, person) <> v.tag
     returning v.*
   ),
   unnamed as (

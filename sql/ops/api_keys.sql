@@ -5,7 +5,7 @@ from app.api_keys k;
 comment on view ops.api_keys is 'Keys by their prefixes; a key itself is shown only when it is made.';
 
 comment on column ops.api_keys.prefix is 'The first 16 characters of the key, by which ops.revoke_api_key takes it.';
-comment on column ops.api_keys.organisation is 'The organisations id, org_….';
+comment on column ops.api_keys.organisation is 'The organisation''s id, org_….';
 comment on column ops.api_keys.mode is 'live or test.';
 comment on column ops.api_keys.scopes is 'What the key may do.';
 comment on column ops.api_keys.created_at is 'When it was made.';

@@ -34,7 +34,7 @@ order by is_right, c.organisation_id;
 comment on view ops.books is
   'The proof that the books of SMS balance, by organisation, wrong ones first: its credits are the sum of its ledger, what it used of its plan is what the ledger says of the period, each balance in the ledger is the sum up to there, each refund gives back what was paid. Reads the whole ledger: select count(*) from ops.books where not is_right answers 0.';
 
-comment on column ops.books.organisation is 'The organisations id, org_….';
+comment on column ops.books.organisation is 'The organisation''s id, org_….';
 comment on column ops.books.is_right is 'Whether all that follows agrees.';
 comment on column ops.books.sms_credits is 'The balance of prepaid segments, as sends take from it.';
 comment on column ops.books.ledger_credits is 'The sum of the ledger, which has to be the same.';

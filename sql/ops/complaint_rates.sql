@@ -9,7 +9,7 @@ order by rate desc nulls first;
 comment on view ops.complaint_rates is
   'Organisations with complaints within 24 hours: complaints since counted_since, emails sent, and the rate, which pauses from 0.001 on with 3 complaints. Of what was sent it counts some 1000 to a complaint, so that it stays fast: from 0.001 on the rate is exact, below that it is at most what is shown.';
 
-comment on column ops.complaint_rates.organisation is 'The organisations id, org_….';
+comment on column ops.complaint_rates.organisation is 'The organisation''s id, org_….';
 comment on column ops.complaint_rates.name is 'Its name.';
 comment on column ops.complaint_rates.state is 'active, paused or suspended.';
 comment on column ops.complaint_rates.complaints is 'How many there were since counted_since.';

@@ -4,7 +4,7 @@ from app.consents c;
 
 comment on view ops.consents is 'Who agreed to marketing by SMS, where and how, and who opted out of it.';
 
-comment on column ops.consents.organisation is 'The organisations id, org_….';
+comment on column ops.consents.organisation is 'The organisation''s id, org_….';
 comment on column ops.consents.phone is 'The number, in E.164.';
 comment on column ops.consents.source is 'Where and how its owner agreed; null if they never did.';
 comment on column ops.consents.consented_at is 'When they agreed; null if they never did.';

@@ -22,7 +22,7 @@ cross join lateral (
 comment on view ops.credit_ledger is
   'Every movement of SMS segments, organisation by organisation, of each the newest first: prepaid credits and segments that the plan includes, given (positive) or taken, and the credits after it. Name an organisation, and a limit.';
 
-comment on column ops.credit_ledger.organisation is 'The organisations id, org_….';
+comment on column ops.credit_ledger.organisation is 'The organisation''s id, org_….';
 comment on column ops.credit_ledger.id is 'Counts up: the higher, the newer.';
 comment on column ops.credit_ledger.kind is 'grant, sms (paid for a message) or refund.';
 comment on column ops.credit_ledger.credits is 'Prepaid segments given, or taken as a negative number.';

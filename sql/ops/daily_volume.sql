@@ -7,7 +7,7 @@ comment on view ops.daily_volume is
   'Live messages, without rehearsals, by the UTC day on which they were accepted, organisation, channel, class and tag (null: all of them), and what became of them up to a minute ago. Add "where tag is null", or each tagged message counts again in its tags.';
 
 comment on column ops.daily_volume.day is 'The UTC day on which the messages were accepted.';
-comment on column ops.daily_volume.organisation is 'The organisations id, org_….';
+comment on column ops.daily_volume.organisation is 'The organisation''s id, org_….';
 comment on column ops.daily_volume.channel is 'email or sms.';
 comment on column ops.daily_volume.class is 'transactional or marketing.';
 comment on column ops.daily_volume.tag is 'One tag; null for all messages, with tags or without.';

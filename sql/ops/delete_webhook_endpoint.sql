@@ -15,4 +15,4 @@ end
 $$;
 
 comment on function ops.delete_webhook_endpoint is
-  'Delete an endpoint, with what waits for it. What it got ops.why still knows.';
+  'Delete an endpoint; what waits for it is cleared away within minutes. What it got ops.why still knows.';

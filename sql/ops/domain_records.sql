@@ -19,7 +19,7 @@ where d.change is distinct from 'adding';
 comment on view ops.domain_records is
   'The DNS records that each sending domain''s holder is to publish, and what the last check found of them.';
 
-comment on column ops.domain_records.domain_id is 'The domains id, dom_….';
+comment on column ops.domain_records.domain_id is 'The domain''s id, dom_….';
 comment on column ops.domain_records.domain is 'Its name.';
 comment on column ops.domain_records.purpose is 'dkim, mail_from_mx, mail_from_spf or dmarc.';
 comment on column ops.domain_records.type is 'CNAME, MX or TXT.';

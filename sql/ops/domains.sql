@@ -18,7 +18,7 @@ where d.change is distinct from 'adding';
 comment on view ops.domains is
   'Sending domains and their states: required records that the last check did not find as they should be, since when those of a verified domain are wrong, and when it is checked next.';
 
-comment on column ops.domains.id is 'The domains id, dom_….';
+comment on column ops.domains.id is 'The domain''s id, dom_….';
 comment on column ops.domains.organisation is 'The organisation that holds it, org_….';
 comment on column ops.domains.name is 'The domain.';
 comment on column ops.domains.status is 'pending, verified or failed.';

@@ -11,7 +11,7 @@ order by fails_at;
 comment on view ops.domains_at_risk is
   'Domains that will go to failed unless their records are put right: verified ones whose records are gone, and pending ones, with the time at which their 72 hours are over.';
 
-comment on column ops.domains_at_risk.id is 'The domains id, dom_….';
+comment on column ops.domains_at_risk.id is 'The domain''s id, dom_….';
 comment on column ops.domains_at_risk.organisation is 'The organisation that holds it, org_….';
 comment on column ops.domains_at_risk.name is 'The domain.';
 comment on column ops.domains_at_risk.status is 'pending, verified or failed.';

@@ -36,8 +36,8 @@ where p.failing_since is not null or p.disabled_at is not null;
 comment on view ops.failing_endpoints is
   'Webhook endpoints that fail or are disabled: since when, the last error, when a failing one will be disabled (ends_at), how many events have not arrived since then (counted to 10 000), and the cure.';
 
-comment on column ops.failing_endpoints.id is 'The endpoints id, we_….';
-comment on column ops.failing_endpoints.organisation is 'The organisations id, org_….';
+comment on column ops.failing_endpoints.id is 'The endpoint''s id, we_….';
+comment on column ops.failing_endpoints.organisation is 'The organisation''s id, org_….';
 comment on column ops.failing_endpoints.url is 'Where its events go.';
 comment on column ops.failing_endpoints.state is 'failing or disabled.';
 comment on column ops.failing_endpoints.failing_since is 'When the first attempt failed since the last that arrived; null if none has.';

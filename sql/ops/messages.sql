@@ -30,8 +30,8 @@ comment on column ops.messages.id is 'em_… or sm_…; ops.messages_of finds on
 comment on column ops.messages.status is 'As GET /v1/emails/{id} shows it.';
 comment on column ops.messages.mode is 'live or test.';
 comment on column ops.messages.class is 'transactional or marketing.';
-comment on column ops.messages.organisation is 'The organisations id, org_….';
-comment on column ops.messages."from" is 'The senders address, number or name.';
+comment on column ops.messages.organisation is 'The organisation''s id, org_….';
+comment on column ops.messages."from" is 'The sender''s address, number or name.';
 comment on column ops.messages."to" is 'The addresses in to, with ", " between them, or the number.';
 comment on column ops.messages.subject is 'Of an email; null for SMS.';
 comment on column ops.messages.tags is 'The tags that the caller gave it.';
@@ -40,7 +40,7 @@ comment on column ops.messages.credits is 'Prepaid segments that it took; null f
 comment on column ops.messages.attempts is 'How often it was handed over.';
 comment on column ops.messages.provider is 'Who it was handed to; null before the first attempt.';
 comment on column ops.messages.error_code is 'Why it failed, bounced or was rejected; null if it did not.';
-comment on column ops.messages.error_message is 'The same in words, often the providers.';
+comment on column ops.messages.error_message is 'The same in words, often the provider''s.';
 comment on column ops.messages.created_at is 'When it was accepted.';
 comment on column ops.messages.scheduled_at is 'When an SMS is to be sent; null for at once.';
 comment on column ops.messages.sent_at is 'When a provider took it; null until then.';

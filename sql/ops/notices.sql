@@ -9,8 +9,8 @@ comment on view ops.notices is
   'Mail from the service to owners, newest first; error is what the provider said last, and one that it refused for good was given up.';
 
 comment on column ops.notices.id is 'Counts up: the higher, the newer.';
-comment on column ops.notices.organisation is 'The organisations id, org_….';
-comment on column ops.notices."to" is 'The owners address.';
+comment on column ops.notices.organisation is 'The organisation''s id, org_….';
+comment on column ops.notices."to" is 'The owner''s address.';
 comment on column ops.notices.kind is 'What it tells.';
 comment on column ops.notices.detail is 'What it fills its text with.';
 comment on column ops.notices.created_at is 'Since when it is to be sent.';

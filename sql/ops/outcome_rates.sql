@@ -18,7 +18,7 @@ join app.organisations o on o.id = s.organisation_id;
 comment on view ops.outcome_rates is
   'What became of the live messages that were accepted in the last seven days, by organisation and channel, each rate of what was sent. failed includes expired. Complaints of the last 24 hours, which pause, are in ops.complaint_rates.';
 
-comment on column ops.outcome_rates.organisation is 'The organisations id, org_….';
+comment on column ops.outcome_rates.organisation is 'The organisation''s id, org_….';
 comment on column ops.outcome_rates.name is 'Its name.';
 comment on column ops.outcome_rates.channel is 'email or sms.';
 comment on column ops.outcome_rates.sent is 'Messages that were handed over.';

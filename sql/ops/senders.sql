@@ -4,6 +4,6 @@ from app.senders s;
 
 comment on view ops.senders is 'The sender IDs that organisations may use beside the shared one.';
 
-comment on column ops.senders.organisation is 'The organisations id, org_….';
+comment on column ops.senders.organisation is 'The organisation''s id, org_….';
 comment on column ops.senders.sender is 'Up to 11 letters, digits and spaces, or a number in E.164.';
 comment on column ops.senders.approved_at is 'Since when it may be used.';

@@ -15,7 +15,7 @@ comment on view ops.stuck_messages is
   'Live messages that have been queued for more than a minute, or were scheduled for more than a minute ago, oldest first; ops.why(id) says why.';
 
 comment on column ops.stuck_messages.id is 'em_… or sm_…, for ops.why and ops.retry_message.';
-comment on column ops.stuck_messages.organisation is 'The organisations id, org_….';
+comment on column ops.stuck_messages.organisation is 'The organisation''s id, org_….';
 comment on column ops.stuck_messages."to" is 'The addresses in to, with ", " between them, or the number.';
 comment on column ops.stuck_messages.attempts is 'How often it was handed over.';
 comment on column ops.stuck_messages.created_at is 'When it was accepted.';

@@ -6,7 +6,7 @@ from app.templates t;
 comment on view ops.templates is 'Templates and the variables that they need.';
 
 comment on column ops.templates.id is 'tpl_…, which callers name as templateId.';
-comment on column ops.templates.organisation is 'The organisations id, org_….';
+comment on column ops.templates.organisation is 'The organisation''s id, org_….';
 comment on column ops.templates.name is 'What it is called.';
 comment on column ops.templates.subject is 'Its subject, with placeholders.';
 comment on column ops.templates.placeholders is 'The variables that a request has to bring.';

@@ -22,7 +22,7 @@ comment on view ops.webhook_attempts is
   'Every attempt to deliver a webhook event, with HTTP status, error, and how the answer began: endpoint by endpoint, of each the newest event first. Name an endpoint or an organisation, and a limit.';
 
 comment on column ops.webhook_attempts.endpoint is 'The endpoint, we_….';
-comment on column ops.webhook_attempts.organisation is 'The organisations id, org_….';
+comment on column ops.webhook_attempts.organisation is 'The organisation''s id, org_….';
 comment on column ops.webhook_attempts.event is 'The event, evt_….';
 comment on column ops.webhook_attempts.attempt is '1 for the first; after a replay it counts on.';
 comment on column ops.webhook_attempts.started_at is 'When the POST began.';

@@ -37,8 +37,8 @@ left join lateral (
 comment on view ops.webhook_endpoints is
   'Webhook endpoints: enabled, failing or disabled, how many deliveries wait (counted to 10 000) and when the next is due, when the newest event that arrived did so, and until when the secret before signs too.';
 
-comment on column ops.webhook_endpoints.id is 'The endpoints id, we_….';
-comment on column ops.webhook_endpoints.organisation is 'The organisations id, org_….';
+comment on column ops.webhook_endpoints.id is 'The endpoint''s id, we_….';
+comment on column ops.webhook_endpoints.organisation is 'The organisation''s id, org_….';
 comment on column ops.webhook_endpoints.url is 'Where its events go.';
 comment on column ops.webhook_endpoints.event_types is 'Which events go there.';
 comment on column ops.webhook_endpoints.state is 'enabled, failing (tried again) or disabled (recorded, not delivered).';

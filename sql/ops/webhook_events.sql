@@ -19,7 +19,7 @@ comment on view ops.webhook_events is
   'Webhook events, organisation by organisation, of each the newest first: name one, and a limit. Those without a message are test events. ops.why(id) says what became of one.';
 
 comment on column ops.webhook_events.id is 'evt_…, for ops.why and ops.replay_event.';
-comment on column ops.webhook_events.organisation is 'The organisations id, org_….';
+comment on column ops.webhook_events.organisation is 'The organisation''s id, org_….';
 comment on column ops.webhook_events.type is 'Such as email.sent.';
 comment on column ops.webhook_events.message is 'The message, em_… or sm_…; null for a test event.';
 comment on column ops.webhook_events.occurred_at is 'When it happened.';

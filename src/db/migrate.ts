@@ -50,8 +50,11 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   const patience = { attempts: lockAttempts, signal }
   const sql = connect(url, { max: 1, clock, applicationName: 'postgram migrate' })
   try {
-    await takeTurn(sql, signal)
     await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
+    // For another migrate it waits for as long as that takes. A question that is cancelled while it is on its
+    // way may take the next one with it, or leave the connection open for good.
+    const takeTurn = () => sql`select pg_advisory_lock(${MIGRATE_LOCK})`
+    await patiently(sql, { attempts: Number.POSITIVE_INFINITY, signal }, takeTurn, UNCHANGED)
     const outcome = (await checkQueues(sql, isBreaking)) ? UPGRADED_QUEUES : UNCHANGED
     await createRoles(sql)
     await patiently(sql, patience, () => installQueues(url, LOCK_TIMEOUT), UNFINISHED_QUEUES)
@@ -86,21 +89,6 @@ async function upgrade(
   if (isBreaking) return
   const problems = breaks(before, await readContract(tx))
   await refuseToBreak(tx, [...problems, ...breakingMigrations(applied)], { outcome })
-}
-
-/** Waits for another migrate for as long as that takes. */
-async function takeTurn(sql: Sql, signal: AbortSignal | undefined): Promise<void> {
-  if (signal?.aborted) throw new Interrupted(UNCHANGED)
-  const turn = sql`select pg_advisory_lock(${MIGRATE_LOCK})`
-  const giveUp = () => turn.cancel()
-  signal?.addEventListener('abort', giveUp)
-  try {
-    await turn
-  } catch (error) {
-    throw signal?.aborted ? new Interrupted(UNCHANGED) : error
-  } finally {
-    signal?.removeEventListener('abort', giveUp)
-  }
 }
 
 /** Tries work that needs locks until it has them; a transaction that lost its patience left nothing behind. */

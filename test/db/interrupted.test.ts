@@ -68,3 +68,11 @@ t.test('so does one that waits for another migrate', async (t) => {
   await other`select pg_advisory_unlock(5402117)`
   await migrate(url)
 })
+
+t.test('so does one that is still connecting', async (t) => {
+  const { url } = await createDatabase()
+  const stopping = new AbortController()
+  const migrating = migrate(url, { signal: stopping.signal })
+  setImmediate(() => stopping.abort())
+  await t.rejects(migrating, new Interrupted('Nothing was changed.'))
+})

@@ -480,6 +480,23 @@ t.test('only whole addresses and numbers are meant', async (t) => {
   }
 })
 
+t.test('a number is taken out of tags also where it has no plus', async (t) => {
+  const acme = await createOrganisation(sql)
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      insert into app.daily_volume
+      select current_date, core.decode_id('org', ${acme.id}), 'sms', 'transactional', g.tag, 1, 1, 1, 0, 0, 0, 0, 0
+      from unnest('{to-27831234567,to-278312345678}'::text[]) g (tag)`
+    await tx`select ops.erase_person('+27831234567')`
+    const rows =
+      await tx`select tag from ops.daily_volume where organisation = ${acme.id} order by tag`
+    t.same(
+      rows.map(({ tag }) => tag),
+      ['to-(erased)', 'to-278312345678'],
+    )
+  })
+})
+
 t.test('two who are erased of one message stay two', async (t) => {
   const acme = await createOrganisation(sql)
   await rolledBack(sql, async (tx) => {
