@@ -16,11 +16,11 @@ begin
   where e.id = t.endpoint_id and e.held_by is not null;
 
   return core.add_jobs((
-    select array_agg(core.delivery_job(e, now() + make_interval(secs => t.pause_seconds)))
+    select array_agg(core.delivery_job(e, now() + make_interval(secs => t.pause_seconds), t.pause_seconds > 0))
     from unnest(v_turns) t
     join app.webhook_endpoints e on e.id = t.endpoint_id
     where e.disabled_at is null and exists (
-      select from app.webhook_deliveries d where d.endpoint_id = e.id and d.due_at <= v_now)));
+      select from app.webhook_deliveries d where d.endpoint_id = e.id and d.due_at <= v_now)), keeps_time => true);
 end
 $$;
 

@@ -1,4 +1,4 @@
-create function core.add_jobs(jobs graphile_worker.job_spec[])
+create function core.add_jobs(jobs graphile_worker.job_spec[], keeps_time boolean default false)
 returns integer
 language plpgsql volatile
 as $$
@@ -6,8 +6,8 @@ begin
   if jobs is null then
     return 0;
   end if;
-  return (select count(*) from graphile_worker.add_jobs(jobs));
+  return (select count(*) from graphile_worker.add_jobs(jobs, keeps_time));
 end
 $$;
 
-comment on function core.add_jobs is 'Enqueue jobs with one NOTIFY for all of them; none, and no NOTIFY, for null.';
+comment on function core.add_jobs is 'Enqueue jobs with one NOTIFY for all of them; none, and no NOTIFY, for null. A job takes the place of one that waits by the same key; with keeps_time it runs when that would have.';

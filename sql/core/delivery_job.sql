@@ -1,13 +1,14 @@
-create function core.delivery_job(endpoint app.webhook_endpoints, run_at timestamptz default null)
+create function core.delivery_job(endpoint app.webhook_endpoints, run_at timestamptz default null, is_put_off boolean default false)
 returns graphile_worker.job_spec
 language sql stable
 as $$
   select (
-    'deliver_webhook', json_build_object('endpoint', endpoint.id), null, run_at, null, null,
+    'deliver_webhook', json_build_object('endpoint', endpoint.id), null, run_at, null,
+    case when is_put_off then 'deliver_webhook:' || endpoint.id end,
     -- What answers comes before what keeps its place waiting.
     case when endpoint.failing_since is null then 0 else 10 end::smallint, null
   )::graphile_worker.job_spec
 $$;
 
 comment on function core.delivery_job is
-  'The job that takes an endpoint''s turn and posts what is due there; run_at is the server''s real time. There may be several: those that find the turn taken end at once.';
+  'The job that takes an endpoint''s turn and posts what is due there; run_at is the server''s real time. There may be several: those that find the turn taken end at once. Of those that were put off, as there was no room for the endpoint, one waits for it, however many events there are.';

@@ -5,9 +5,6 @@ as $$
 declare
   v_soon constant timestamptz := core.now() + interval '5 minutes';
 begin
-  if coalesce(cardinality(events), 0) = 0 then
-    return;
-  end if;
   -- First what does not fall due before this is through; at the very end what may be in hand by now.
   -- That is due anyway: no more of it has all its attempts before it again than is done in a moment.
   for v_is_soon in 0 .. 1 loop
@@ -25,10 +22,8 @@ begin
     from waiting w
     where d.endpoint_id = endpoint.id and d.event_id = w.event_id;
   end loop;
-
-  perform core.add_jobs(array[core.delivery_job(endpoint)]);
 end
 $$;
 
 comment on function core.restart_deliveries is
-  'The second half of core.replay: what waits already has a fresh schedule, and a job posts what is due. Waits for nobody.';
+  'The second half of core.replay: what waits already has a fresh schedule, and is due for the job of the first. Waits for nobody.';

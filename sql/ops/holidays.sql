@@ -7,7 +7,7 @@ union
 -- What somebody has just added should be seen here, however far off it is.
 select e.day, e.name
 from app.extra_holidays e
-where e.day > core.now()::date
+where e.day > (core.now() at time zone 'Africa/Johannesburg')::date
 order by day, name;
 
 comment on view ops.holidays is

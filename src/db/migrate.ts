@@ -47,7 +47,6 @@ export class Interrupted extends Error {
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
   const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS, signal } = options
-  const patience = { attempts: lockAttempts, signal }
   const sql = connect(url, { max: 1, clock, applicationName: 'postgram migrate' })
   try {
     await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
@@ -55,19 +54,20 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     // way may take the next one with it, or leave the connection open for good.
     const takeTurn = () => sql`select pg_advisory_lock(${MIGRATE_LOCK})`
     await patiently(sql, { attempts: Number.POSITIVE_INFINITY, signal }, takeTurn, UNCHANGED)
-    const outcome = (await checkQueues(sql, isBreaking)) ? UPGRADED_QUEUES : UNCHANGED
-    await createRoles(sql)
-    await patiently(sql, patience, () => installQueues(url, LOCK_TIMEOUT), UNFINISHED_QUEUES)
-    await patiently(sql, patience, () => sql.unsafe(queueGrants), outcome)
-    await patiently(sql, patience, () => sql.unsafe(bookkeeping), outcome)
-    await patiently(
-      sql,
-      patience,
-      () => sql.begin((tx) => upgrade(tx, isBreaking, outcome)),
-      outcome,
-    )
+    const step = (work: () => Promise<unknown>, outcome = UNCHANGED) =>
+      patiently(sql, { attempts: lockAttempts, signal }, work, outcome)
+    let areQueuesOld = false
+    await step(async () => {
+      areQueuesOld = await checkQueues(sql, isBreaking)
+    })
+    await step(() => createRoles(sql))
+    await step(() => installQueues(url, LOCK_TIMEOUT), areQueuesOld ? UNFINISHED_QUEUES : UNCHANGED)
+    const outcome = areQueuesOld ? UPGRADED_QUEUES : UNCHANGED
+    await step(() => sql.unsafe(queueGrants), outcome)
+    await step(() => sql.unsafe(bookkeeping), outcome)
+    await step(() => sql.begin((tx) => upgrade(tx, isBreaking, outcome)), outcome)
     // A clock, or a process that starts, may be at it as well.
-    await patiently(sql, patience, () => sql`select api.make_partitions()`, IS_UPGRADED)
+    await step(() => sql`select api.make_partitions()`, IS_UPGRADED)
   } finally {
     await sql.end()
   }

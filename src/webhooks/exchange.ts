@@ -81,7 +81,10 @@ export function exchange(
         if (answered > MAX_ANSWER_BYTES) finish('its answer is longer than 1 MiB')
       },
       onResponseEnd: () => finish(null),
-      onResponseError: (_, error) => finish(wordsFor(error, phase), ownFailureOf(error)),
+      onResponseError: (_, error) => {
+        // What the endpoint may have had by then counts, whoever it was that lacked something.
+        finish(wordsFor(error, phase), phase === 'connecting' ? ownFailureOf(error) : undefined)
+      },
     })
   })
 }

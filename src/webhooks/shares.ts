@@ -6,9 +6,10 @@ const FAILING_AT_A_TIME = 100
 
 /**
  * One that took longer to answer in its last turn is slow: it may keep its place nearly as long, though it
- * succeeds. With those that fail they leave a hundred of the worker's places to the others.
+ * succeeds. With those that fail they leave a hundred of the worker's places to the others. Longer than a
+ * name server that is silent takes before the next is asked, as that would make all slow.
  */
-const SLOW_MS = 2000
+const SLOW_MS = 3000
 const SLOW_AT_A_TIME = 300
 
 /** So many slow endpoints are remembered. */

@@ -38,8 +38,8 @@ async function setUp(events: number) {
     call('start_deliveries', {
       turns: JSON.stringify([{ endpoint_id, job, worker, in_hand: inHand, room }]),
     })
-  const end = (job: string, worker: string) =>
-    call('end_turns', { turns: JSON.stringify([{ endpoint_id, job, worker, pause_seconds: 0 }]) })
+  const end = (job: string, worker: string, pause_seconds = 0) =>
+    call('end_turns', { turns: JSON.stringify([{ endpoint_id, job, worker, pause_seconds }]) })
   const finish = (delivery: Awaited<ReturnType<typeof start>>[number], error: string | null) =>
     call('finish_deliveries', {
       results: JSON.stringify([
@@ -70,6 +70,26 @@ t.test('one job has the turn until it gives it up', async (t) => {
   t.equal(await end(first, 'pool-1'), 1, 'a job has what is left')
   t.notOk((await state()).isHeld)
   t.equal((await start(second, 'pool-2')).length, 3)
+})
+
+t.test('however many jobs find no room for an endpoint, one waits for it', async (t) => {
+  const { endpoint, end } = await setUp(3)
+  const endpoint_id = await uuidOf(endpoint)
+  const waiting = async () => [
+    ...(await sql<{ id: string; runAt: Date }[]>`
+      select j.id, j.run_at from graphile_worker._private_jobs j
+      where j.payload ->> 'endpoint' = ${endpoint_id} and j.run_at > now() and j.locked_at is null`),
+  ]
+  t.equal(await end(await aJob('pool-1'), 'pool-1', 600), 1)
+  const [first, ...others] = await waiting()
+  t.same(others, [])
+  t.equal(await end(await aJob('pool-2'), 'pool-2', 700), 1)
+  t.same(await waiting(), [first], 'and is not put off for ever')
+  await setWorker(first?.id ?? '', 'pool-1')
+  t.equal(await end(first?.id ?? '', 'pool-1', 600), 1, 'put off once more')
+  const [next, ...more] = await waiting()
+  t.same(more, [])
+  t.not(next?.id, first?.id)
 })
 
 t.test('who has nothing in hand and gets nothing has given it up', async (t) => {

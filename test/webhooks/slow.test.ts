@@ -52,7 +52,7 @@ t.test('endpoints that answer slowly leave places to the others', async (t) => {
 
   const first = haveTurns(endpoints)
   await posted(310)
-  now += 3000
+  now += 3001
   answer()
   await Promise.all(first)
   t.same(ended, [], 'which is not known before')
