@@ -42,12 +42,15 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   return (await lineWith(client, 'answered')) as LoadResult
 }
 
+/** Those of "npm start": with them its memory stays within its goal, at no cost that shows here. */
+const FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=150']
+
 /** The service as its operator starts it. */
 export async function startApi(
   bench: Bench,
   only: string[],
 ): Promise<{ child: ChildProcess; port: number }> {
-  const child = start(['--max-semi-space-size=8', here('../../src/main.ts'), 'start', ...only], {
+  const child = start([...FLAGS, here('../../src/main.ts'), 'start', ...only], {
     DATABASE_URL: bench.url,
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
     PORT: '0',
