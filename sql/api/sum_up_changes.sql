@@ -65,6 +65,7 @@ begin
     group by 1, 2, 3, 4, 5
     on conflict (day, organisation_id, channel, code, reason) do update set messages = b.messages + excluded.messages
   )
+  -- Of what is added nothing is read, but unless it is named here it would not be done.
   select count(t.message_id) into v_summed from added left join taken t on true;
   return v_summed;
 end

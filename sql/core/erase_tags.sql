@@ -24,6 +24,7 @@ begin
   added as (
     select core.add_volume(array_agg(u::app.daily_volume)) from unnamed u
   )
+  -- Of what is added nothing is read, but unless it is named here it would not be done.
   select count(n.day) into v_rows from added left join named n on true;
   return v_rows;
 end
