@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { freePort } from '../../fixtures/free-port.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 import { smtpTo } from '../../fixtures/relay.ts'
@@ -8,6 +8,7 @@ import { until } from '../../fixtures/until.ts'
 
 const ann = 'ann@there.example'
 const bob = 'bob@there.example'
+const cat = 'cat@there.example'
 
 const NO_CONNECTION = 'There is no connection to the relay.'
 const NO_WORD = 'The relay did not say whether it took the message.'
@@ -92,15 +93,26 @@ for (const [step, outcome] of places) {
 }
 
 t.test('a relay that falls silent is given up, wherever that is', async (t) => {
-  const falling = places.map(async ([step, outcome]) => {
+  const patience = patienceOf(t)
+  for (const [step, outcome] of places) {
     const silent: Script = step === 'content' ? { '.': 'silence' } : { [step]: 'silence' }
     const relay = await startScriptedRelay(t, silent)
-    const smtp = smtpTo(relay.address, { answersWithinMs: 2000 })
+    const smtp = smtpTo(relay.address)
+    const sending = smtp.send(emailTo(ann))
+    await until('the relay to fall silent', async () => relay.steps.includes(step))
+    patience.shift()?.abort()
     const text = outcome === 'ambiguous' ? NO_WORD : TOO_LONG
-    t.strictSame(await smtp.send(emailTo(ann)), { outcome, code: 'EABORT', text }, step)
+    t.strictSame(await sending, { outcome, code: 'EABORT', text }, step)
     await smtp.close()
-  })
-  await Promise.all(falling)
+  }
+})
+
+t.test('a relay has its time and no more', async (t) => {
+  const relay = await startScriptedRelay(t, { connection: 'silence' })
+  const smtp = smtpTo(relay.address, { answersWithinMs: 50 })
+  const answer = { outcome: 'deferred', code: 'EABORT', text: TOO_LONG }
+  t.strictSame(await smtp.send(emailTo(ann)), answer)
+  await smtp.close()
 })
 
 t.test('an answer that makes no sense may mean that the message was taken', async (t) => {
@@ -111,12 +123,22 @@ t.test('an answer that makes no sense may mean that the message was taken', asyn
 })
 
 t.test('what waits for a connection in vain does not leave later', async (t) => {
-  const relay = await startScriptedRelay(t, { '.': 'silence' })
-  const smtp = smtpTo(relay.address, { answersWithinMs: 2000, parameters: '&maxConnections=1' })
-  const answers = await Promise.all([smtp.send(emailTo(ann)), smtp.send(emailTo(bob))])
-  t.match(answers, [{ outcome: 'ambiguous' }, { outcome: 'deferred', text: TOO_LONG }])
+  const patience = patienceOf(t)
+  const relay = await startScriptedRelay(t, { '.': ['silence', '250 Taken'] })
+  const smtp = smtpTo(relay.address, { parameters: '&maxConnections=1' })
+  const sending = smtp.send(emailTo(ann))
+  await until('the relay to fall silent', async () => relay.steps.includes('.'))
+  const waiting = smtp.send(emailTo(bob))
+  const [ofAnn, ofBob] = patience
+  ofBob?.abort()
+  t.match(await waiting, { outcome: 'deferred', text: TOO_LONG })
+  ofAnn?.abort()
+  t.match(await sending, { outcome: 'ambiguous' })
+
+  t.strictSame(await smtp.send(emailTo(cat)), { outcome: 'sent' })
+  const recipients = relay.commands.filter((command) => command.startsWith('RCPT'))
+  t.strictSame(recipients, [`RCPT TO:<${ann}>`, `RCPT TO:<${cat}>`])
   await smtp.close()
-  t.equal(relay.steps.filter((step) => step === 'MAIL').length, 1)
 })
 
 t.test('a closing provider waits for nobody, and says what it knows', async (t) => {
@@ -182,3 +204,15 @@ t.test("the relay's words are kept as far as they can be", async (t) => {
     await smtp.close()
   }
 })
+
+/** Hand-overs that are begun from now on last until the test ends their time; in order. */
+function patienceOf(t: Test): AbortController[] {
+  const begun: AbortController[] = []
+  const timeout = () => {
+    const controller = new AbortController()
+    begun.push(controller)
+    return controller.signal
+  }
+  t.intercept(AbortSignal, 'timeout', { value: timeout })
+  return begun
+}
