@@ -91,7 +91,8 @@ const startServer = async (cluster: Cluster, postgresFlags: string[]) => {
   const binaries = await findBinaries(user)
   if (!(await succeeds(fs.lstat(data)))) await initialise(cluster, binaries, user)
   // After a crash any other process may have the pid in it by now, and Postgres would take that for
-  // a server. Its check for shared memory still in use remains.
+  // a server. Its check for shared memory remains: where the server alone was killed, its processes
+  // use that until they have done what they are doing, and are waited for.
   await fs.rm(`${data}/postmaster.pid`, { force: true })
 
   // The real path: the user may be unable to follow a link in the data folder.
@@ -105,10 +106,17 @@ const startServer = async (cluster: Cluster, postgresFlags: string[]) => {
   for (const wanted of [await readOr(`${folder}/postgres-port`, '0'), '0', '0']) {
     const port = await freePort(Number(wanted))
     const flags = ['-D', place, '-p', `${port}`, ...local, ...postgresFlags].map(quoted).join(' ')
-    const pgCtl = run(`${binaries}/pg_ctl`, [...start, flags], { ...user, cwd: place })
-    if (!(await succeeds(pgCtl))) continue
-    await fs.writeFile(`${folder}/postgres-port`, `${port}`)
-    return true
+    const outcome = await within(patienceMs, async () => {
+      const said = await readOr(log, '')
+      const pgCtl = run(`${binaries}/pg_ctl`, [...start, flags], { ...user, cwd: place })
+      if (await succeeds(pgCtl)) return 'started'
+      return !(await readOr(log, '')).slice(said.length).includes('is still in use') && 'refused'
+    })
+    if (outcome === 'started') {
+      await fs.writeFile(`${folder}/postgres-port`, `${port}`)
+      return true
+    }
+    if (!outcome) break
   }
   const reason = (await readOr(log, '')).split('\n').findLast((line) => line.includes('FATAL:'))
   throw new Error(`Postgres does not start (${reason}), see ${log}: mend that, ${useYourOwn}`)

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -6,6 +6,7 @@ import { connect } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { anEmail, post } from '../fixtures/http.ts'
+import { killServer } from '../fixtures/kill-server.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
@@ -27,19 +28,6 @@ t.teardown(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-async function killServer() {
-  const [pid] = (await readFile(join(folder, 'postgres/postmaster.pid'), 'utf8')).split('\n')
-  process.kill(Number(pid), 'SIGKILL')
-  await until('the server to be gone', async () => {
-    try {
-      process.kill(Number(pid), 0)
-      return (await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).includes(') Z ')
-    } catch {
-      return true
-    }
-  })
-}
-
 t.test(
   'a service whose database is killed under load goes on by itself when it is back',
   async (t) => {
@@ -60,7 +48,7 @@ t.test(
         }
       })
       await until('some to be answered', async () => answered.length > round * 10)
-      await killServer()
+      await killServer(folder)
       isKilled = true
       await Promise.all(sends)
       await server.close()

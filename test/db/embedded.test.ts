@@ -7,6 +7,8 @@ import { dirname, join } from 'node:path'
 import postgres from 'postgres'
 import { type Test, t as tap, test } from 'tap'
 import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
+import { killServer } from '../fixtures/kill-server.ts'
+import { until } from '../fixtures/until.ts'
 
 const options = { postgresFlags: ['-c', 'fsync=off'] }
 const notRoot = process.getuid?.() === 0 ? false : 'only root can start a server as another user'
@@ -129,6 +131,25 @@ test('another port is taken when a stranger has the old one', async (t) => {
   const { url } = await open(t)
   t.not(new URL(url).port, `${port}`)
   t.equal(await ask(url, 'select 1 as answer'), 1)
+})
+
+test('what is left of a killed server is waited for', async (t) => {
+  const before = await open(t)
+  const sql = postgres(before.url, { max: 1 })
+  t.teardown(() => sql.end({ timeout: 0 }))
+  const [busy] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
+  process.kill(Number(busy?.pid), 'SIGSTOP')
+  await killServer(folder)
+  await before.close()
+
+  const log = join(folder, 'postgres/postgres.log')
+  const opening = open(t)
+  await until('a start in vain', async () => /is still in use/.test(await readFile(log, 'utf8')))
+  process.kill(Number(busy?.pid), 'SIGCONT')
+  const { url, isOwner } = await opening
+  t.equal(url, before.url)
+  t.ok(isOwner)
+  t.equal(await ask(url, 'select answer from kept'), 42)
 })
 
 test('pid files of a crashed machine whose numbers others have now do not block a start', async (t) => {
