@@ -263,7 +263,7 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
 `,
     'broken.zone': null,
   })
-  const resolver = createResolver({ servers: [address], hasSandbox: true, timeoutMs: 5000 })
+  const resolver = createResolver({ servers: [address], hasSandbox: true, timeoutMs: 60_000 })
   const statusesOf = async (
     t: Test,
     name: string,
