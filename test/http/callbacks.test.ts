@@ -141,22 +141,23 @@ t.test('what the provider says it took is sent, though its answer was lost', asy
   provider.onSend = () => {
     throw new Error('the answer was lost')
   }
+  // Another attempt, should it come before the callback, finds out nothing and hands nothing over.
+  provider.onLookup = provider.onSend as never
   const id = await send(base, organisation)
   const { id: uuid } = await until('the lost answer', async () => {
     const message = await messageOf(sql, id)
     const deferrals = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
     return message.handoverStartedAt !== null && deferrals.length > 0 && message
   })
-  provider.onSend = () => ({ outcome: 'sent' })
   const mailFromDomain = `mail.${organisation.domain}`
   const messageId = messageIdOf({ id: uuid, copy: null, mailFromDomain })
   await report(callbackOf(mailgunEvent('accepted', messageId)))
   t.match(await messageOf(sql, id), { status: 'sent', sentAt: Date })
-  t.same(
-    (await timelineOf(sql, id)).map(({ type }) => type),
-    ['queued', 'sent', 'deferred'],
-  )
+  const types = (await timelineOf(sql, id)).map(({ type }) => type)
+  t.same(types.slice(0, 3), ['queued', 'sent', 'deferred'])
   t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
+  provider.onSend = () => ({ outcome: 'sent' })
+  provider.onLookup = () => false
 })
 
 t.test(

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anSms, get, post } from '../fixtures/http.ts'
+import { jobsOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { bringForward } from '../fixtures/sms-clock.ts'
 import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
@@ -24,10 +26,11 @@ t.test('an SMS goes from queued to sent to delivered', async (t) => {
 
 t.test('a scheduled SMS goes out at its time', async (t) => {
   const { liveKey } = await createOrganisation(sql)
-  // Far enough ahead for a busy machine to accept it in time.
-  const scheduledAt = new Date(Date.now() + 5000).toISOString()
-  const sent = await post(`${base}/v1/sms`, liveKey, anSms({ scheduledAt }))
+  const inAMinute = new Date(Date.now() + 60_000)
+  const sent = await post(`${base}/v1/sms`, liveKey, anSms({ scheduledAt: inAMinute }))
   t.equal(sent.json.status, 'scheduled')
+  t.match(await jobsOf(sql, sent.json.id), [{ runAt: inAMinute }])
+  const scheduledAt = await bringForward(sql, sent.json.id)
   const message = await until('delivery', async () => {
     const { json } = await get(`${base}/v1/sms/${sent.json.id}`, liveKey)
     return json.status === 'delivered' && json

@@ -4,6 +4,7 @@ import { anSms, get, post } from '../fixtures/http.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { atTime, createOrganisationAt, startApiAt } from '../fixtures/sms-clock.ts'
 import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
@@ -93,26 +94,30 @@ t.test('test SMS are validated like live ones', async (t) => {
 })
 
 t.test('marketing is judged at once, and shown as sent or rejected', async (t) => {
-  const organisation = await createOrganisation(sql)
+  // A Wednesday whose next Monday is no holiday.
+  const wednesday = '2026-03-04T10:00:00Z'
+  const noon = '2026-03-09T12:00:00+02:00'
+  const night = '2026-03-09T20:00:00+02:00'
+  const { base } = await startApiAt(sql, url, wednesday)
+  const organisation = await createOrganisationAt(sql, wednesday)
+  const { testKey } = organisation
   const consenting = '+447700900010'
-  await sql`select ops.record_consent(${organisation.id}, ${consenting}, 'web form')`
+  await atTime(
+    sql,
+    wednesday,
+    (tx) => tx`select ops.record_consent(${organisation.id}, ${consenting}, 'web form')`,
+  )
   const news = { class: 'marketing', body: 'News. Reply STOP to opt out' }
-  const [monday] = await sql<{ noon: string; night: string }[]>`
-    select core.iso(day + interval '12 hours') as noon, core.iso(day + interval '20 hours') as night
-    from (
-      select date_trunc('week', now() at time zone 'Africa/Johannesburg' + interval '1 week')
-        at time zone 'Africa/Johannesburg' as day
-    ) next`
   const cases: [fields: Record<string, unknown>, code: string | null][] = [
-    [{ to: consenting, scheduledAt: monday?.noon }, null],
-    [{ to: '+447700900011', scheduledAt: monday?.noon }, 'consent_missing'],
-    [{ to: consenting, scheduledAt: monday?.noon, body: 'News.' }, 'opt_out_footer_missing'],
-    [{ to: consenting, scheduledAt: monday?.night }, 'outside_sending_hours'],
+    [{ to: consenting, scheduledAt: noon }, null],
+    [{ to: '+447700900011', scheduledAt: noon }, 'consent_missing'],
+    [{ to: consenting, scheduledAt: noon, body: 'News.' }, 'opt_out_footer_missing'],
+    [{ to: consenting, scheduledAt: night }, 'outside_sending_hours'],
   ]
   for (const [fields, code] of cases) {
-    const { status, json } = await send(organisation, { ...news, ...fields })
+    const { status, json } = await post(`${base}/v1/sms`, testKey, anSms({ ...news, ...fields }))
     t.strictSame([status, json.status], [200, 'scheduled'], `${code}: accepted all the same`)
-    const shown = (await show(organisation, json.id)).json
+    const shown = (await get(`${base}/v1/sms/${json.id}`, testKey)).json
     if (code === null) {
       t.match(shown, { status: 'sent', error: null })
       continue
