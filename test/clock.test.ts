@@ -22,8 +22,10 @@ const shown = async () =>
   new Map((await sql<Row[]>`select * from ops.clock`).map((row) => [row.task, row]))
 
 t.test('two clocks list what they run, and each tick runs once', async (t) => {
-  await startTestService(url, { roles: ['clock'] })
-  await startTestService(url, { roles: ['clock'] })
+  const clocks = [
+    await startTestService(url, { roles: ['clock'] }),
+    await startTestService(url, { roles: ['clock'] }),
+  ]
   const before = await shown()
   t.same(
     [...before.values()].map(({ task, schedule }) => [task, schedule]).sort(),
@@ -51,6 +53,8 @@ t.test('two clocks list what they run, and each tick runs once', async (t) => {
     t.type(row.rows, 'number', row.task)
     t.equal(row.error, null)
   }
+  // What they would run when a minute begins is in the way of what follows.
+  for (const clock of clocks) await clock.stop()
 })
 
 t.test('a run that failed leaves why, and the doctor says so until one succeeds', async (t) => {
