@@ -33,7 +33,7 @@ const embedded: Env = { POSTGRAM_DATA: data, PORT: '0', LOG_LEVEL: 'trace' }
 /** A command as a person gives it, to its end. */
 function run(args: string[], env: Env = embedded): Promise<Outcome> {
   return new Promise((resolve) => {
-    const options = { cwd: checkout, env: environment(env), timeout: 60_000 }
+    const options = { cwd: checkout, env: environment(env), timeout: 300_000 }
     execFile(process.execPath, ['src/main.ts', ...args], options, (error, stdout, stderr) =>
       resolve({
         code: error ? (typeof error.code === 'number' ? error.code : null) : 0,
@@ -64,7 +64,7 @@ async function start(t: Test, args: string[] = [], env: Env = embedded) {
     return code
   }
   t.teardown(() => end('SIGTERM'))
-  const started = until('the start', async () => output.stdout.includes('"msg":"started"'), 60_000)
+  const started = until('the start', async () => output.stdout.includes('"msg":"started"'))
   await Promise.race([
     started,
     exit.then(([code]) => Promise.reject(new Error(`ended with ${code}: ${output.stderr}`))),

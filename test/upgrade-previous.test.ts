@@ -5,9 +5,6 @@ import { allSentOnce, startLoad } from './fixtures/load.ts'
 import { copyVersion, previousVersion } from './fixtures/next-version.ts'
 import { spawnService } from './fixtures/service.ts'
 
-// Half a dozen processes under load, which on a busy machine take more than the usual two minutes.
-t.setTimeout(300_000)
-
 const DONE = { code: 0, stdout: '', stderr: '' }
 /** What this version is refused for while the previous one runs; null where they run side by side. */
 const BREAKS = null as RegExp | null

@@ -6,9 +6,6 @@ import { allSentOnce, startLoad } from './fixtures/load.ts'
 import { copyVersion } from './fixtures/next-version.ts'
 import { spawnService } from './fixtures/service.ts'
 
-// A dozen processes, which on a busy machine take more than the usual two minutes together.
-t.setTimeout(300_000)
-
 const { url, sql } = await createDatabase()
 
 /** A later version with all that an older one can go on with. */

@@ -41,7 +41,7 @@ t.test('a worker killed amid the copies of messages loses none and doubles none'
   await sql`grant execute on function api.finish_messages to postgram_service`
 
   await spawnService(url, 'worker')
-  await until('all to be delivered', async () => (await countsOf()).delivered === MESSAGES, 60_000)
+  await until('all to be delivered', async () => (await countsOf()).delivered === MESSAGES)
   t.match(await countsOf(), { taken: MESSAGES * RECIPIENTS, doubled: 0, sent: MESSAGES })
   t.equal(await backlogOf(sql, organisation), 0)
 })

@@ -10,9 +10,6 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
 
-// A dozen processes, which on a busy machine take more than the usual two minutes together.
-t.setTimeout(300_000)
-
 const DONE = { code: 0, stdout: '', stderr: '' }
 
 /** Which versions of all there is the database has. */
