@@ -23,7 +23,10 @@ const IDLE_MS = 1000
  * any other; the agents of undici connect anew after it, for nothing. Of an origin without connections
  * nothing is kept.
  */
-export function createConnections(options: buildConnector.BuildOptions): Connections {
+export function createConnections(
+  options: buildConnector.BuildOptions,
+  idleMs = IDLE_MS,
+): Connections {
   const idle = new Map<string, Client[]>()
   const sockets = new Set<Socket>()
   /** To be called before another request. */
@@ -41,8 +44,8 @@ export function createConnections(options: buildConnector.BuildOptions): Connect
     }
     const client = new Client(origin, {
       connect,
-      keepAliveTimeout: IDLE_MS,
-      keepAliveMaxTimeout: IDLE_MS,
+      keepAliveTimeout: idleMs,
+      keepAliveMaxTimeout: idleMs,
       // An exchange has a limit of its own.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -31,6 +31,8 @@ export type PosterOptions = {
   dnsServers: readonly string[]
   /** For the whole exchange, from looking up the name to the end of the answer. */
   timeoutMs?: number
+  /** For how long a connection is kept that has nothing to do. */
+  idleMs?: number
   /** Which addresses count as public. */
   isPublic?(address: string): boolean
 }
@@ -44,10 +46,11 @@ export function createPoster({
   allowsPrivate,
   dnsServers,
   timeoutMs = 10_000,
+  idleMs,
   isPublic = isPublicAddress,
 }: PosterOptions): Poster {
   const closing = new AbortController()
-  const connections = createConnections({
+  const options = {
     // Also when NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
     rejectUnauthorized: true,
     autoSelectFamily: true,
@@ -57,7 +60,8 @@ export function createPoster({
     ...(!allowsPrivate && {
       lookup: createLookup({ servers: dnsServers, isPublic, timeoutMs, signal: closing.signal }),
     }),
-  })
+  }
+  const connections = createConnections(options, idleMs)
   return {
     async post({ url: text, headers, body }, signal) {
       const target = readTarget(text, { allowsPrivate, isPublic })

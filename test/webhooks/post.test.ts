@@ -1,15 +1,17 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { createServer as createHttpsServer } from 'node:https'
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createPoster, type PosterOptions } from '../../src/webhooks/post.ts'
 import { selfSigned } from '../fixtures/certificate.ts'
 import { noNsd, startNsd } from '../fixtures/dns-server.ts'
+import { freePort } from '../fixtures/free-port.ts'
 import { noSecondLoopback } from '../fixtures/loopback.ts'
+import { HELD_MS, holdLimits } from '../fixtures/patience.ts'
 import { startReceiver } from '../fixtures/receiver.ts'
 import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
 import { until } from '../fixtures/until.ts'
@@ -18,14 +20,28 @@ const certificate = selfSigned()
 const noOpenssl = !certificate && 'there is no openssl on this machine'
 
 function posterWith(options: Partial<PosterOptions> = {}) {
-  const poster = createPoster({ allowsPrivate: true, dnsServers: [], ...options })
+  const patient = { allowsPrivate: true, dnsServers: [], timeoutMs: 60_000 }
+  const poster = createPoster({ ...patient, ...options })
   t.teardown(() => poster.close())
   return poster
 }
 
 const poster = posterWith()
-/** Its time is soon up. */
-const hasty = posterWith({ timeoutMs: 1000 })
+/** The time of its posts is up when a test says so. */
+const held = posterWith({ timeoutMs: HELD_MS })
+/** It keeps its connections, however long a test takes from one post to the next. */
+const KEPT_MS = 600_000
+
+/** How often a part of an answer's body has been read since. */
+function readsIn(t: Test) {
+  let reads = 0
+  const count = () => {
+    reads += 1
+  }
+  subscribe('undici:request:bodyChunkReceived', count)
+  t.teardown(() => unsubscribe('undici:request:bodyChunkReceived', count))
+  return (atLeast: number) => until(`${atLeast} reads`, async () => reads >= atLeast)
+}
 
 const at = (port: number) => `http://127.0.0.1:${port}/hook`
 const post = (url: string, by = poster, signal?: AbortSignal) =>
@@ -138,8 +154,9 @@ t.test('interim answers', async (t) => {
         }
       })
     })
-    t.same(await post(at(port)), fine)
-    t.same(await post(at(port)), fine)
+    const own = posterWith({ idleMs: KEPT_MS })
+    t.same(await post(at(port), own), fine)
+    t.same(await post(at(port), own), fine)
     t.equal(connections(), 1)
   })
 
@@ -177,11 +194,7 @@ t.test('connections that fail', async (t) => {
   const failed = (error: string) => ({ status: null, error, answer: null })
 
   t.test('refused', async (t) => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as { port: number }
-    await new Promise((resolve) => server.close(resolve))
-    t.same(await post(at(port)), failed('the connection was refused'))
+    t.same(await post(at(await freePort())), failed('the connection was refused'))
   })
 
   t.test('reset or closed before an answer', async (t) => {
@@ -199,14 +212,21 @@ t.test('connections that fail', async (t) => {
 
   t.test('headers that do not come in time', async (t) => {
     const error = 'timed out while waiting for its answer'
+    const limits = holdLimits(t)
+    let asked = 0
+    const count = () => {
+      asked += 1
+    }
     const answers = ['', 'HTTP/1.1 200 OK\r\n']
-    const outcomes = await Promise.all(answers.map((answer) => outcomeOf(answer, keep, hasty)))
-    t.same(outcomes, [failed(error), failed(error)])
+    const outcomes = Promise.all(answers.map((answer) => outcomeOf(answer, count, held)))
+    await until('both to be asked', async () => asked === 2)
+    limits.endAll()
+    t.same(await outcomes, [failed(error), failed(error)])
   })
 
   t.test('a name that does not exist, or is not answered for', { skip: noNsd }, async (t) => {
     const { address } = await startNsd({ 'acme.zone': 'text TXT "x"', 'broken.zone': null })
-    const named = posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 5000 })
+    const named = posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 600_000 })
     for (const [name, error] of [
       ['nowhere.acme.zone', 'its host name was not found'],
       ['text.acme.zone', 'its host name was not found'],
@@ -240,6 +260,7 @@ t.test('connections that fail', async (t) => {
       failed('the connection was closed before it was made'),
     )
     const silence = await startTcpServer((socket) => socket.resume())
+    const hasty = posterWith({ timeoutMs: 1000 })
     t.same(
       await post(`https://127.0.0.1:${silence.port}/`, hasty),
       failed('timed out while connecting'),
@@ -270,18 +291,25 @@ t.test('answers that fail once they have begun', async (t) => {
 
   t.test('that stall', async (t) => {
     const error = 'timed out before the end of its answer'
-    const outcomes = await Promise.all(
-      [begun, chunked].map((answer) => outcomeOf(answer, keep, hasty)),
-    )
-    t.same(outcomes, [failed(error), failed(error)])
+    const limits = holdLimits(t)
+    const haveRead = readsIn(t)
+    const outcomes = Promise.all([begun, chunked].map((answer) => outcomeOf(answer, keep, held)))
+    await haveRead(2)
+    limits.endAll()
+    t.same(await outcomes, [failed(error), failed(error)])
   })
 
   t.test('that come drop by drop, as the time is for the whole', async (t) => {
     const drip = (socket: Socket) => {
-      const timer = setInterval(() => socket.write('1\r\n.\r\n'), 50)
+      const timer = setInterval(() => socket.write('1\r\n.\r\n'), 20)
       socket.once('close', () => clearInterval(timer))
     }
-    const outcome = await outcomeOf(chunked, drip, hasty)
+    const limits = holdLimits(t)
+    const haveRead = readsIn(t)
+    const dripping = outcomeOf(chunked, drip, held)
+    await haveRead(5)
+    limits.endAll()
+    const outcome = await dripping
     t.match(outcome, { status: 200, error: 'timed out before the end of its answer' })
     t.match(outcome.answer, /^begun\.+$/)
   })
@@ -301,7 +329,12 @@ t.test('answers that fail once they have begun', async (t) => {
     const answer = 'HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nbegun'
     const outcome = { status: 500, error: 'answered 500', answer: 'begun' }
     t.same(await outcomeOf(answer, reset), outcome)
-    t.same(await outcomeOf(answer, keep, hasty), outcome)
+    const limits = holdLimits(t)
+    const haveRead = readsIn(t)
+    const stalling = outcomeOf(answer, keep, held)
+    await haveRead(1)
+    limits.endAll()
+    t.same(await stalling, outcome)
   })
 })
 
@@ -382,15 +415,16 @@ t.test('connections', async (t) => {
         socket.write('x'.repeat(1_500_000))
       })
     })
-    await post(at(port))
-    t.match(await post(at(port)), { error: null })
+    const own = posterWith({ idleMs: KEPT_MS })
+    await post(at(port), own)
+    t.match(await post(at(port), own), { error: null })
     t.equal(connections(), 1)
     isLong = true
-    t.match(await post(at(port)), { error: 'its answer is longer than 1 MiB' })
+    t.match(await post(at(port), own), { error: 'its answer is longer than 1 MiB' })
     isLong = false
-    t.match(await post(at(port)), { error: null, answer: 'fine' })
+    t.match(await post(at(port), own), { error: null, answer: 'fine' })
     t.equal(connections(), 2)
-    await until('idle ones to be closed', async () => open() === 0)
+    await until('the one that broke off to be closed', async () => open() === 1)
   })
 
   t.test('posts at the same time have one each, to many origins as well', async (t) => {
@@ -418,7 +452,7 @@ t.test('connections', async (t) => {
 async function outcomesIn(env: Record<string, string>, urls: string[]): Promise<unknown> {
   const code = `
     import { createPoster } from ${JSON.stringify(import.meta.resolve('../../src/webhooks/post.ts'))}
-    const poster = createPoster({ allowsPrivate: true, dnsServers: [] })
+    const poster = createPoster({ allowsPrivate: true, dnsServers: [], timeoutMs: 60_000, idleMs: ${KEPT_MS} })
     const outcomes = []
     for (const url of ${JSON.stringify(urls)}) {
       outcomes.push(await poster.post({ url, headers: {}, body: 'x' }))

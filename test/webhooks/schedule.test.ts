@@ -1,10 +1,13 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { selfSigned } from '../fixtures/certificate.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
+import { freePort } from '../fixtures/free-port.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { HELD_MS, holdLimits } from '../fixtures/patience.ts'
 import { startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
@@ -52,13 +55,13 @@ type Way = {
   url: string | undefined
   status: number | null
   answer?: RegExp
-  /** Short where all of it is used up, six times: nothing is awaited in it, or the first bytes alone. */
+  /** Short where all of it is used up, six times: nothing is awaited in it. HELD_MS: once its body has begun. */
   timeoutMs?: number
 }
 
 /** Ways to fail: where they are, and what is kept of them. */
 const ways: Record<string, Way> = {
-  refuses: { url: await refusing(), status: null },
+  refuses: { url: `http://127.0.0.1:${await freePort()}/`, status: null },
   resets: {
     url: await tcpReceiver((socket) => socket.once('data', () => socket.resetAndDestroy())),
     status: null,
@@ -81,7 +84,7 @@ const ways: Record<string, Way> = {
     }),
     status: 200,
     answer: /^x+$/,
-    timeoutMs: 2500,
+    timeoutMs: HELD_MS,
   },
   'answers without end': { url: await httpReceiver(pour), status: 200, answer: /^x{1000}$/ },
   'answers 500': {
@@ -110,14 +113,18 @@ const ways: Record<string, Way> = {
   },
 }
 
-async function refusing() {
-  const server = await startReceiver()
-  await new Promise((resolve) => server.server.close(resolve))
-  return server.url
+/** Posts of HELD_MS have so long as it takes to read the first bytes of an answer's body. */
+function endWhenRead(t: Test) {
+  const limits = holdLimits(t)
+  // What was read is noted by then.
+  const end = () => setImmediate(limits.endAll)
+  subscribe('undici:request:bodyChunkReceived', end)
+  t.teardown(() => unsubscribe('undici:request:bodyChunkReceived', end))
 }
 
 for (const [way, { url, status, answer = /^$/, timeoutMs = PATIENT_MS }] of Object.entries(ways)) {
   t.test(`an endpoint that ${way} gets all six attempts`, { skip: !url }, async (t) => {
+    if (timeoutMs === HELD_MS) endWhenRead(t)
     const options = { roles: ['worker' as const], webhookTimeoutMs: timeoutMs }
     const worker = await startTestService(database.url, options)
     const endpoint = await createEndpoint(sql, organisation, { url: url ?? '' })

@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { Delivery } from '../../src/db/api.gen.ts'
 import { createTurn } from '../../src/webhooks/turn.ts'
 
@@ -50,15 +50,14 @@ const ended = async (posts: Post[], isSuccess: boolean | null = true) => {
   await quiet()
 }
 
-/** Puts the clock that turns look at into the test's hands. */
-function clockOf(t: Test) {
-  let now = 0
-  t.intercept(performance, 'now', { value: () => now, configurable: true })
-  return {
-    pass(ms: number) {
-      now += ms
-    },
-  }
+let now = 0
+t.intercept(performance, 'now', { value: () => now, configurable: true })
+
+/** The clock that turns look at: it stands still until it is moved on. */
+const clock = {
+  pass(ms: number) {
+    now += ms
+  },
 }
 
 t.test('the window is filled again once a quarter of it is free', async (t) => {
@@ -113,7 +112,6 @@ t.test('the last look is one with nothing in hand, also if that ends during a lo
 })
 
 t.test('another look is taken each second while a slow endpoint is waited for', async (t) => {
-  const clock = clockOf(t)
   const { turn, posts, asked, add } = aTurn({ due: 1 })
   const end = turn.have()
   await quiet()
@@ -183,7 +181,6 @@ t.test('where nothing can be posted for a lack of ours, the rest is put off', as
 })
 
 t.test('an end in sight, what is in hand is waited for and nothing more is taken', async (t) => {
-  const clock = clockOf(t)
   for (const end of ['stop', 'time'] as const) {
     const { turn, posts, asked, stop } = aTurn({ due: 20 })
     let isOver = false

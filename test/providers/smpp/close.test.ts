@@ -1,5 +1,6 @@
 import t from 'tap'
-import { smppTo } from '../../fixtures/smpp.ts'
+import { HELD_MS, holdLimits } from '../../fixtures/patience.ts'
+import { sendInVain, smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
 import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
 import { until } from '../../fixtures/until.ts'
@@ -25,7 +26,8 @@ t.test('an SMSC that has forgotten the bind still answers what else it was asked
     submit_sm: (number) => (number > 3 ? 'well' : new Promise((resolve) => answers.push(resolve))),
     unbind: () => 'silence',
   })
-  const provider = smppTo(smsc)
+  const limits = holdLimits(t)
+  const provider = smppTo(smsc, { times: { closesWithinMs: HELD_MS } })
   const sendings = Array.from({ length: 3 }, () => provider.send(smsTo(PHONE)))
   await until('three submits', async () => answers.length === 3)
   answers[0]?.({ status: WRONG_BIND_STATE })
@@ -35,13 +37,14 @@ t.test('an SMSC that has forgotten the bind still answers what else it was asked
   answers[2]?.('well')
   for (const sending of sendings) t.match(await sending, { outcome: 'sent' })
   t.equal(smsc.submits.length, 5, 'none was doubled')
-  await provider.close()
+  const closed = provider.close()
+  limits.endAll()
+  await closed
 })
 
 t.test('a wrong password is not tried again and again', async (t) => {
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: WRONG_PASSWORD }) })
-  const provider = smppTo(smsc, { times: { linkWithinMs: 2000, wrongLoginPauseMs: 600_000 } })
-  t.match(await provider.send(smsTo(PHONE)), { outcome: 'deferred', code: 'ESME_RINVPASWD' })
+  const answer = await sendInVain(t, smsc, smsTo(PHONE), { wrongLoginPauseMs: 600_000 })
+  t.match(answer, { outcome: 'deferred', code: 'ESME_RINVPASWD' })
   t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 1)
-  await provider.close()
 })

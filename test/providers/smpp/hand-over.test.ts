@@ -1,5 +1,6 @@
 import smpp from 'smpp'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { HELD_MS, holdLimits } from '../../fixtures/patience.ts'
 import { smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
 import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
@@ -8,6 +9,9 @@ import { until } from '../../fixtures/until.ts'
 const ann = '+27820000000'
 const LONG = 'A text of several parts. '.repeat(16)
 const THROTTLED = 0x58
+
+/** No test lasts so long. */
+const WRITES_WITHIN_MS = 600_000
 
 /** The command statuses after which the same may be taken a moment later. */
 const TEMPORARY = [
@@ -101,12 +105,25 @@ t.test('of several parts the worst says what became of the message', async (t) =
     ['silence', 'ambiguous'],
     [{ status: THROTTLED }, 'deferred'],
   ]
+  const limits = holdLimits(t)
+  const clock = clockOf(t)
   for (const [second, outcome] of cases) {
     const smsc = await startSmsc(t, {
-      submit_sm: (_, { part }) => (part === 2 ? second : { id: `${part}` }),
+      submit_sm(number, { part }) {
+        // It was offered once more, behind the others.
+        if (number > 3) clock.pass(WRITES_WITHIN_MS)
+        return part === 2 ? second : { id: `${part}` }
+      },
     })
-    const provider = smppTo(smsc, { times: { answersWithinMs: 2000, writesWithinMs: 3000 } })
-    const { parts, ...answer } = await provider.send(smsTo(ann, { body: LONG }))
+    const times = { answersWithinMs: HELD_MS, writesWithinMs: WRITES_WITHIN_MS }
+    const provider = smppTo(smsc, { times })
+    const sending = provider.send(smsTo(ann, { body: LONG }))
+    if (second === 'silence') {
+      const isAsked = () => smsc.submits.length === 3 && limits.count() === 1
+      await until('one part alone to be without an answer', async () => isAsked())
+      limits.endFirst()
+    }
+    const { parts, ...answer } = await sending
     t.match(answer, { outcome, text: String })
     t.strictSame(parts, [
       { part: 1, network_id: '1' },
@@ -166,15 +183,21 @@ t.test('a temporary answer does not: it is tried again', async (t) => {
 })
 
 t.test('a message that is not taken for a while is deferred', async (t) => {
-  const smsc = await startSmsc(t, { submit_sm: () => ({ status: THROTTLED }) })
-  const provider = smppTo(smsc, { times: { writesWithinMs: 1000 } })
+  const clock = clockOf(t)
+  const smsc = await startSmsc(t, {
+    submit_sm(number) {
+      if (number === 3) clock.pass(WRITES_WITHIN_MS)
+      return { status: THROTTLED }
+    },
+  })
+  const provider = smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })
   t.strictSame(await provider.send(smsTo(ann)), {
     outcome: 'deferred',
     code: 'ESME_RTHROTTLED',
     text: 'The network does not take it now.',
     parts: [],
   })
-  t.ok(smsc.submits.length > 1)
+  t.equal(smsc.submits.length, 3)
   await provider.close()
 })
 
@@ -234,7 +257,7 @@ t.test('10 000 messages go through a window of 50, each once', async (t) => {
         })
       }),
   })
-  const provider = smppTo(smsc, { window: WINDOW, times: { writesWithinMs: 60_000 } })
+  const provider = smppTo(smsc, { window: WINDOW, times: { writesWithinMs: WRITES_WITHIN_MS } })
   const messages = Array.from({ length: COUNT }, (_, index) => smsTo(phone(index)))
   const answers = await Promise.all(messages.map((sms) => provider.send(sms)))
   t.ok(answers.every(({ outcome }) => outcome === 'sent'))
@@ -260,7 +283,7 @@ t.test('throttling slows down and fails nothing', async (t) => {
       return 'well'
     },
   })
-  const provider = smppTo(smsc, { times: { writesWithinMs: 60_000 } })
+  const provider = smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })
   const messages = Array.from({ length: COUNT }, (_, index) => smsTo(phone(index)))
   const answers = await Promise.all(messages.map((sms) => provider.send(sms)))
   t.ok(answers.every(({ outcome }) => outcome === 'sent'))
@@ -283,6 +306,18 @@ t.test('a nack is an answer', async (t) => {
   t.match(await send, { outcome: 'failed', code: 'ESME_RINVCMDLEN' })
   await provider.close()
 })
+
+/** Puts the clock that messages look at ahead. */
+function clockOf(t: Test) {
+  const now = performance.now.bind(performance)
+  let ahead = 0
+  t.intercept(performance, 'now', { value: () => now() + ahead, configurable: true })
+  return {
+    pass(ms: number) {
+      ahead += ms
+    },
+  }
+}
 
 function phone(index: number): string {
   return `+2782${`${index}`.padStart(7, '0')}`

@@ -1,9 +1,10 @@
 import { createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { encode } from '../../../src/providers/smpp/pdu.ts'
-import { listen, smppTo } from '../../fixtures/smpp.ts'
+import { HELD_MS, holdLimits } from '../../fixtures/patience.ts'
+import { listen, sendInVain, smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
-import { type Reply, type Script, startSmsc } from '../../fixtures/smsc.ts'
+import { type Reply, type Script, type Step, startSmsc } from '../../fixtures/smsc.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ann = '+27820000000'
@@ -32,11 +33,17 @@ t.test(
       ],
       ['not answered', { bind_transceiver: first('silence') }],
     ]
+    const limits = holdLimits(t)
     for (const [name, script] of phases) {
       const smsc = await startSmsc(t, script)
-      const times = name === 'not answered' ? { answersWithinMs: 2000 } : {}
+      const times = name === 'not answered' ? { answersWithinMs: HELD_MS } : {}
       const provider = smppTo(smsc, { times })
-      t.match(await provider.send(smsTo(ann)), { outcome: 'sent' }, name)
+      const sending = provider.send(smsTo(ann))
+      if (name === 'not answered') {
+        await until('the bind', async () => smsc.steps.includes('bind_transceiver'))
+        limits.endFirst()
+      }
+      t.match(await sending, { outcome: 'sent' }, name)
       t.equal(smsc.submits.length, 1)
       t.equal(smsc.steps.filter((step) => step === 'connection').length, 2)
       await provider.close()
@@ -45,24 +52,20 @@ t.test(
 )
 
 t.test('with no link in time a message is deferred, with the reason', async (t) => {
-  const times = { linkWithinMs: 2000 }
-  const nobody = smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times })
-  t.strictSame(await nobody.send(smsTo(ann)), {
+  const nobody = { url: 'smpp://postgram:hunter2@127.0.0.1:1' }
+  t.strictSame(await sendInVain(t, nobody, smsTo(ann)), {
     outcome: 'deferred',
     code: 'ECONNREFUSED',
     text: 'There is no link to the network: nobody listens there.',
     parts: [],
   })
-  await nobody.close()
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
-  const stranger = smppTo(smsc, { times })
-  t.match(await stranger.send(smsTo(ann)), {
+  t.match(await sendInVain(t, smsc, smsTo(ann)), {
     outcome: 'deferred',
     code: 'ESME_RINVPASWD',
     text: 'There is no link to the network: it refuses our login.',
   })
   t.strictSame(smsc.submits, [])
-  await stranger.close()
 })
 
 t.test('cut after the submit, nobody knows; the next one goes over a new link', async (t) => {
@@ -96,8 +99,12 @@ t.test(
   'a submit that is not answered in time is ambiguous, and takes a dead link along',
   async (t) => {
     const smsc = await startSmsc(t, { submit_sm: first('silence') })
-    const provider = smppTo(smsc, { times: { answersWithinMs: 2000 } })
-    t.match(await provider.send(smsTo(ann)), {
+    const limits = holdLimits(t)
+    const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS } })
+    const sending = provider.send(smsTo(ann))
+    await until('the submit', async () => smsc.submits.length === 1)
+    limits.endAll()
+    t.match(await sending, {
       outcome: 'ambiguous',
       text: /did not answer in time\.$/,
     })
@@ -112,10 +119,12 @@ t.test('a link that is heard of stays, also when one submit is not answered', as
   const smsc = await startSmsc(t, {
     submit_sm: (_, { to }) => (ann.endsWith(to) ? 'silence' : 'well'),
   })
-  const provider = smppTo(smsc, { times: { answersWithinMs: 2000 } })
+  const limits = holdLimits(t)
+  const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS } })
   const unanswered = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length > 0)
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+  limits.endAll()
   t.match(await unanswered, { outcome: 'ambiguous' })
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
   t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 1)
@@ -128,11 +137,16 @@ t.test('a peer that stops in the middle of a PDU is left', async (t) => {
     submit_sm: first({ octets: half }),
     enquire_link: () => (smsc.submits.length === 1 ? 'silence' : 'well'),
   })
-  const provider = smppTo(smsc, { times: { answersWithinMs: 1000, enquireEveryMs: 500 } })
-  t.match(await provider.send(smsTo(ann)), { outcome: 'ambiguous' })
+  const limits = holdLimits(t)
+  const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS, enquireEveryMs: 10 } })
+  const sending = provider.send(smsTo(ann))
+  await until('the submit', async () => smsc.submits.length === 1)
   await until('a new bind', async () => {
+    // Also for what it was asked after its half of a PDU.
+    limits.endAll()
     return smsc.steps.filter((step) => step === 'bind_transceiver').length >= 2
   })
+  t.match(await sending, { outcome: 'ambiguous' })
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
   await provider.close()
 })
@@ -169,11 +183,16 @@ t.test('when the peer says goodbye it is answered, and what was asked is waited 
 
 t.test('the link is asked whether it lives, and answers that', async (t) => {
   const smsc = await startSmsc(t, { enquire_link: (number) => (number > 2 ? 'silence' : 'well') })
-  const provider = smppTo(smsc, { times: { enquireEveryMs: 50, answersWithinMs: 1000 } })
+  const limits = holdLimits(t)
+  const provider = smppTo(smsc, { times: { enquireEveryMs: 10, answersWithinMs: HELD_MS } })
+  const count = (step: Step) => smsc.steps.filter((one) => one === step).length
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   t.match(await smsc.ask('enquire_link'), { command: 'enquire_link_resp', command_status: 0 })
+  await until('an enquiry in vain', async () => count('enquire_link') > 2)
+  t.equal(count('bind_transceiver'), 1)
   await until('a new bind, as it is dead', async () => {
-    return smsc.steps.filter((step) => step === 'bind_transceiver').length > 1
+    limits.endAll()
+    return count('bind_transceiver') > 1
   })
   await provider.close()
 })

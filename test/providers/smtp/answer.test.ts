@@ -1,5 +1,6 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { freePort } from '../../fixtures/free-port.ts'
+import { patienceOf } from '../../fixtures/patience.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 import { smtpTo } from '../../fixtures/relay.ts'
 import { type Script, type Step, startScriptedRelay } from '../../fixtures/scripted-relay.ts'
@@ -100,7 +101,7 @@ t.test('a relay that falls silent is given up, wherever that is', async (t) => {
     const smtp = smtpTo(relay.address)
     const sending = smtp.send(emailTo(ann))
     await until('the relay to fall silent', async () => relay.steps.includes(step))
-    patience.shift()?.abort()
+    patience.shift()?.end()
     const text = outcome === 'ambiguous' ? NO_WORD : TOO_LONG
     t.strictSame(await sending, { outcome, code: 'EABORT', text }, step)
     await smtp.close()
@@ -130,9 +131,9 @@ t.test('what waits for a connection in vain does not leave later', async (t) => 
   await until('the relay to fall silent', async () => relay.steps.includes('.'))
   const waiting = smtp.send(emailTo(bob))
   const [ofAnn, ofBob] = patience
-  ofBob?.abort()
+  ofBob?.end()
   t.match(await waiting, { outcome: 'deferred', text: TOO_LONG })
-  ofAnn?.abort()
+  ofAnn?.end()
   t.match(await sending, { outcome: 'ambiguous' })
 
   t.strictSame(await smtp.send(emailTo(cat)), { outcome: 'sent' })
@@ -204,15 +205,3 @@ t.test("the relay's words are kept as far as they can be", async (t) => {
     await smtp.close()
   }
 })
-
-/** Hand-overs that are begun from now on last until the test ends their time; in order. */
-function patienceOf(t: Test): AbortController[] {
-  const begun: AbortController[] = []
-  const timeout = () => {
-    const controller = new AbortController()
-    begun.push(controller)
-    return controller.signal
-  }
-  t.intercept(AbortSignal, 'timeout', { value: timeout })
-  return begun
-}
