@@ -42,7 +42,7 @@ async function accounts() {
     select
       (select jsonb_agg(to_jsonb(l) order by l.id) from app.credit_ledger l) as ledger,
       (select jsonb_agg(to_jsonb(a) order by a.organisation_id) from app.allowances a) as allowances,
-      (select jsonb_agg(to_jsonb(s)) from ops.organisations o, ops.statement(o.id) s) as statements,
+      (select jsonb_agg(to_jsonb(s) order by o.id) from ops.organisations o, ops.statement(o.id) s) as statements,
       (select jsonb_agg(to_jsonb(v) || jsonb_build_object('tag', regexp_replace(v.tag, '^to:.*', 'to:')) order by v.day, v.organisation, v.channel, v.class, v.tag)
         from ops.daily_volume v) as volume,
       (select jsonb_agg(jsonb_build_array(m.id, m.status, m.error_code, m.sent_at, m.delivered_at, m.recipients)

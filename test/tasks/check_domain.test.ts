@@ -1,6 +1,7 @@
 import t from 'tap'
 import { ProviderUnavailable } from '../../src/providers/email.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { restFailedJobs } from '../fixtures/failed-jobs.ts'
 import { get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -20,6 +21,7 @@ const { base } = await startTestService(url, {
   createEmailProvider: () => provider,
 })
 const { id: organisation, liveKey } = await createOrganisation(sql)
+const tryAgain = await restFailedJobs(sql)
 
 type Domain = { id: string; status: string; records: { status: string }[] }
 
@@ -39,11 +41,16 @@ const enqueue = async () => {
 }
 /** Puts off all checks, as if each had just been made. */
 const restAll = () => sql`update app.domains set next_check_at = now() + interval '1 hour'`
-const due = (id: string, at = '0 minutes') =>
-  sql`update app.domains set next_check_at = now() + ${at}::interval where id = core.decode_id('dom', ${id})`
+const due = async (id: string, at = '0 minutes') => {
+  const [row] = await sql<{ dueAt: Date }[]>`
+    update app.domains set next_check_at = now() + ${at}::interval
+    where id = core.decode_id('dom', ${id})
+    returning next_check_at as due_at`
+  return row?.dueAt
+}
 const jobs = (task: string) =>
-  sql<{ attempts: number; lastError: string | null; runsIn: string }[]>`
-    select j.attempts, j.last_error, date_trunc('second', j.run_at - now()) as runs_in
+  sql<{ attempts: number; lastError: string | null; runAt: Date }[]>`
+    select j.attempts, j.last_error, j.run_at
     from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
     where t.identifier = ${task}`
 const noJobs = (task: string) => until('all jobs', async () => (await jobs(task)).length === 0)
@@ -84,10 +91,9 @@ t.test('a pending one is checked every five minutes, a verified one every day', 
 t.test('checks run at their second, within the minute for which they were enqueued', async (t) => {
   const id = await add('missing.later.example')
   await restAll()
-  await due(id, '50 seconds')
+  const dueAt = await due(id, '50 seconds')
   t.equal(await enqueue(), 1)
-  const [job] = await jobs('check_domain')
-  t.match(job?.runsIn, /^00:00:(4\d|50)$/)
+  t.match(await jobs('check_domain'), [{ runAt: dueAt }])
   await sql`select graphile_worker.complete_jobs(array(select id from graphile_worker._private_jobs))`
   await due(id, '2 minutes')
   t.equal(await enqueue(), 0)
@@ -110,7 +116,7 @@ t.test('a check that finds nobody is tried again and changes nothing', async (t)
   t.match(job, { attempts: 1, lastError: /it cannot be reached/ })
   t.strictSame(await read(id), before)
   isReachable = true
-  await sql`select graphile_worker.reschedule_jobs(array(select id from graphile_worker._private_jobs), run_at := now())`
+  await tryAgain()
   await until('the next try', async () => (await read(id)).status === 'verified')
 })
 

@@ -17,6 +17,7 @@ import {
   sendAndHandOver,
 } from '../fixtures/callbacks.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { restFailedJobs } from '../fixtures/failed-jobs.ts'
 import { post } from '../fixtures/http.ts'
 import { messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -28,6 +29,7 @@ const { url, sql } = await createDatabase()
 /** A provider that makes callbacks. */
 const mailgun = createStandIn({ name: 'mailgun', readCallback: () => undefined })
 const organisation = await createOrganisation(sql)
+const tryAgain = await restFailedJobs(sql)
 
 /** What the provider knows, by message; and what it does before it tells. */
 const known = new Map<string, MailgunEvent[]>()
@@ -198,7 +200,7 @@ t.test('while the provider is away the job waits, and what was heard before coun
 
   isAway = false
   asked = []
-  await sql`update graphile_worker._private_jobs set run_at = now() where last_error is not null`
+  await tryAgain()
   await noJobs()
   t.same(
     asked.map(({ id }) => id),

@@ -288,9 +288,19 @@ t.test('with a worker and a clock it is handed over at its time, not before', as
   const { url, sql } = await createDatabase()
   const { base } = await startTestService(url)
   const owner = await createOrganisation(sql)
-  // Far enough ahead for a busy machine to accept it in time.
-  const scheduledAt = new Date(Date.now() + 5000)
-  const id = await sendSms(base, owner, { scheduledAt: scheduledAt.toISOString() })
+  // Far enough ahead for a busy machine to accept it in time; then time comes near it.
+  const inAMinute = new Date(Date.now() + 60_000).toISOString()
+  const id = await sendSms(base, owner, { scheduledAt: inAMinute })
+  const [sms] = await sql<{ scheduledAt: Date }[]>`
+    with job as (
+      update graphile_worker._private_jobs set run_at = run_at - interval '57 seconds'
+      where payload ->> 'id' = core.decode_id('sm', ${id})::text
+      returning id
+    )
+    update app.messages m set scheduled_at = m.scheduled_at - interval '57 seconds'
+    from job where m.id = core.decode_id('sm', ${id})
+    returning m.scheduled_at`
+  const scheduledAt = sms?.scheduledAt
   const atOnce = await sendSms(base, owner)
   const { sentAt } = await until('both to be sent', async () => {
     const [first, last] = [await messageOf(sql, atOnce), await messageOf(sql, id)]

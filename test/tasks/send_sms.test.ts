@@ -4,7 +4,7 @@ import { connect } from '../../src/db/client.ts'
 import type { SmsHandOver } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anSmsWorker, helpersOf } from '../fixtures/hand-over.ts'
-import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/money.ts'
 import { sendSmsBatch } from '../fixtures/sms.ts'
 import { PROMOTION, sendSms, startApiAt } from '../fixtures/sms-clock.ts'
@@ -40,8 +40,10 @@ const partsTaken = (id: string) => sql<{ part: number; provider: string; network
   where message_id = core.decode_id('sm', ${id}) order by part`
 
 const isPutOff = async (id: string) => {
-  const [job] = await jobsOf(sql, id)
-  return job !== undefined && Number(job.runAt) > Date.now()
+  const [job] = await sql`
+    select from graphile_worker._private_jobs j
+    where j.payload ->> 'id' = core.decode_id('sm', ${id})::text and j.run_at > j.created_at`
+  return job !== undefined
 }
 
 /** What of its price came back: null when nothing did. */

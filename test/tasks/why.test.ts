@@ -29,12 +29,15 @@ const retry = (id: string) => sql`select ops.retry_message(${id})`
 /** One worker's hand-over of a message that ends so. */
 async function handOver(id: string, outcome: string, text?: string) {
   const message = await messageOf(sql, id)
+  const [taken] = await jobsOf(sql, id)
   await call('start_emails', { ids: [message.id] })
   const result = { id: message.id, provider: 'stand-in', outcome, text }
   await call('finish_messages', { results: JSON.stringify([result]) })
+  await sql`delete from graphile_worker._private_jobs where id = ${taken?.id ?? 0}`
+  // However long the test takes, its next attempt is still to come.
   await sql`
-    delete from graphile_worker._private_jobs
-    where payload ->> 'id' = ${message.id} and run_at <= now()`
+    update graphile_worker._private_jobs set run_at = run_at + interval '1 hour'
+    where payload ->> 'id' = ${message.id}`
 }
 
 t.test('without a worker a message waits for one', async (t) => {
@@ -189,9 +192,10 @@ t.test('an id that is of no message raises one sentence', async (t) => {
 })
 
 t.test('a retry of a failed message goes on with its timeline', async (t) => {
+  const usedOf = () => sql`select emails_used from app.allowances order by organisation_id`
   const before = await backlogOf(sql, organisation)
   const id = await send(base, organisation)
-  const used = await sql`select emails_used from app.allowances`
+  const used = await usedOf()
   await handOver(id, 'failed', 'No such thing.')
   t.same(await jobsOf(sql, id), [])
   await retry(id)
@@ -207,7 +211,7 @@ t.test('a retry of a failed message goes on with its timeline', async (t) => {
     { type: 'sent', detail: { attempt: 2 } },
   ])
   t.equal(await backlogOf(sql, organisation), before)
-  t.same(await sql`select emails_used from app.allowances`, used, 'and is not counted again')
+  t.same(await usedOf(), used, 'and is not counted again')
 })
 
 t.test('a retry of a message that failed after 24 hours has 24 hours before it', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
+import { restFailedJobs } from '../fixtures/failed-jobs.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -11,6 +12,7 @@ const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api', 'worker'] })
 const organisation = await createOrganisation(sql)
 await liftRate(sql, organisation)
+const tryAgain = await restFailedJobs(sql)
 
 const handoversOf = async (id: string) => {
   const [row] = await sql<{ handovers: number }[]>`
@@ -29,7 +31,7 @@ t.test('a message that is refused for now is tried again by itself', async (t) =
   const id = await send(base, organisation, { to: 'unavailable@sandbox.postgram.test' })
   const deferrals = await until('a second refusal', async () => {
     const events = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
-    return events.length === 2 && events
+    return events.length >= 2 && events.slice(0, 2)
   })
   t.match(deferrals, [
     { detail: { attempt: 1, provider: 'sandbox', code: '421 4.3.2' } },
@@ -39,7 +41,7 @@ t.test('a message that is refused for now is tried again by itself', async (t) =
   t.ok(Number(second) - Number(first) >= 4000, 'not before 5 s less a fifth')
   const [next, ...others] = await until('the next job alone', async () => {
     const jobs = await jobsOf(sql, id)
-    return jobs.length === 1 && jobs
+    return jobs.length === 1 && !jobs[0]?.lockedBy && jobs
   })
   t.same(others, [])
   t.match(next, { lockedBy: null, attempts: 0 })
@@ -112,6 +114,7 @@ t.test('what was handed over but could not be noted is not handed over again', a
   t.match(job, { lastError: /permission denied/, attempts: 1 })
   t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
   await sql`grant execute on function api.finish_messages to postgram_service`
+  await tryAgain()
   t.match(await departure(id), { status: 'sent', attempts: 2, handoverStartedAt: null })
   t.equal(await handoversOf(id), 1)
   await sql`grant execute on function api.sandbox_report to postgram_service`
@@ -123,6 +126,8 @@ t.test('what was delivered before it could be noted as sent has all of its timel
   const id = await send(base, organisation)
   await until('delivery', async () => (await messageOf(sql, id)).status === 'delivered')
   await sql`grant execute on function api.finish_messages to postgram_service`
+  await until('the failure', async () => (await jobsOf(sql, id))[0]?.lastError)
+  await tryAgain()
   const { sentAt, handoverStartedAt } = await departure(id)
   t.same(sentAt, handoverStartedAt)
   t.same(
@@ -140,6 +145,7 @@ t.test('a message whose start could not be noted is not handed over', async (t) 
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 0, handoverStartedAt: null })
   t.equal(await handoversOf(id), 0)
   await sql`grant execute on function api.start_emails to postgram_service`
+  await tryAgain()
   t.match(await departure(id), { attempts: 1 })
   t.equal(await handoversOf(id), 1)
 })
