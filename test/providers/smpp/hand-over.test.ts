@@ -1,6 +1,6 @@
 import smpp from 'smpp'
-import t, { type Test } from 'tap'
-import { HELD_MS, holdLimits } from '../../fixtures/patience.ts'
+import t from 'tap'
+import { clockAhead, HELD_MS, holdLimits } from '../../fixtures/patience.ts'
 import { smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
 import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
@@ -106,7 +106,7 @@ t.test('of several parts the worst says what became of the message', async (t) =
     [{ status: THROTTLED }, 'deferred'],
   ]
   const limits = holdLimits(t)
-  const clock = clockOf(t)
+  const clock = clockAhead(t)
   for (const [second, outcome] of cases) {
     const smsc = await startSmsc(t, {
       submit_sm(number, { part }) {
@@ -183,7 +183,7 @@ t.test('a temporary answer does not: it is tried again', async (t) => {
 })
 
 t.test('a message that is not taken for a while is deferred', async (t) => {
-  const clock = clockOf(t)
+  const clock = clockAhead(t)
   const smsc = await startSmsc(t, {
     submit_sm(number) {
       if (number === 3) clock.pass(WRITES_WITHIN_MS)
@@ -306,18 +306,6 @@ t.test('a nack is an answer', async (t) => {
   t.match(await send, { outcome: 'failed', code: 'ESME_RINVCMDLEN' })
   await provider.close()
 })
-
-/** Puts the clock that messages look at ahead. */
-function clockOf(t: Test) {
-  const now = performance.now.bind(performance)
-  let ahead = 0
-  t.intercept(performance, 'now', { value: () => now() + ahead, configurable: true })
-  return {
-    pass(ms: number) {
-      ahead += ms
-    },
-  }
-}
 
 function phone(index: number): string {
   return `+2782${`${index}`.padStart(7, '0')}`

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { clockAhead } from '../../fixtures/patience.ts'
 import { smppTo } from '../../fixtures/smpp.ts'
 import { testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
 import { startSmsc, tagging, tagOf } from '../../fixtures/smsc.ts'
@@ -6,15 +7,22 @@ import { startSmsc, tagging, tagOf } from '../../fixtures/smsc.ts'
 const INVALID_DESTINATION = 0x0b
 const THROTTLED = 0x58
 
+/** No test lasts so long; it is over for a message that the network does not take. */
+const WRITES_WITHIN_MS = 600_000
+
+const clock = clockAhead(t)
+
 testSmsProvider('smpp', async () => {
   const smsc = await startSmsc(t, {
     submit_sm(_, { to }) {
       if (to.endsWith('1')) return { status: INVALID_DESTINATION }
-      return to.endsWith('2') ? { status: THROTTLED } : 'well'
+      if (!to.endsWith('2')) return 'well'
+      clock.pass(WRITES_WITHIN_MS)
+      return { status: THROTTLED }
     },
   })
   return {
-    provider: tagging(smppTo(smsc, { times: { writesWithinMs: 2000 } })),
+    provider: tagging(smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })),
     phones: {
       taken: '+27820000000',
       refusedForGood: '+27820000001',

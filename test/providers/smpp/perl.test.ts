@@ -1,4 +1,5 @@
 import t from 'tap'
+import { clockAhead } from '../../fixtures/patience.ts'
 import { noNetSmpp, startPerlSmsc } from '../../fixtures/perl-smsc.ts'
 import { listen, smppTo } from '../../fixtures/smpp.ts'
 import { smsTo, testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
@@ -7,14 +8,31 @@ import { until } from '../../fixtures/until.ts'
 
 const skip = noNetSmpp
 const ann = '+27820000000'
+/** Whose messages the SMSC throttles. */
+const bob = '+27820000002'
+
+/** No test lasts so long; it is over for a message that the network does not take. */
+const WRITES_WITHIN_MS = 600_000
 
 if (skip) t.pass(`skipped: ${skip}`, { skip })
 else {
+  const clock = clockAhead(t)
   testSmsProvider('smpp', async () => {
     const smsc = await startPerlSmsc(t)
+    const provider = tagging(smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } }))
     return {
-      provider: tagging(smppTo(smsc, { times: { writesWithinMs: 2000 } })),
-      phones: { taken: ann, refusedForGood: '+27820000001', refusedForNow: '+27820000002' },
+      provider: {
+        ...provider,
+        async send(sms) {
+          const before = smsc.refusals.length
+          const sending = provider.send(sms)
+          if (sms.recipient !== bob) return sending
+          await until('it to be refused', async () => smsc.refusals.length > before)
+          clock.pass(WRITES_WITHIN_MS)
+          return sending
+        },
+      },
+      phones: { taken: ann, refusedForGood: '+27820000001', refusedForNow: bob },
       async partsOf(sms) {
         return (await smsc.submits())
           .filter(({ from }) => from === tagOf(sms))
