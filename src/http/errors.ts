@@ -5,6 +5,7 @@ import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
+import { hangUp } from './hang-up.ts'
 import { routeOf } from './observe.ts'
 
 /** The answer that each connection is waiting for. */
@@ -47,7 +48,8 @@ export function refuseMalformed(publicUrl: string) {
       return
     }
     const body = envelope(publicUrl, 'validation_error', { _: ['is not a valid HTTP request'] })
-    socket.end(
+    hangUp(
+      socket,
       `HTTP/1.1 422 Unprocessable Entity\r\nx-request-id: ${randomUUID()}\r\n` +
         'Content-Type: application/json; charset=utf-8\r\n' +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

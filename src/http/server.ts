@@ -2,6 +2,7 @@ import { createServer, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
 import { refuseMalformed } from './errors.ts'
+import { hangUp } from './hang-up.ts'
 import { listen } from './listen.ts'
 
 export type ApiOptions = Omit<AppOptions, 'publicUrl'> & {
@@ -32,7 +33,7 @@ export async function startApi(
   server.on('connect', (request, socket) => {
     const response = new ServerResponse(request)
     response.assignSocket(socket as Socket)
-    response.on('finish', () => socket.end())
+    response.on('finish', () => hangUp(socket as Socket))
     socket.on('error', () => socket.destroy())
     request.url = '/'
     handle(request, response)

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post, request } from '../fixtures/http.ts'
@@ -6,6 +8,7 @@ import { liftRate } from '../fixtures/rate.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
+import { until } from '../fixtures/until.ts'
 import { sendRaw } from '../fixtures/wire.ts'
 
 const { url, sql } = await createDatabase()
@@ -169,3 +172,23 @@ t.test('a request-target in absolute form or with odd slashes is served as a pat
     t.ok(headers.get('x-request-id'), target)
   }
 })
+
+t.test(
+  'who is turned away and leaves their side of the connection open is hung up on',
+  async (t) => {
+    const { hostname, port } = new URL(base)
+    for (const request of ['CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: a', 'no request']) {
+      const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+      socket.on('error', () => undefined)
+      socket.write(`${request}\r\n\r\n`)
+      socket.resume()
+      await once(socket, 'end')
+      const isClosed = async () => {
+        // What is half closed takes this.
+        socket.write('.')
+        return socket.destroyed
+      }
+      t.ok(await until('the connection to be closed', isClosed), request)
+    }
+  },
+)
