@@ -5,7 +5,7 @@ set search_path = ''
 as $$
 declare
   v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
-  v_before constant jsonb := jsonb_build_object('disabled_reason', v_endpoint.disabled_reason);
+  v_before jsonb;
   v_first_id uuid := greatest(core.first_replayable_id(), core.first_id_at(v_endpoint.created_at));
   v_recent_id uuid := greatest(v_first_id, core.first_id_at(core.now() - interval '1 minute'));
   v_last_id uuid := core.first_id_at(core.now() + interval '1 day');
@@ -15,8 +15,14 @@ begin
     raise exception 'say whether what it missed is replayed: true or false';
   end if;
   -- Whoever clears away what waits for endpoints that are disabled waits for the end of this.
-  perform from app.webhook_endpoints p where p.id = v_endpoint.id and p.disabled_at is not null for no key update;
-  delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id and v_endpoint.disabled_at is not null;
+  select jsonb_build_object('disabled_reason', p.disabled_reason) into v_before
+  from app.webhook_endpoints p
+  where p.id = v_endpoint.id and p.disabled_at is not null
+  for no key update;
+  -- Not where somebody else has enabled it while this waited: what is there by now is to be delivered.
+  if found then
+    delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id;
+  end if;
   if not replay then
     v_missed := (select count(*) from core.events_for(v_endpoint, v_first_id, v_last_id, true));
   else
@@ -35,7 +41,8 @@ begin
       except
       select d.event_id from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id and d.event_id >= v_recent_id));
   end if;
-  perform core.audit('enable_webhook_endpoint', v_endpoint.organisation_id, endpoint, v_before,
+  perform core.audit('enable_webhook_endpoint', v_endpoint.organisation_id, endpoint,
+    coalesce(v_before, '{"disabled_reason": null}'),
     '{"disabled_reason": null}' || case when replay and v_missed > 0
       then jsonb_build_object('replayed', v_missed) else '{}' end);
   return v_missed;

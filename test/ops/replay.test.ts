@@ -270,3 +270,22 @@ t.test('what is recorded while an endpoint is being enabled is delivered as well
   t.equal(await enabled, 2)
   t.same(await eventsAt(endpoint), [missed, meanwhile])
 })
+
+t.test('an endpoint that two enable at the same time keeps what the first replays', async (t) => {
+  const { organisation, endpoint } = await aWorld()
+  await disable(endpoint)
+  const missed = await anEvent(organisation, 'email.sent', ago(1))
+  const { promise: second, resolve: enabledTwice } = Promise.withResolvers<number>()
+  await sql.begin(async (tx) => {
+    await tx`select ops.enable_webhook_endpoint(${endpoint}, replay => true)`
+    enable(endpoint).then(enabledTwice)
+    await until('the second to wait', async () => {
+      const [row] = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%enable_webhook_endpoint%'`
+      return row
+    })
+  })
+  t.equal(await second, 1)
+  t.same(await eventsAt(endpoint), [missed])
+})
