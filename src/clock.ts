@@ -138,16 +138,25 @@ export async function startClock(options: {
     migrate: false,
   })
   boss.on('error', (error) => log.warn({ err: error }, 'the clock had trouble'))
-  await boss.start()
-  const tasks = clockTasks.map(({ name, schedule }) => ({ name, schedule }))
-  await call('set_clock_tasks', { tasks: JSON.stringify(tasks) })
-  for (const { name, schedule, run } of clockTasks) {
-    await boss.createQueue(name)
-    // One run for all that came due while no clock ran: a night's task does not wait for the next night.
-    await boss.schedule(name, schedule, null, { missed: 'once' })
-    await boss.work(name, () => keepingRecord({ call, log }, name, () => run(call, emailProvider)))
+  const stop = () => boss.stop({ graceful: true, timeout: 5000, close: true })
+  try {
+    await boss.start()
+    const tasks = clockTasks.map(({ name, schedule }) => ({ name, schedule }))
+    await call('set_clock_tasks', { tasks: JSON.stringify(tasks) })
+    for (const { name, schedule, run } of clockTasks) {
+      await boss.createQueue(name)
+      // One run for all that came due while no clock ran: a night's task does not wait for the next night.
+      await boss.schedule(name, schedule, null, { missed: 'once' })
+      await boss.work(name, () =>
+        keepingRecord({ call, log }, name, () => run(call, emailProvider)),
+      )
+    }
+    return { stop }
+  } catch (error) {
+    // Its timers would keep the process from ending.
+    await stop().catch(() => undefined)
+    throw error
   }
-  return { stop: () => boss.stop({ graceful: true, timeout: 5000, close: true }) }
 }
 
 /** Runs one task, and leaves a row of how that went (ops.clock). Throws what the task throws. */

@@ -5,7 +5,7 @@ import { clockTasks, keepingRecord } from '../src/clock.ts'
 import { type Call, caller } from '../src/db/call.ts'
 import type { EmailProvider } from '../src/providers/email.ts'
 import { createDatabase } from './fixtures/database.ts'
-import { startTestService } from './fixtures/service.ts'
+import { spawnService, startTestService } from './fixtures/service.ts'
 import { until } from './fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
@@ -55,6 +55,12 @@ t.test('two clocks list what they run, and each tick runs once', async (t) => {
   }
   // What they would run when a minute begins is in the way of what follows.
   for (const clock of clocks) await clock.stop()
+})
+
+t.test('a clock that cannot be started ends its process', { timeout: 120_000 }, async (t) => {
+  await sql`revoke execute on function api.set_clock_tasks from postgram_service`
+  t.teardown(() => sql`grant execute on function api.set_clock_tasks to postgram_service`)
+  await t.rejects(spawnService(url, 'clock'), /ended with 1/)
 })
 
 t.test('a run that failed leaves why, and the doctor says so until one succeeds', async (t) => {
