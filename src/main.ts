@@ -26,6 +26,12 @@ const USAGE = `usage: npm start [-- --only api|worker|clock]     run the service
        npm run doctor                             check everything, say the cures
        npm run types                              write src/db/api.gen.ts anew`
 
+/**
+ * Longer than parts take that wait for one another, and within the 20 seconds after which src/docs has
+ * supervisors kill us, so that the log says so.
+ */
+const STOPS_WITHIN_MS = 18_000
+
 type Database = { url: string; close(): Promise<void> }
 
 /** Something the person at the keyboard can mend: printed as it is, without a stack. */
@@ -82,7 +88,13 @@ async function start(config: Config, args: string[]) {
     log.info({ roles, address, ...(metricsAddress && { metricsAddress }) }, 'started')
     if (!stopping.aborted) await once(stopping, 'abort')
     log.info('stopping')
+    // A database that says nothing, as behind a wire that is cut, would be waited for without end.
+    const limit = setTimeout(() => {
+      log.error('not all of it stopped in time; what it held is free within seconds')
+      void database.close().finally(() => process.exit(1))
+    }, STOPS_WITHIN_MS)
     await service.stop()
+    clearTimeout(limit)
     // graphile-worker sets one of its own when its tables were upgraded past what it knows.
     process.exitCode = 0
   } catch (error) {

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
+import { startTcpServer } from '../fixtures/tcp-server.ts'
 import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
@@ -62,4 +63,23 @@ t.test('neither a caller nor a provider that never ends holds up a stop', async 
   t.equal(next.asked.length, 1, 'the next worker asks first')
   t.equal(next.handed.length, 0)
   await restarted.stop()
+})
+
+t.test('nor does a database that says nothing any more', async (t) => {
+  const { hostname, port } = new URL(url)
+  const wires = new Set<Socket>()
+  const wire = await startTcpServer((near) => {
+    wires.add(near)
+    const far = connect(Number(port), hostname)
+    far.on('error', () => undefined)
+    near.pipe(far).pipe(near)
+    near.on('close', () => far.destroy())
+  })
+  const wired = Object.assign(new URL(url), { port: wire.port })
+  const service = await spawnService(wired.href)
+  for (const near of wires) near.unpipe()
+  const ending = service.end('SIGTERM')
+  await until('the process to end', async () => service.child.exitCode !== null)
+  t.equal(await ending, 1)
+  t.match(service.output(), /not all of it stopped in time/)
 })
