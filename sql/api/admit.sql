@@ -19,14 +19,15 @@ begin
   ),
   counted as (
     -- In the order of their ids, as all locks on organisations' rows are taken. A transaction that
-    -- waited may come with a second that is past: it counts into the current one.
+    -- waited may come with a second that is past: it counts into the current one. None waits for ten
+    -- minutes: then the clock was put back, and nobody is to wait until it is there again.
     insert into app.request_counts as r (organisation_id, second, requests)
     select distinct k.organisation_id, v_second, k.requests
     from known k
     order by k.organisation_id
     on conflict (organisation_id) do update set
-      requests = excluded.requests + case when excluded.second > r.second then 0 else r.requests end,
-      second = greatest(r.second, excluded.second)
+      requests = excluded.requests + case when excluded.second not between r.second - 600 and r.second then 0 else r.requests end,
+      second = case when excluded.second not between r.second - 600 and r.second then excluded.second else r.second end
     returning r.organisation_id, r.requests
   )
   select k.n::integer, k.organisation_id, k.mode, k.scopes::text[], k.state, 100,

@@ -94,6 +94,15 @@ t.test('a second that is over is forgotten', async (t) => {
   t.strictSame([status, headers.get('x-ratelimit-remaining')], [200, '99'])
 })
 
+t.test('a clock that is put back by an hour keeps nobody waiting for that hour', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await sql`
+    insert into app.request_counts (organisation_id, second, requests)
+    values (core.decode_id('org', ${organisation.id}), floor(extract(epoch from clock_timestamp())) + 3600, 100)`
+  const send = () => get(`${one}/v1/emails/em_1`, organisation.liveKey)
+  t.equal((await send()).headers.get('x-ratelimit-remaining'), '99')
+})
+
 t.test('a key that is unknown or revoked is not counted', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation

@@ -2,6 +2,7 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { holdSecond } from '../fixtures/rate.ts'
 import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
@@ -127,9 +128,7 @@ t.test('templates are filled in for test sends, too', async (t) => {
 
 t.test('test requests count for the rate limit of their organisation', async (t) => {
   const organisation = await createOrganisation(sql)
-  await sql`
-    insert into app.request_counts (organisation_id, second, requests)
-    values (core.decode_id('org', ${organisation.id}), 99999999999, 99)`
+  await holdSecond(sql, organisation, 99)
   t.equal((await send(organisation)).status, 200)
   isRefused(t, await send(organisation), 'rate_limited')
 })
