@@ -24,7 +24,9 @@ cross join lateral (
   from (
     select from app.webhook_events e
     where e.organisation_id = p.organisation_id and e.type = any (p.event_types) and e.message_id is not null
-      and e.id >= core.first_id_at(greatest(core.now() - interval '30 days', least(p.failing_since, p.disabled_at)))
+      -- What it began to fail with occurred before, by the time that the attempt took.
+      and e.id >= core.first_id_at(
+        greatest(core.now() - interval '30 days', least(p.failing_since - interval '1 minute', p.disabled_at)))
       and not exists (
         select from app.webhook_attempts a
         where a.endpoint_id = p.id and a.event_id = e.id and a.error is null)

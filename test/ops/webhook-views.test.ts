@@ -90,12 +90,16 @@ t.test('no view shows a secret, sealed or not', async (t) => {
 })
 
 t.test('what fails is listed with what it missed, its end and the cure, which works', async (t) => {
-  const failing = await createEndpoint(sql, organisation, { types: ['email.sent', 'sms.sent'] })
-  const disabled = await createEndpoint(sql, organisation, { types: ['email.failed'] })
-  await createEndpoint(sql, organisation)
+  const owner = await createOrganisation(sql)
+  const failing = await createEndpoint(sql, owner, { types: ['email.sent', 'sms.sent'] })
+  const disabled = await createEndpoint(sql, owner, { types: ['email.failed'] })
+  await createEndpoint(sql, owner)
   const since = ago(1)
-  const [, , arrived = ''] = await recordEvents(sql, organisation, 'email.sent', [
+  // What it first failed with occurred before that failed.
+  const first = new Date(since.getTime() - 10_000)
+  const [, , , arrived = ''] = await recordEvents(sql, owner, 'email.sent', [
     ago(2),
+    first,
     ago(0.9),
     ago(0.8),
     ago(0.7),
@@ -103,18 +107,18 @@ t.test('what fails is listed with what it missed, its end and the cure, which wo
   await noteAttempt(sql, failing.id, arrived)
   await fail(failing.id, since)
   await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'its owner is gone')`
-  await recordEvents(sql, organisation, 'email.failed', [ago(0.5), new Date(Date.now() + 1000)])
+  await recordEvents(sql, owner, 'email.failed', [ago(0.5), new Date(Date.now() + 1000)])
   const rows = await sql<{ id: string; cure: string }[]>`
     select * from ops.failing_endpoints order by created_at`
   t.match(rows, [
     {
       id: failing.id,
-      organisation: organisation.id,
+      organisation: owner.id,
       state: 'failing',
       failingSince: since,
       lastError: 'answered 500',
       endsAt: new Date(since.getTime() + 3 * 86_400_000),
-      missed: '2',
+      missed: '3',
       cure: `select ops.send_test_event('${failing.id}', 'email.sent')`,
     },
     {
