@@ -288,4 +288,7 @@ t.test('an endpoint that two enable at the same time keeps what the first replay
   })
   t.equal(await second, 1)
   t.same(await eventsAt(endpoint), [missed])
+  const rows = await sql`
+    select from ops.audit where action = 'enable_webhook_endpoint' and target = ${endpoint}`
+  t.equal(rows.length, 1, 'and leaves no row, as it changes nothing')
 })
