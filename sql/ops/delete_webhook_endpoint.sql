@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 declare
-  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+  v_endpoint app.webhook_endpoints := core.hold_webhook_endpoint(endpoint);
 begin
   -- What waits for it is for the clock (api.clear_deliveries): to hold a million of its deliveries would
   -- keep those waiting who finish some, and with them all that they finish for others.

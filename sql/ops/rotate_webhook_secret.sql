@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = ''
 as $$
 declare
-  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+  v_endpoint app.webhook_endpoints := core.hold_webhook_endpoint(endpoint);
   v_secret record := core.make_secret();
 begin
   update app.webhook_endpoints p

@@ -5,7 +5,7 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
+  v_endpoint app.webhook_endpoints := core.hold_webhook_endpoint(endpoint);
   v_types app.webhook_event_type[];
 begin
   if set_webhook_endpoint.url is null and set_webhook_endpoint.event_types is null then

@@ -4,6 +4,7 @@ import { createSecretOpener } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { secrets, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
 import { createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
 import { clearDeliveries, noteAttempt, recordEvents, waitingAt } from '../fixtures/webhook-rows.ts'
 
@@ -166,3 +167,45 @@ t.test('also where there are so many others that they are looked for in another 
   t.same(await waitingAt(sql, id), [])
   t.equal((await waitingAt(sql, other.id)).length, 1)
 })
+
+t.test(
+  'of two who change an endpoint at once, the second changes what the first left',
+  async (t) => {
+    const { id } = await createEndpoint(sql, await createOrganisation(sql), {
+      types: ['email.sent'],
+    })
+    /** Has them meet at the endpoint, and answers what the second came to. */
+    const meet = async (first: string, second: string) => {
+      const { came } = await sql.begin(async (tx) => {
+        await tx.unsafe(`select ops.${first}`, [id])
+        const came = sql.unsafe(`select ops.${second}`, [id]).then(
+          () => 'done',
+          (error: Error) => error.message,
+        )
+        await until('the second to wait', async () => {
+          const [row] = await sql`
+          select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query = ${`select ops.${second}`}`
+          return row
+        })
+        return { came }
+      })
+      return came
+    }
+    const bounced = "set_webhook_endpoint($1, event_types => '{email.bounced}')"
+    const rotated = 'rotate_webhook_secret($1)'
+    t.equal(await meet(bounced, "set_webhook_endpoint($1, url => 'https://b.example/')"), 'done')
+    t.equal(await meet(rotated, rotated), 'done')
+    t.match(
+      await meet('delete_webhook_endpoint($1)', 'delete_webhook_endpoint($1)'),
+      /^there is no webhook endpoint/,
+    )
+    const rows = await sql<{ before: unknown; after: unknown }[]>`
+    select before, after from ops.audit where target = ${id} and action <> 'create_webhook_endpoint' order by id`
+    t.equal(rows.length, 5)
+    const before = (index: number) => rows[index]?.before
+    const after = (index: number) => rows[index]?.after
+    t.same(before(1), after(0))
+    t.same(before(3), after(2))
+  },
+)
