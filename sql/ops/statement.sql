@@ -15,7 +15,8 @@ declare
   v_at timestamptz := coalesce(period, core.now());
   v_created_at timestamptz := (select o.created_at from app.organisations o where o.id = v_organisation);
 begin
-  if v_at < v_created_at or v_at > core.now() then
+  -- What is left of the present period is of it as well.
+  if v_at < v_created_at or v_at >= (core.period_at(v_created_at, core.now())).period_end then
     raise exception 'there is no period of % in which % lies', organisation, coalesce(core.iso(v_at), v_at::text)
       using hint = format('it began at %s; the present period is the last', core.iso(v_created_at));
   end if;

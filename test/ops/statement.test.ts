@@ -105,13 +105,19 @@ t.test('a time without a period is refused', async (t) => {
   const { id } = await organisationOf(0)
   await rolledBack(sql, async (tx) => {
     await tx`select set_config('postgram.now', '2031-03-01T00:00:00Z', true)`
-    for (const time of ['2031-01-31T09:59:59Z', '2031-03-01T00:00:01Z', '-infinity', 'infinity']) {
+    for (const time of ['2031-01-31T09:59:59Z', '2031-03-31T10:00:00Z', '-infinity', 'infinity']) {
       const { message } = await raisedBy(
         tx,
         (inner) => inner`select ops.statement(${id}, ${time}::text::timestamptz)`,
       )
       t.match(message, /^there is no period of org_\w+ in which \S+ lies$/)
     }
+    const [row] = await tx`select s.* from ops.statement(${id}, '2031-03-31T09:59:59Z') s`
+    t.match(
+      row,
+      { isClosed: false, periodEnd: new Date('2031-03-31T10:00:00Z') },
+      'the present one lasts until its end',
+    )
     const unknown = await raisedBy(tx, (inner) => inner`select ops.statement('org_x')`)
     t.match(unknown.message, /^there is no organisation/)
   })
