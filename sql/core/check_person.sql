@@ -5,7 +5,9 @@ as $$
 begin
   if core.is_phone(person) then
     return person;
-  elsif person is null or length(person) not between 3 and 254 or person !~ '^[^@\s]+@[^@\s]+\.[^@\s]+$' then
+  -- What is around an address in a text no stored one has in it: with it nothing would be found, or erased.
+  elsif person is null or length(person) not between 3 and 254
+    or person !~ '^[^@\s]+@[^@\s]+\.[^@\s.]+$' or person ~ '[][<>():;,"\\]' then
     raise exception '% is neither an email address nor a number in E.164, like +27821234567',
       coalesce(quote_literal(left(person, 60)), 'null');
   elsif person ~ '[^\x21-\x7e]' then
