@@ -36,7 +36,9 @@ begin
     return format('%s: it has not arrived, and the endpoint is disabled since %s (%s); select ops.enable_webhook_endpoint(%L, replay => true) delivers it.',
       v_id, core.iso(v_endpoint.disabled_at), rtrim(v_endpoint.disabled_reason, '.'), v_id);
   elsif v_waiting.event_id is null and v_last.event_id is null then
-    return format('%s: it was not to go there, as the endpoint was made or chose %s later; %s delivers it.', v_id, event.type, v_replay);
+    return format('%s: it was not to go there, as the endpoint %s; %s delivers it.', v_id,
+      case when event.occurred_at < v_endpoint.created_at then 'was made later'
+        else format('was disabled or had not chosen %s', event.type) end, v_replay);
   elsif v_waiting.event_id is null then
     return format('%s: it rests after %s attempts, the last at %s (%s); %s tries again.',
       v_id, v_last.attempt, core.iso(v_last.started_at), rtrim(v_last.error, '.'), v_replay);

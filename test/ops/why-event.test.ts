@@ -117,10 +117,15 @@ t.test('one whose endpoint is disabled says since when and why', async (t) => {
 
 t.test('one that was not for an endpoint says so', async (t) => {
   const { organisation, endpoint, event, says } = await aWorld()
+  const cure = `select ops.replay_event('${event}', '${endpoint}') delivers it.`
+  t.match(await why(event), says(`it was not to go there, as the endpoint was made later; ${cure}`))
+  await sql`
+    update app.webhook_endpoints set created_at = now() - interval '60 days'
+    where id = core.decode_id('we', ${endpoint})`
   t.match(
     await why(event),
     says(
-      `it was not to go there, as the endpoint was made or chose email.sent later; select ops.replay_event('${event}', '${endpoint}') delivers it.`,
+      `it was not to go there, as the endpoint was disabled or had not chosen email.sent; ${cure}`,
     ),
   )
   await sql`select ops.delete_webhook_endpoint(${endpoint})`
