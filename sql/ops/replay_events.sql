@@ -46,7 +46,8 @@ begin
   end loop;
   if v_count > 0 then
     perform core.audit('replay_events', coalesce(v_organisation, v_endpoint.organisation_id), endpoint, null,
-      jsonb_build_object('since', core.iso(since), 'until', core.iso(until), 'only_missed', only_missed, 'deliveries', v_count));
+      jsonb_build_object('since', coalesce(core.iso(since), since::text), 'until', coalesce(core.iso(until), until::text),
+        'only_missed', only_missed, 'deliveries', v_count));
   end if;
   return v_count;
 end

@@ -181,6 +181,9 @@ t.test('events of more than 30 days ago stay where they are', async (t) => {
     message: /^the event is of .*Z; events can be replayed for 30 days$/,
   })
   t.equal(await replayRange(endpoint, '-infinity', 'infinity'), 1)
+  const [row] =
+    await sql`select after from ops.audit where target = ${endpoint} order by id desc limit 1`
+  t.match(row?.after, { since: '-infinity', until: 'infinity' })
   t.equal(await replayRange(endpoint, '1900-01-01Z', 'infinity'), 1)
   t.same(await eventsAt(endpoint), [young])
   await disable(endpoint)
