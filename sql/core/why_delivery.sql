@@ -40,8 +40,9 @@ begin
       case when event.occurred_at < v_endpoint.created_at then 'was made later'
         else format('was disabled or had not chosen %s', event.type) end, v_replay);
   elsif v_waiting.event_id is null then
-    return format('%s: it rests after %s attempts, the last at %s (%s); %s tries again.',
-      v_id, v_last.attempt, core.iso(v_last.started_at), rtrim(v_last.error, '.'), v_replay);
+    return format('%s: it rests after %s at %s (%s); %s tries again.', v_id,
+      case v_last.attempt when 1 then '1 attempt,' else v_last.attempt || ' attempts, the last' end,
+      core.iso(v_last.started_at), rtrim(v_last.error, '.'), v_replay);
   elsif v_waiting.due_at > core.now() then
     return format('%s: it%s waits for attempt %s at %s because the last one failed: %s.',
       v_id, v_again, v_waiting.attempts + 1, core.iso(v_waiting.due_at), rtrim(coalesce(v_last.error, 'no reason given'), '.'));

@@ -92,6 +92,8 @@ t.test('one that is due says who is in its way', async (t) => {
 
 t.test('one that rests says after what, and its cure works', async (t) => {
   const { endpoint, event, says } = await aWorld()
+  await noteAttempt(sql, endpoint, event, { error: 'answered 500', at: ago(0.5) })
+  t.match(await why(event), /: it rests after 1 attempt, at /)
   await noteAttempt(sql, endpoint, event, { error: 'answered 500', attempt: 6 })
   const said = await why(event)
   t.match(
