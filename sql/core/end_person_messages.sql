@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function core.end_person_messages is
-  'End those of these messages, which must be locked, that still wait, as their recipient is to be erased: rejected and refunded, or failed where nobody knows whether they left. Raises one sentence while one is being handed over.';
+  'End those of these messages, which must be locked, that still wait, as their recipient is to be erased: rejected, an SMS refunded, or failed where nobody knows whether they left. Raises one sentence while one is being handed over.';
