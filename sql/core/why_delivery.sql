@@ -5,7 +5,9 @@ as $$
 #variable_conflict use_column
 declare
   v_id constant text := core.encode_id('we', why_delivery.endpoint_id);
-  v_replay constant text := format('select ops.replay_event(%L, %L)', core.encode_id('evt', event.id), v_id);
+  -- A test event is no one's to replay.
+  v_replay constant text := case when event.message_id is null then format('select ops.send_test_event(%L, %L)', v_id, event.type)
+    else format('select ops.replay_event(%L, %L)', core.encode_id('evt', event.id), v_id) end;
   v_endpoint app.webhook_endpoints;
   v_waiting app.webhook_deliveries;
   v_arrived app.webhook_attempts;
@@ -33,8 +35,10 @@ begin
   if v_endpoint.id is null then
     return format('%s: it had not arrived when the endpoint was deleted.', v_id);
   elsif v_endpoint.disabled_at is not null then
-    return format('%s: it has not arrived, and the endpoint is disabled since %s (%s); select ops.enable_webhook_endpoint(%L, replay => true) delivers it.',
-      v_id, core.iso(v_endpoint.disabled_at), rtrim(v_endpoint.disabled_reason, '.'), v_id);
+    return format('%s: it has not arrived, and the endpoint is disabled since %s (%s); %s delivers it.',
+      v_id, core.iso(v_endpoint.disabled_at), rtrim(v_endpoint.disabled_reason, '.'),
+      case when event.message_id is null or event.occurred_at < v_endpoint.created_at then 'once it is enabled, ' || v_replay
+        else format('select ops.enable_webhook_endpoint(%L, replay => true)', v_id) end);
   elsif v_waiting.event_id is null and v_last.event_id is null then
     return format('%s: it was not to go there, as the endpoint %s; %s delivers it.', v_id,
       case when event.occurred_at < v_endpoint.created_at then 'was made later'

@@ -36,6 +36,10 @@ async function aWorld() {
   return { organisation, endpoint, event, replay, says }
 }
 
+const madeLongAgo = (endpoint: string) => sql`
+  update app.webhook_endpoints set created_at = now() - interval '60 days'
+  where id = core.decode_id('we', ${endpoint})`
+
 t.test('an event that arrived says when, and also that it goes again', async (t) => {
   const { endpoint, event, replay, says } = await aWorld()
   await noteAttempt(sql, endpoint, event, { error: 'answered 500', at: ago(0.9) })
@@ -109,10 +113,19 @@ t.test('one that rests says after what, and its cure works', async (t) => {
 t.test('one whose endpoint is disabled says since when and why', async (t) => {
   const { endpoint, event, says } = await aWorld()
   await sql`select ops.disable_webhook_endpoint(${endpoint}, 'its owner is gone.')`
+  const since = 'it has not arrived, and the endpoint is disabled since TIME (its owner is gone)'
   t.match(
     await why(event),
     says(
-      `it has not arrived, and the endpoint is disabled since TIME (its owner is gone); select ops.enable_webhook_endpoint('${endpoint}', replay => true) delivers it.`,
+      `${since}; once it is enabled, select ops.replay_event('${event}', '${endpoint}') delivers it.`,
+    ),
+    'of what happened before it was made, enabling replays nothing',
+  )
+  await madeLongAgo(endpoint)
+  t.match(
+    await why(event),
+    says(
+      `${since}; select ops.enable_webhook_endpoint('${endpoint}', replay => true) delivers it.`,
     ),
   )
 })
@@ -121,9 +134,7 @@ t.test('one that was not for an endpoint says so', async (t) => {
   const { organisation, endpoint, event, says } = await aWorld()
   const cure = `select ops.replay_event('${event}', '${endpoint}') delivers it.`
   t.match(await why(event), says(`it was not to go there, as the endpoint was made later; ${cure}`))
-  await sql`
-    update app.webhook_endpoints set created_at = now() - interval '60 days'
-    where id = core.decode_id('we', ${endpoint})`
+  await madeLongAgo(endpoint)
   t.match(
     await why(event),
     says(
@@ -163,4 +174,19 @@ t.test('a test event is about its own endpoint', async (t) => {
     await why(String(test?.id)),
     new RegExp(`^${endpoint}: it waits because no worker[^\\n]*$`),
   )
+})
+
+t.test('of a test event that did not arrive another one is the cure', async (t) => {
+  const { endpoint } = await aWorld()
+  const [test] = await sql<
+    { id: string }[]
+  >`select ops.send_test_event(${endpoint}, 'sms.sent') as id`
+  const event = String(test?.id)
+  await noteAttempt(sql, endpoint, event, { error: 'answered 500' })
+  await sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
+  const cure = `select ops.send_test_event('${endpoint}', 'sms.sent')`
+  t.ok((await why(event)).endsWith(`; once it is enabled, ${cure} delivers it.`))
+  await sql`select ops.enable_webhook_endpoint(${endpoint})`
+  t.ok((await why(event)).endsWith(`; ${cure} tries again.`))
+  t.ok(await sql.unsafe(cure))
 })
