@@ -66,6 +66,10 @@ async function start(config: Config, args: string[]) {
   const log = createLog(config.logLevel)
   const stopping = stopSignal()
   const database = await openDatabase(config)
+  const giveUp = (why: string) => {
+    log.error(`${why}; what this process held is free within seconds`)
+    void database.close().finally(() => process.exit(1))
+  }
   try {
     const secrets = await secretsOf(config)
     const demo = await prepare(config, database.url, stopping)
@@ -82,17 +86,16 @@ async function start(config: Config, args: string[]) {
       hasSmsRehearsals: config.sms.provider !== 'sandbox',
       secrets,
       resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
+      // As when the machine of a database is lost: TCP would notice after a quarter of an hour.
+      onSilence: () => giveUp('the database has said nothing for a minute'),
     })
     announceStart(config, database.url, roles, service, demo)
     const { address, metricsAddress } = service
     log.info({ roles, address, ...(metricsAddress && { metricsAddress }) }, 'started')
     if (!stopping.aborted) await once(stopping, 'abort')
     log.info('stopping')
-    // A database that says nothing, as behind a wire that is cut, would be waited for without end.
-    const limit = setTimeout(() => {
-      log.error('not all of it stopped in time; what it held is free within seconds')
-      void database.close().finally(() => process.exit(1))
-    }, STOPS_WITHIN_MS)
+    // A database that says nothing any more would be waited for without end.
+    const limit = setTimeout(() => giveUp('not all of it stopped in time'), STOPS_WITHIN_MS)
     await service.stop()
     clearTimeout(limit)
     // graphile-worker sets one of its own when its tables were upgraded past what it knows.

@@ -6,7 +6,16 @@ import { type ClientOptions, connect } from './db/client.ts'
 /** api.beat() knows this figure. Two missed beats and a sweep are well within promise 5's 15 seconds. */
 const BEAT_EVERY_MS = 2000
 
+/** A minute of them: a database that is only busy, or locked, answers before. */
+const SILENT_FOR_BEATS = 30
+
 type Presence = { leave(): Promise<void> }
+
+export type AnnouncerOptions = {
+  log: Logger
+  /** Called once the database has not said anything for a minute, neither yes nor no. */
+  onSilence(): void
+}
 
 /**
  * Keeps this process on the list of running ones in some of its roles: `announce` says by which worker
@@ -17,7 +26,7 @@ export function createAnnouncer(
   url: string,
   client: ClientOptions,
   roles: readonly string[],
-  log: Logger,
+  options: AnnouncerOptions,
 ): { announce(poolId: string): Promise<void>; stop(): Promise<void> } {
   let presence: Presence | undefined
   let announcing: Promise<void> = Promise.resolve()
@@ -29,8 +38,10 @@ export function createAnnouncer(
         .then(async () => {
           const left = presence
           presence = undefined
-          await left?.leave().catch((error) => log.warn({ err: error }, 'could not leave the list'))
-          presence = await enter(url, client, { poolId, roles, pid: process.pid }, log)
+          await left
+            ?.leave()
+            .catch((error) => options.log.warn({ err: error }, 'could not leave the list'))
+          presence = await enter(url, client, { poolId, roles, pid: process.pid }, options)
         })
       return announcing
     },
@@ -49,7 +60,7 @@ async function enter(
   url: string,
   client: ClientOptions,
   { poolId, roles, pid }: { poolId: string; roles: readonly string[]; pid: number },
-  log: Logger,
+  { log, onSilence }: AnnouncerOptions,
 ): Promise<Presence> {
   const sql = connect(url, {
     ...client,
@@ -69,8 +80,17 @@ async function enter(
     throw error
   })
   let beating = Promise.resolve()
+  // Counted, not timed: to a machine that slept an answer that is there already may look late.
+  let unanswered = 0
   const timer = setInterval(() => {
-    beating = beat().catch((error) => log.warn({ err: error }, 'a heartbeat failed'))
+    unanswered += 1
+    if (unanswered === SILENT_FOR_BEATS) onSilence()
+    if (unanswered > 1) return
+    beating = beat()
+      .catch((error) => log.warn({ err: error }, 'a heartbeat failed'))
+      .then(() => {
+        unanswered = 0
+      })
   }, BEAT_EVERY_MS)
 
   return {

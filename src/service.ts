@@ -62,6 +62,8 @@ export type ServiceOptions = {
   metricsPort: number | null
   clock: ClockSettings
   log: Logger
+  /** Called when the database has not said anything for a minute: this process can do nothing any more. */
+  onSilence?(): void
 }
 
 export type Service = {
@@ -82,7 +84,7 @@ type Part = { stop(): Promise<void> }
 
 /** Starts the roles of this process on a migrated database, which may be newer; throws Outdated. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { url, roles, log } = options
+  const { url, roles, log, onSilence = () => undefined } = options
   const client: ClientOptions = { role: SERVICE_ROLE, clock: options.clock }
   const sql = connect(url, { ...client, max: POOL_SIZE })
   const { call, underWay } = countedCall(caller(sql))
@@ -91,7 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const readiness = () => judge().catch(() => 'the database cannot be reached')
   const parts: Part[] = [{ stop: () => sql.end({ timeout: 5 }) }]
   const announceAs = (as: readonly string[]) => {
-    const announcer = createAnnouncer(url, client, as, log)
+    const announcer = createAnnouncer(url, client, as, { log, onSilence })
     parts.push(announcer)
     return announcer.announce
   }

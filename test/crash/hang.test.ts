@@ -65,21 +65,74 @@ t.test('neither a caller nor a provider that never ends holds up a stop', async 
   await restarted.stop()
 })
 
-t.test('nor does a database that says nothing any more', async (t) => {
-  const { hostname, port } = new URL(url)
-  const wires = new Set<Socket>()
+/** The database behind a wire that can be cut without a word. */
+async function behindWire() {
+  const ends = new Map<Socket, Socket>()
   const wire = await startTcpServer((near) => {
-    wires.add(near)
-    const far = connect(Number(port), hostname)
+    const far = connect(Number(new URL(url).port), new URL(url).hostname)
     far.on('error', () => undefined)
-    near.pipe(far).pipe(near)
+    ends.set(near.pipe(far).pipe(near), far)
     near.on('close', () => far.destroy())
   })
-  const wired = Object.assign(new URL(url), { port: wire.port })
-  const service = await spawnService(wired.href)
-  for (const near of wires) near.unpipe()
+  return {
+    url: Object.assign(new URL(url), { port: wire.port }).href,
+    cut() {
+      for (const near of ends.keys()) near.unpipe()
+    },
+    mend() {
+      for (const [near, far] of ends) near.pipe(far)
+    },
+  }
+}
+
+t.test('nor does a database that says nothing any more', async (t) => {
+  const wire = await behindWire()
+  const service = await spawnService(wire.url)
+  wire.cut()
   const ending = service.end('SIGTERM')
   await until('the process to end', async () => service.child.exitCode !== null)
   t.equal(await ending, 1)
   t.match(service.output(), /not all of it stopped in time/)
+})
+
+t.test('a database that says nothing for a minute is given up', async (t) => {
+  const begin = globalThis.setInterval
+  const beats: (() => void)[] = []
+  const setInterval = (run: () => void, ms: number) => {
+    if (ms !== 2000) return begin(run, ms)
+    beats.push(run)
+    return begin(() => undefined, 600_000)
+  }
+  t.intercept(globalThis, 'setInterval', { value: setInterval })
+  const beatenAt = async () =>
+    Number(
+      (
+        await sql<
+          { at: number }[]
+        >`select max(extract(epoch from beat_at)) as at from app.processes`
+      )[0]?.at,
+    )
+
+  const wire = await behindWire()
+  let silences = 0
+  const onSilence = () => {
+    silences += 1
+  }
+  const { stop } = await startTestService(wire.url, { roles: ['api'], onSilence })
+  const [beat] = beats
+  if (!beat) throw new Error('nothing beats')
+  const last = await beatenAt()
+  wire.cut()
+  for (let n = 1; n < 30; n++) beat()
+  t.equal(silences, 0)
+  beat()
+  t.equal(silences, 1)
+
+  wire.mend()
+  await until('its beats to go on', async () => {
+    beat()
+    return (await beatenAt()) > last
+  })
+  t.equal(silences, 1)
+  await stop()
 })
