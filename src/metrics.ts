@@ -133,9 +133,11 @@ export function createMetrics({ callsUnderWay, poolSize }: MetricsOptions): Metr
         // To the library no labels are a sample as well, which it would put at 0 and not leave out.
         gauge.remove({})
       }
-      // A newer version of the database may have gauges that are not known here.
+      // A newer version of the database may have gauges, or labels, that are not known here.
       for (const { name, labels, value } of database ?? []) {
-        gauges.get(name)?.set(labels as Record<string, string>, value)
+        const [, ...known] = databaseGauges[name] ?? []
+        const isKnown = Object.keys(labels as object).every((label) => known.includes(label))
+        if (isKnown) gauges.get(name)?.set(labels as Record<string, string>, value)
       }
       return registry.metrics()
     },

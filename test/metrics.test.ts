@@ -219,6 +219,17 @@ t.test('webhook attempts are counted by what came of them', async (t) => {
   t.same(counts, { delivered: 1, refused: 2, unanswered: 1 }, 'not what a stop cut off')
 })
 
+t.test('what a newer database tells is passed over, and the rest is told', async (t) => {
+  const metrics = createMetrics({ callsUnderWay: () => 0, poolSize: 1 })
+  const text = await metrics.text([
+    { name: 'moons', labels: {}, value: 7 },
+    { name: 'processes', labels: { role: 'api', moon: 'new' }, value: 8 },
+    { name: 'connections_all', labels: {}, value: 9 },
+  ])
+  t.notMatch(text, /moon/)
+  t.match(text, /^postgram_connections_all 9$/m)
+})
+
 t.test('nothing is served beside metrics and health, and nothing of it by the API', async (t) => {
   t.equal((await get(`${metricsAddress}/healthz`, null)).status, 200)
   t.equal((await get(`${metricsAddress}/readyz`, null)).status, 200)
