@@ -15,7 +15,7 @@ import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
 import { createEmailProvider, createSmsProvider } from './providers/index.ts'
 import { createSecrets } from './secrets.ts'
-import { type Demo, demoOf, firstCurl, seed } from './seed.ts'
+import { type Demo, demoOf, firstSteps, seed } from './seed.ts'
 import { ROLES, type Role, type Service, startService } from './service.ts'
 import { formatTable } from './table.ts'
 
@@ -148,11 +148,7 @@ function announceStart(
   if (metricsAddress) lines.push(`  metrics   ${metricsAddress}/metrics`)
   if (demo) lines.push(`  live key  ${demo.liveKey}`, `  test key  ${demo.testKey}`)
   if (config.databaseUrl === null) lines.push(`  psql      ${url}`)
-  if (address && demo) {
-    lines.push('', 'Send a first message:', '', firstCurl(address, demo), '')
-    lines.push('then see what became of it, by the id that it answers:', '')
-    lines.push(`curl -s ${address}/v1/emails/<id> -H 'Authorization: Bearer ${demo.liveKey}'`, '')
-  }
+  if (address && demo) lines.push('', firstSteps(address, demo))
   console.log(lines.join('\n'))
 }
 
@@ -209,7 +205,7 @@ async function runSeed(config: Config) {
     const demo = config.databaseUrl ? await seed(sql) : await demoOf(sql, config.dataFolder)
     console.log(`live key  ${demo.liveKey}\ntest key  ${demo.testKey}\n`)
     const address = config.publicUrl ?? `http://${config.host}:${config.port}`
-    console.log(firstCurl(address, demo))
+    console.log(firstSteps(address, demo))
   })
 }
 

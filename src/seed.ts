@@ -47,12 +47,18 @@ export async function demoOf(sql: Sql, dataFolder: string): Promise<Demo> {
   return v.parse(demoSchema, JSON.parse(kept))
 }
 
-/** A command that sends a first message, to be pasted into a shell. */
-export function firstCurl(address: string, demo: Demo): string {
-  return [
-    `curl -s ${address}/v1/emails \\`,
-    `  -H 'Authorization: Bearer ${demo.liveKey}' \\`,
-    `  -H 'Content-Type: application/json' \\`,
-    `  -d '{"from":"Demo <hello@${DEMO_DOMAIN}>","to":"delivered@${DEMO_DOMAIN}","subject":"Hello","text":"My first message."}'`,
-  ].join('\n')
+/** How to send a first message and follow it: commands to be pasted into a shell. */
+export function firstSteps(address: string, demo: Demo): string {
+  const authorization = `-H 'Authorization: Bearer ${demo.liveKey}'`
+  return `Send a first message:
+
+curl -s ${address}/v1/emails \\
+  ${authorization} \\
+  -H 'Content-Type: application/json' \\
+  -d '{"from":"Demo <hello@${DEMO_DOMAIN}>","to":"delivered@${DEMO_DOMAIN}","subject":"Hello","text":"My first message."}'
+
+then see what became of it, by the id that it answers:
+
+curl -s ${address}/v1/emails/<id> ${authorization}
+`
 }
