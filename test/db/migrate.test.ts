@@ -77,7 +77,17 @@ t.test('migrating again changes nothing that holds data', async (t) => {
   t.ok(before.length > 200)
   const applied = await sql`select * from app.migrations order by id`
   await migrate(url)
-  t.same(await catalogOf(sql), before)
+  const after = await catalogOf(sql)
+  t.same(
+    before.filter((line) => !after.includes(line)),
+    [],
+  )
+  // It makes the partitions of a day that has begun meanwhile.
+  const added = after.filter((line) => !before.includes(line))
+  t.same(
+    added.filter((line) => !/_\d{4}(_\d\d){1,2}/.test(line)),
+    [],
+  )
   t.same(await sql`select * from app.migrations order by id`, applied)
   t.equal((await sql`select from ops.organisations where id = ${id}`).length, 1)
 })
