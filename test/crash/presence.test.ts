@@ -68,6 +68,10 @@ t.test('a process that was killed is swept and its jobs are freed', async (t) =>
       (select count(*)::integer from graphile_worker._private_jobs where locked_at is null) as free,
       (select count(*)::integer from app.messages where status = 'queued') as queued`
   t.same(left, { free: ids.length, queued: ids.length })
+  await until('the sweep of its pools for SMS and webhooks', async () => {
+    const rows = await sql`select from ops.processes where pid = ${pid ?? 0}`
+    return rows.length === 0
+  })
   await sql`grant execute on function api.finish_messages, api.sandbox_report to postgram_service`
 })
 
