@@ -1,7 +1,7 @@
 create function api.abandon_domain(id uuid, organisation_id uuid, mode text, key text default null)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin

@@ -1,7 +1,7 @@
 create function api.accept_sms(calls jsonb, items jsonb, catalogue jsonb)
 returns setof api.answer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   for v_turn in 1 .. core.begin_accept(calls) loop

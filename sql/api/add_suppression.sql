@@ -3,7 +3,7 @@ create function api.add_suppression(
 )
 returns api.reply
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare

@@ -1,7 +1,7 @@
 create function api.begin_check(organisation_id uuid, mode text, fingerprint text, id text, key text default null)
 returns api.domain_work
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

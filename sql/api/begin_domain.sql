@@ -3,7 +3,7 @@ create function api.begin_domain(
 )
 returns api.domain_work
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

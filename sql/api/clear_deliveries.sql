@@ -1,7 +1,7 @@
 create function api.clear_deliveries()
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare

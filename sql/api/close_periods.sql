@@ -1,7 +1,7 @@
 create function api.close_periods()
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- Bounded, so that accepts wait for the locks of few; the caller asks again.

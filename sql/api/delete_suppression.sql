@@ -1,7 +1,7 @@
 create function api.delete_suppression(organisation_id uuid, id text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_entry app.suppressions;

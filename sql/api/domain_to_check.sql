@@ -1,7 +1,7 @@
 create function api.domain_to_check(id uuid)
 returns setof api.domain_work
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select w.*
   from app.domains d

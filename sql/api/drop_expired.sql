@@ -1,7 +1,7 @@
 create function api.drop_expired()
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 -- Dropping takes a lock on the whole table, behind which everybody waits who comes meanwhile.
 set lock_timeout = '100ms'
 as $$

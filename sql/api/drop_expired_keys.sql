@@ -1,7 +1,7 @@
 create function api.drop_expired_keys()
 returns integer
 language sql immutable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select 0
 $$;

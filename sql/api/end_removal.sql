@@ -1,7 +1,7 @@
 create function api.end_removal(id uuid, is_removed boolean)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin

@@ -1,7 +1,7 @@
 create function api.enqueue_due_domain_checks(provider text)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,7 @@
 create function api.enqueue_due_messages()
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_due app.due_messages[];

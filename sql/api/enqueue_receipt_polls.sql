@@ -1,7 +1,7 @@
 create function api.enqueue_receipt_polls(provider text)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 -- Messages are reached by ranges of their ids; a scan would read all that were ever sent.
 set enable_seqscan = off
 as $$

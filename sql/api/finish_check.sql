@@ -4,7 +4,7 @@ create function api.finish_check(
 )
 returns api.reply
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

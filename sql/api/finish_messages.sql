@@ -1,7 +1,7 @@
 create function api.finish_messages(results jsonb)
 returns integer
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select core.finish_messages(results)
 $$;

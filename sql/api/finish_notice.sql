@@ -1,7 +1,7 @@
 create function api.finish_notice(result jsonb)
 returns boolean
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   with finished as (
     update app.notices n

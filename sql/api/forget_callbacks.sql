@@ -1,7 +1,7 @@
 create function api.forget_callbacks()
 returns integer
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   with forgotten as (
     delete from app.callback_tokens t

@@ -1,7 +1,7 @@
 create function api.forget_sums()
 returns integer
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   with bound as (
     select ((core.now() - make_interval(days => r.days)) at time zone 'UTC')::date as day

@@ -1,7 +1,7 @@
 create function api.get_domain(organisation_id uuid, id text)
 returns text
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select core.domain_object(d)::text
   from app.domains d

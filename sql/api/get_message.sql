@@ -3,7 +3,7 @@
 create function api.get_message(organisation_id uuid, channel text, id text)
 returns text
 language plpgsql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_id uuid := core.decode_id(case get_message.channel when 'email' then 'em' when 'sms' then 'sm' end, get_message.id);

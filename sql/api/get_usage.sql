@@ -1,7 +1,7 @@
 create function api.get_usage(organisation_id uuid)
 returns text
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select json_build_object(
     'plan', json_build_object('id', p.id, 'name', p.name, 'priceRand', p.price_rand),

@@ -1,7 +1,7 @@
 create function api.health()
 returns text
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select c.sha256 from app.code c
 $$;

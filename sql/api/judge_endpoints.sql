@@ -1,7 +1,7 @@
 create function api.judge_endpoints()
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := core.now();

@@ -1,7 +1,7 @@
 create function api.keep_sealing_key(modulus text, private_key text, newest uuid default null)
 returns boolean
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('postgram sealing keys', 0));

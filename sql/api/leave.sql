@@ -1,7 +1,7 @@
 create function api.leave(pool_id text)
 returns boolean
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from app.processes p where p.pool_id = leave.pool_id;

@@ -1,7 +1,7 @@
 create function api.list_domains(organisation_id uuid)
 returns text
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(json_agg(core.domain_object(d) order by d.id desc), '[]')::text
   from app.domains d

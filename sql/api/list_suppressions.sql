@@ -3,7 +3,7 @@ create function api.list_suppressions(
 )
 returns text
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   with page as (
     select s, row_number() over (order by s.id desc) as place

@@ -1,7 +1,7 @@
 create function api.make_partitions()
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 -- A month or a day added to a time is one of the session's time zone.
 set timezone = 'UTC'
 as $$

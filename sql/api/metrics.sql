@@ -1,7 +1,7 @@
 create function api.metrics()
 returns setof api.metric
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   -- Of the jobs only those that come next are looked at, in their index, so that asking costs the same
   -- however many there are.

@@ -1,7 +1,7 @@
 create function api.note_clock_run(task text, duration_ms integer, rows integer default null, error text default null)
 returns void
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   insert into app.clock_runs (task, started_at, duration_ms, rows, error)
   select task, now() - make_interval(secs => duration_ms / 1000.0), duration_ms, note_clock_run.rows,

@@ -1,7 +1,7 @@
 create function api.reseal_sealing_key(id uuid, private_key text)
 returns void
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   update app.sealing_keys k
   set private_key = reseal_sealing_key.private_key

@@ -1,7 +1,7 @@
 create function api.sandbox_knows(messages jsonb)
 returns setof boolean
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select exists (select from app.sandbox_messages s where (s.message_id, s.copy) = (m.id, m.copy))
   from rows from (jsonb_to_recordset(messages) as (id uuid, copy smallint)) with ordinality as m (id, copy, place)

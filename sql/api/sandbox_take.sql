@@ -1,7 +1,7 @@
 create function api.sandbox_take(messages jsonb)
 returns integer
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   with taken as (
     insert into app.sandbox_messages as s (message_id, copy, kind, reports, taken_at, due_at)

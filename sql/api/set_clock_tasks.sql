@@ -1,7 +1,7 @@
 create function api.set_clock_tasks(tasks jsonb)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_tasks integer;

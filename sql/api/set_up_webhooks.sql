@@ -1,7 +1,7 @@
 create function api.set_up_webhooks(allows_private boolean)
 returns void
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   update app.webhook_settings s
   set allows_private = set_up_webhooks.allows_private

@@ -1,7 +1,7 @@
 create function api.start_deliveries(turns jsonb)
 returns setof api.delivery
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 #variable_conflict use_column

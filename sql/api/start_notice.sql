@@ -1,7 +1,7 @@
 create function api.start_notice(id uuid, from_domain text)
 returns setof api.notice
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,7 @@
 create function api.start_poll(ids uuid[])
 returns setof api.sent_email
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
   select m.id, d.name, d.mail_from_label || '.' || d.name,

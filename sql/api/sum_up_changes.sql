@@ -1,7 +1,7 @@
 create function api.sum_up_changes()
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 -- All is reached by its key; a plan made while a table was small must not scan it when it has grown.
 set enable_seqscan = off
 as $$

@@ -1,7 +1,7 @@
 create function api.unsubscribe(organisation_id uuid, email text, message_id uuid)
 returns text
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -3,7 +3,7 @@ create function core.complaint_rate(
   organisation_id uuid, out complaints integer, out sent bigint, out counted_since timestamptz
 )
 language plpgsql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 -- A bitmap would read the whole day before the first row; so would a scan of the table.
 set enable_bitmapscan = off
 set enable_seqscan = off

@@ -5,7 +5,7 @@ create function core.current_usage(
   out emails_used integer, out sms_used integer, out sms_credits integer
 )
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   -- A period that has ended is closed by the clock, or by the next send, whichever is first.
   select

@@ -2,7 +2,7 @@
 create function core.has_process(role text)
 returns boolean
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from app.processes p

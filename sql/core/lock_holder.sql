@@ -2,7 +2,7 @@
 create function core.lock_holder(pool_id text)
 returns integer
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select l.pid
   from pg_locks l

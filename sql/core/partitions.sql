@@ -2,7 +2,7 @@
 create function core.partitions()
 returns table (what text, parent text, name text, relation oid, span_from timestamptz, span_to timestamptz, expires_at timestamptz)
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 -- A month or a day added to a time is one of the session's time zone.
 set timezone = 'UTC'
 as $$

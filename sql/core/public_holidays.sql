@@ -2,7 +2,7 @@
 create function core.public_holidays(year integer)
 returns table (day date, name text)
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   with by_law (day, name) as (
     select make_date(public_holidays.year, f.month, f.day), f.name

@@ -2,7 +2,7 @@
 create function core.stuck_messages()
 returns setof uuid
 language sql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select m.id
   from app.messages m

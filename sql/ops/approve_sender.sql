@@ -1,7 +1,7 @@
 create function ops.approve_sender(organisation text, sender text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,7 @@
 create function ops.block_number(phone text, note text default '')
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

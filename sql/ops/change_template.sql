@@ -1,7 +1,7 @@
 create function ops.change_template(template text, name text, subject text, html text, text text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

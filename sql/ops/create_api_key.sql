@@ -4,7 +4,7 @@ create function ops.create_api_key(
 )
 returns text
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -1,6 +1,6 @@
 create function ops.create_webhook_endpoint(organisation text, url text, event_types text[], out id text, out secret text)
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,7 @@
 create function ops.delete_template(template text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_template app.templates := core.find_template(template);

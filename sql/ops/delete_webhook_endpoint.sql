@@ -1,7 +1,7 @@
 create function ops.delete_webhook_endpoint(endpoint text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_endpoint app.webhook_endpoints := core.hold_webhook_endpoint(endpoint);

@@ -1,7 +1,7 @@
 create function ops.enable_webhook_endpoint(endpoint text, replay boolean default false)
 returns bigint
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);

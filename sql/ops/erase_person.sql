@@ -1,7 +1,7 @@
 create function ops.erase_person(person text)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_person text := core.check_person(person);

@@ -1,7 +1,7 @@
 create function ops.export_person(person text, only_organisation text default null)
 returns table (kind text, organisation text, id text, at timestamptz, data jsonb)
 language plpgsql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

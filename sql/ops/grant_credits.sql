@@ -1,7 +1,7 @@
 create function ops.grant_credits(organisation text, credits integer, note text)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

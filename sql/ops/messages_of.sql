@@ -7,7 +7,7 @@ returns table (
   created_at timestamptz, scheduled_at timestamptz, sent_at timestamptz, delivered_at timestamptz
 )
 language plpgsql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

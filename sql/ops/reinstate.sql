@@ -1,7 +1,7 @@
 create function ops.reinstate(organisation text)
 returns void
 language sql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select core.set_state('reinstate', organisation, 'active', null, '{suspended}')
 $$;

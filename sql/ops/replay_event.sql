@@ -1,7 +1,7 @@
 create function ops.replay_event(event text, endpoint text default null)
 returns bigint
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_event app.webhook_events := core.find_webhook_event(event);

@@ -1,7 +1,7 @@
 create function ops.replay_events(endpoint text, since timestamptz, until timestamptz, only_missed boolean default false)
 returns bigint
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_organisation uuid := core.decode_id('org', endpoint);

@@ -1,7 +1,7 @@
 create function ops.retry_message(message text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_message app.messages := core.find_message(message);

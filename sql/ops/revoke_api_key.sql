@@ -1,7 +1,7 @@
 create function ops.revoke_api_key(key_or_prefix text)
 returns text
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_keys app.api_keys[];

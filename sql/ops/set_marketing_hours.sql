@@ -1,7 +1,7 @@
 create function ops.set_marketing_hours(rule text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_before text;

@@ -1,7 +1,7 @@
 create function ops.set_plan(organisation text, plan text)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_organisation uuid := core.organisation_id(organisation);

@@ -4,7 +4,7 @@ create function ops.set_plan_terms(
 )
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare

@@ -1,7 +1,7 @@
 create function ops.set_webhook_endpoint(endpoint text, url text default null, event_types text[] default null)
 returns void
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -7,7 +7,7 @@ create function ops.statement(
   out credits_after bigint
 )
 language plpgsql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,7 @@
 create function ops.suspend(organisation text, reason text)
 returns integer
 language plpgsql volatile security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return core.release_held(core.set_state('suspend', organisation, 'suspended', reason, '{active,paused}'));

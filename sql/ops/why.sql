@@ -1,7 +1,7 @@
 create function ops.why(message text)
 returns text
 language plpgsql stable security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_message app.messages;
