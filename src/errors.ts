@@ -33,15 +33,26 @@ export const catalogue = {
 
 export type Code = keyof typeof catalogue
 
-/** An expected no: thrown anywhere, rendered as the envelope of interface section 7. */
+export type RefusalDetails = {
+  /** The message, where that of the code in the catalogue says too little. */
+  words?: string | null | undefined
+  /** Seconds after which the caller may try again; sent as Retry-After. */
+  retryAfter?: number | null | undefined
+}
+
+/** An expected no: thrown anywhere, rendered as the error envelope. */
 export class Refusal extends Error {
   readonly code: Code
   readonly fields: Fields | undefined
+  readonly words: string | undefined
+  readonly retryAfter: number | undefined
 
-  constructor(code: Code, fields?: Fields | null) {
+  constructor(code: Code, fields?: Fields | null, { words, retryAfter }: RefusalDetails = {}) {
     super(code)
     this.code = code
     this.fields = fields ?? undefined
+    this.words = words ?? undefined
+    this.retryAfter = retryAfter ?? undefined
   }
 
   get status(): number {
@@ -51,9 +62,14 @@ export class Refusal extends Error {
 
 export type ErrorBody = { code: Code; message: string; docs: string; fields?: Fields }
 
-/** The error object of interface section 7; `publicUrl` is where its page is served. */
-export function errorBody(publicUrl: string, code: Code, fields?: Fields): ErrorBody {
-  const body = { code, message: catalogue[code][1], docs: `${publicUrl}/docs/errors#${code}` }
+/** The error object of the envelope; `publicUrl` is where its page is served. */
+export function errorBody(
+  publicUrl: string,
+  code: Code,
+  fields?: Fields,
+  words: string = catalogue[code][1],
+): ErrorBody {
+  const body = { code, message: words, docs: `${publicUrl}/docs/errors#${code}` }
   return fields ? { ...body, fields } : body
 }
 

@@ -23,6 +23,15 @@ t.test('a refusal is an error with its code, status and fields', async (t) => {
   }
 })
 
+t.test('Refusal: words and retryAfter are optional', async (t) => {
+  const refusal = new Refusal('rate_limited', null, { words: 'Too much.', retryAfter: 3 })
+  t.match(refusal, { words: 'Too much.', retryAfter: 3 })
+  const { words, retryAfter } = new Refusal('rate_limited', null, { words: null, retryAfter: null })
+  t.strictSame([words, retryAfter], [undefined, undefined])
+  const { message } = errorBody('https://mail.example', 'rate_limited', undefined, 'Too much.')
+  t.equal(message, 'Too much.')
+})
+
 t.test(
   'the error of an answer says where it is explained, and has fields only if there are any',
   async (t) => {

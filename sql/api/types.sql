@@ -5,12 +5,16 @@ create type api.answer as (
   n integer,
   status smallint,
   code text,
+  words text,
+  retry_after integer,
   fields jsonb,
   body text,
   replayed boolean
 );
 comment on type api.answer is 'What to answer to one call.';
 comment on column api.answer.code is 'null when accepted, else why refused';
+comment on column api.answer.words is 'null unless the message of the code says too little; then the message';
+comment on column api.answer.retry_after is 'null unless the call may be repeated after so many seconds';
 comment on column api.answer.fields is 'null unless the refusal names fields';
 comment on column api.answer.body is 'null when refused';
 

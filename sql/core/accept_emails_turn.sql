@@ -110,7 +110,7 @@ begin
   ),
   result as (
     select array_agg(row(
-      o.n, o.index, o.refusal,
+      o.n, o.index, o.refusal, null::text,
       case o.refusal
         when 'validation_error' then (o.rendered).fields
         when 'recipient_suppressed' then jsonb_build_object('to', o.suppressed)

@@ -137,7 +137,7 @@ begin
   ),
   result as (
     select array_agg(row(
-      p.n, p.index, p.refusal, case p.refusal when 'validation_error' then p.problems end, p.error,
+      p.n, p.index, p.refusal, null::text, case p.refusal when 'validation_error' then p.problems end, p.error,
       format('{"id":"%s","status":"%s","segments":%s,"credits":%s}', core.encode_id('sm', p.id),
         case when p.scheduled_at is null then 'queued' else 'scheduled' end, p.segments, p.credits)
     )::core.outcome) as outcomes

@@ -14,13 +14,14 @@ begin
   answer as materialized (
     select c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.answer, c.stored_status,
       coalesce(nullif(c.answer, 'replay'), case when not c.batch then o.all_of_it[1].refusal end) as code,
+      case when not c.batch then o.all_of_it[1].words end as words,
       case when not c.batch then o.all_of_it[1].fields end as fields,
       case
         when c.answer is not null then c.stored_body
         when c.batch then (
           select '{"results":['
             || string_agg(
-              core.batch_result(i.index, i.data, coalesce(i.error, core.error(catalogue, i.refusal, i.fields))),
+              core.batch_result(i.index, i.data, coalesce(i.error, core.error(catalogue, i.refusal, i.fields, i.words))),
               ',' order by i.index)
             || ']}'
           from unnest(o.all_of_it) i)
@@ -35,7 +36,7 @@ begin
     from answer a
     where a.answer is null and a.code is null
   )
-  select a.n, coalesce(a.stored_status, 200::smallint), a.code, a.fields,
+  select a.n, coalesce(a.stored_status, 200::smallint), a.code, a.words, null::integer, a.fields,
     case when a.code is null then a.body end, a.answer is not distinct from 'replay'
   from answer a;
 end

@@ -40,6 +40,7 @@ create type core.outcome as (
   n integer,
   index integer,
   refusal text,
+  words text,
   fields jsonb,
   error jsonb,
   data text
@@ -51,6 +52,8 @@ create type core.answer as (
   n integer,
   status smallint,
   code text,
+  words text,
+  retry_after integer,
   fields jsonb,
   body text,
   replayed boolean

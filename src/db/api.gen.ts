@@ -17,6 +17,10 @@ export type Answer = {
   status: number
   /** null when accepted, else why refused */
   code: string | null
+  /** null unless the message of the code says too little; then the message */
+  words: string | null
+  /** null unless the call may be repeated after so many seconds */
+  retryAfter: number | null
   /** null unless the refusal names fields */
   fields: unknown | null
   /** null when refused */
@@ -305,8 +309,8 @@ export type Api = {
 export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['organisation_id', 'mode'], returns: 'value', answers: { value: 'integer' } },
   abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', answers: { value: 'integer' } },
-  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
-  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
+  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
+  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', answers: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer' } },
   beat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer' }, required: ['pool_id', 'roles', 'host', 'pid'], returns: 'value', answers: { value: 'integer' } },

@@ -72,5 +72,6 @@ function asRefusal(error: unknown): Refusal | undefined {
   if (!(error instanceof postgres.PostgresError) || error.code !== SQLSTATE_REFUSED) {
     return undefined
   }
-  return new Refusal(error.message as Code, error.detail ? JSON.parse(error.detail) : undefined)
+  const { fields, message, retryAfter } = JSON.parse(error.detail ?? '{}')
+  return new Refusal(error.message as Code, fields, { words: message, retryAfter })
 }

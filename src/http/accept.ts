@@ -56,8 +56,13 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
     items: Item[],
     isBatch: boolean,
   ): Promise<Reply> => {
-    const { code, fields, status, body, replayed } = await accept({ request, items, isBatch })
-    if (code !== null) throw new Refusal(code as Code, fields as Fields | null)
+    const { code, fields, words, retryAfter, status, body, replayed } = await accept({
+      request,
+      items,
+      isBatch,
+    })
+    if (code !== null)
+      throw new Refusal(code as Code, fields as Fields | null, { words, retryAfter })
     return { status, body: body as string, isReplay: replayed }
   }
   return Object.assign(acceptRequest, { idle: accept.idle })

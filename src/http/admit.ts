@@ -40,8 +40,7 @@ export function admission(call: Call): Admit {
     ctx.set('x-ratelimit-remaining', String(admission.remaining))
     if (admission.state === 'suspended') throw new Refusal('org_suspended')
     if (admission.retryAfter !== null) {
-      ctx.set('Retry-After', String(admission.retryAfter))
-      throw new Refusal('rate_limited')
+      throw new Refusal('rate_limited', null, { retryAfter: admission.retryAfter })
     }
     if (scope && !admission.scopes.includes(scope)) throw new Refusal('insufficient_scope')
     return admission

@@ -25,10 +25,11 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
         const route = routeOf(ctx as Context)
         log.error({ err: error, requestId, method: ctx.method, route }, 'a request failed')
       }
-      const { code, fields, status } = refusal ?? new Refusal('internal_error')
+      const { code, fields, status, words, retryAfter } = refusal ?? new Refusal('internal_error')
       ctx.status = status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
-      ctx.body = envelope(publicUrl, code, fields)
+      if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
+      ctx.body = envelope(publicUrl, code, fields, words)
       // A body that was not read to its end would be taken for the next request.
       if (!ctx.req.complete) ctx.set('Connection', 'close')
     } finally {
@@ -57,8 +58,8 @@ export function refuseMalformed(publicUrl: string) {
   }
 }
 
-function envelope(publicUrl: string, code: Code, fields?: Fields): string {
-  return JSON.stringify({ error: errorBody(publicUrl, code, fields) })
+function envelope(publicUrl: string, code: Code, fields?: Fields, words?: string): string {
+  return JSON.stringify({ error: errorBody(publicUrl, code, fields, words) })
 }
 
 /** Errors of Koa, its router and its body reader carry a status; below 500 the request was at fault. */
