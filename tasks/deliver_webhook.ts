@@ -1,8 +1,8 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Delivery } from '../src/db/api.gen.ts'
+import { createBatcher } from '../src/db/batcher.ts'
 import type { Call } from '../src/db/call.ts'
-import { coalesce } from '../src/db/coalesce.ts'
 import { type AttemptOptions, type AttemptResult, attempt } from '../src/webhooks/attempt.ts'
 import { createShares } from '../src/webhooks/shares.ts'
 import { createTurn, type Turn } from '../src/webhooks/turn.ts'
@@ -41,7 +41,7 @@ type Running = { job: string; turn: Turn; ended: Promise<unknown> }
  * left then has a job behind those of others. What could not be recorded is posted again later.
  */
 export default function deliverWebhook(call: Call, options: DeliverWebhookOptions): Task {
-  const start = coalesce<Asked, Delivery[]>(
+  const start = createBatcher<Asked, Delivery[]>(
     async (turns) => {
       const deliveries = await call('start_deliveries', { turns: JSON.stringify(turns) })
       const byEndpoint = Map.groupBy(deliveries, ({ endpointId }) => endpointId)
@@ -49,14 +49,14 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     },
     { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
   )
-  const finish = coalesce<AttemptResult, null>(
+  const finish = createBatcher<AttemptResult, null>(
     async (results) => {
       await call('finish_deliveries', { results: JSON.stringify(results) })
       return results.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const end = coalesce<Ended, null>(
+  const end = createBatcher<Ended, null>(
     async (turns) => {
       await call('end_turns', { turns: JSON.stringify(turns) })
       return turns.map(() => null)

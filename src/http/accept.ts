@@ -1,6 +1,6 @@
 import type { Answer, Api } from '../db/api.gen.ts'
+import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { coalesce } from '../db/coalesce.ts'
 import { type Code, catalogueJson, type ErrorBody, Refusal } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Fields } from '../schemas/fields.ts'
@@ -25,12 +25,12 @@ const MAX_BYTES = 8 * 1024 * 1024
 
 /**
  * Accepts the messages of a request together with those of all requests that arrive meanwhile: one
- * function and one transaction for single, batch and coalesced calls. Throws a Refusal for the call
+ * function and one transaction for single and batch calls. Throws a Refusal for the call
  * as a whole.
  */
 export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: AcceptOptions) {
   const catalogue = catalogueJson(publicUrl)
-  const accept = coalesce<Send, Answer>(
+  const accept = createBatcher<Send, Answer>(
     async (sends) => {
       const items = sends.flatMap(({ items }, n) =>
         items.map((item, index) => ({ ...item, call: n, index })),

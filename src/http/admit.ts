@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Admission } from '../db/api.gen.ts'
+import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { coalesce } from '../db/coalesce.ts'
 import { Refusal } from '../errors.ts'
 
 export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
@@ -20,7 +20,7 @@ const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
  * or an organisation that was suspended is refused at its next request.
  */
 export function admission(call: Call): Admit {
-  const admit = coalesce<string, Admission | undefined>(
+  const admit = createBatcher<string, Admission | undefined>(
     async (keys) => {
       const admissions: (Admission | undefined)[] = keys.map(() => undefined)
       for (const row of await call('admit', { keys })) admissions[row.n - 1] = row

@@ -1,8 +1,8 @@
 import { Router } from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
+import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { coalesce } from '../db/coalesce.ts'
 import type { Callback, EmailProvider } from '../providers/email.ts'
 import { seldom } from '../seldom.ts'
 import { bodyReader } from './body.ts'
@@ -27,7 +27,7 @@ export function callbacksRouter({ call, log, emailProvider }: CallbackOptions) {
   const logRefusal = seldom((refused, reason: string) =>
     log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
   )
-  const record = coalesce<Callback, string>(
+  const record = createBatcher<Callback, string>(
     (callbacks) => call('record_callbacks', { callbacks: JSON.stringify(callbacks.map(describe)) }),
     { maxWeight: MAX_IN_ONE_COMMIT },
   )

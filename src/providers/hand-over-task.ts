@@ -1,8 +1,8 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Api } from '../db/api.gen.ts'
+import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { coalesce } from '../db/coalesce.ts'
 import type { Patience } from './hand-over.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
@@ -41,7 +41,7 @@ export function handOverTask<Name extends StartFunction>(
   options: HandOverOptions<Name>,
 ): Task {
   const { start: name, handOver, answersWithinMs: withinMs = ANSWERS_WITHIN_MS } = options
-  const start = coalesce<string, Started<Name> | undefined>(
+  const start = createBatcher<string, Started<Name> | undefined>(
     async (ids) => {
       const started: { id: string }[] = await call<StartFunction>(name, { ids })
       const byId = new Map(started.map((message) => [message.id, message]))
@@ -49,7 +49,10 @@ export function handOverTask<Name extends StartFunction>(
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const finish = coalesce<{ id: string; job: string; provider: string; outcome: string }, null>(
+  const finish = createBatcher<
+    { id: string; job: string; provider: string; outcome: string },
+    null
+  >(
     async (results) => {
       await call('finish_messages', { results: JSON.stringify(results) })
       return results.map(() => null)

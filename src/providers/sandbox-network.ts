@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import { type Batcher, createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { type Coalesced, coalesce } from '../db/coalesce.ts'
 import type { HandOver } from './email.ts'
 
 /** A moment, so that a person sees `sent` before what follows. */
@@ -20,8 +20,8 @@ export type Taken = {
 }
 
 /** Hands over to the sandbox network, whose memory is the database: it survives the process. */
-export function sandboxNetwork(call: Call): Coalesced<Taken, null> {
-  return coalesce<Taken, null>(
+export function sandboxNetwork(call: Call): Batcher<Taken, null> {
+  return createBatcher<Taken, null>(
     async (messages) => {
       await call('sandbox_take', { messages: JSON.stringify(messages) })
       return messages.map(() => null)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
+import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { coalesce } from '../db/coalesce.ts'
 import type { DkimKey, EmailProvider, OutgoingEmail, Receipt } from './email.ts'
 import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slowAnswer } from './sandbox-network.ts'
 
@@ -46,7 +46,7 @@ const receiptsByName: Record<string, (recipient: string) => Report[]> = {
  */
 export function createSandbox(call: Call): EmailProvider {
   const take = sandboxNetwork(call)
-  const know = coalesce<Name, boolean>(
+  const know = createBatcher<Name, boolean>(
     (messages) => call('sandbox_knows', { messages: JSON.stringify(messages) }),
     { maxWeight: 1000 },
   )

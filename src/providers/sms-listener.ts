@@ -1,5 +1,5 @@
+import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { coalesce } from '../db/coalesce.ts'
 import { bareWords, type Keyword, readKeyword } from '../sms/keywords.ts'
 import type { InboundSms, SmsListener, SmsReceipt } from './sms.ts'
 
@@ -11,14 +11,14 @@ export type InboundKeyword = Omit<InboundSms, 'body'> & { keyword: Keyword; word
 
 /** Records what comes from a network: receipts, and of what phones write the keywords. */
 export function createSmsListener(call: Call): SmsListener {
-  const recordReceipt = coalesce<SmsReceipt, null>(
+  const recordReceipt = createBatcher<SmsReceipt, null>(
     async (receipts) => {
       await call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
       return receipts.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const recordInbound = coalesce<InboundKeyword, null>(
+  const recordInbound = createBatcher<InboundKeyword, null>(
     async (messages) => {
       await call('record_inbound', { messages: JSON.stringify(messages) })
       return messages.map(() => null)

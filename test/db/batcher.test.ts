@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { type CoalesceOptions, coalesce } from '../../src/db/coalesce.ts'
+import { type BatcherOptions, createBatcher } from '../../src/db/batcher.ts'
 
 type Run = {
   items: string[]
@@ -15,10 +15,10 @@ const resultOf = (item: string) => `result of ${item}`
 const clock = { now: 1000 }
 t.intercept(performance, 'now', { value: () => clock.now })
 
-/** A coalesced function whose runs are answered by the test. */
-function controlled(options: CoalesceOptions<string> = { maxWeight: 100 }) {
+/** A batcher whose runs are answered by the test. */
+function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
   const runs: Run[] = []
-  const put = coalesce<string, string>(
+  const put = createBatcher<string, string>(
     (items) =>
       new Promise((resolve, reject) => {
         runs.push({
@@ -183,7 +183,7 @@ t.test('an answer with too few or too many results is a failure', async (t) => {
 
 t.test('a run that throws before it begins rejects its item and blocks nobody', async (t) => {
   let isBroken = true
-  const put = coalesce<string, string>(
+  const put = createBatcher<string, string>(
     (items) => {
       if (isBroken) throw new Error('broken')
       return Promise.resolve(items.map(resultOf))
@@ -265,7 +265,7 @@ t.test('when the slow one of two is through, the other is judged by its own age'
 })
 
 t.test('idle settles at once when nothing is under way', async () => {
-  const put = coalesce<string, string>(async (items) => items, { maxWeight: 1 })
+  const put = createBatcher<string, string>(async (items) => items, { maxWeight: 1 })
   await put.idle()
   await put('a')
   await put.idle()

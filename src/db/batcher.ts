@@ -1,11 +1,11 @@
-export type Coalesced<Item, Result> = {
+export type Batcher<Item, Result> = {
   /** Put an item into the next run; settles with its own result. */
   (item: Item): Promise<Result>
   /** Settles once nothing is under way and nothing waits. */
   idle(): Promise<void>
 }
 
-export type CoalesceOptions<Item> = {
+export type BatcherOptions<Item> = {
   /** At most so much weight in one run, unless a single item has more. */
   maxWeight: number
   /** An item's weight, 1 by default. */
@@ -28,10 +28,10 @@ type Waiting<Item, Result> = {
  * result for each item, in order. When a run fails, each of its items is run once more alone, so that
  * a bad one fails alone; so `run` must be safe to repeat.
  */
-export function coalesce<Item, Result>(
+export function createBatcher<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxWeight, weigh = () => 1 }: CoalesceOptions<Item>,
-): Coalesced<Item, Result> {
+  { maxWeight, weigh = () => 1 }: BatcherOptions<Item>,
+): Batcher<Item, Result> {
   let waiting: Waiting<Item, Result>[] = []
   let waitingWeight = 0
   let isScheduled = false
@@ -112,7 +112,7 @@ export function coalesce<Item, Result>(
     return startedAt.length === 0 && waiting.length === 0
   }
 
-  const coalesced = (item: Item) =>
+  const batcher = (item: Item) =>
     new Promise<Result>((resolve, reject) => {
       const weight = weigh(item)
       waiting.push({ item, weight, resolve, reject })
@@ -125,5 +125,5 @@ export function coalesce<Item, Result>(
       : new Promise<void>((resolve) => {
           onIdle.push(resolve)
         })
-  return Object.assign(coalesced, { idle })
+  return Object.assign(batcher, { idle })
 }
