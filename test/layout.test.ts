@@ -12,6 +12,7 @@ const root = resolve(import.meta.dirname, '..')
  */
 const layers = [
   ['main'],
+  ['cli'],
   ['service', 'seed', 'doctor', 'config'],
   ['config-values', 'http', 'dashboard', 'worker', 'clock', 'presence'],
   ['tasks'],
@@ -34,7 +35,7 @@ const layers = [
 ]
 
 /** Only these ask the database other than through call(): as its owner, before or beside the service. */
-const ownersFiles = /^src\/(db\/.*|main|seed|doctor)\.ts$/
+const ownersFiles = /^src\/((db|cli)\/.*|seed|doctor)\.ts$/
 
 type Import = { from: string; to: string; isTypeOnly: boolean }
 
