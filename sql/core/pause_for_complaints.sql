@@ -4,20 +4,21 @@ language sql volatile
 as $$
   with paused as (
     update app.organisations o
-    set state = 'paused', state_since = core.now(),
-      state_reason = format('%s complaints about %s emails sent within 24 hours', r.complaints, r.sent)
-    from (select a.id from app.organisations a where a.id = any (ids) and a.state = 'active') a
+    set paused_at = core.now(),
+      pause_reason = format('%s complaints about %s emails sent within 24 hours', r.complaints, r.sent)
+    from (select a.id, a.state from app.organisations a where a.id = any (ids) and a.paused_at is null) a
     cross join lateral core.complaint_rate(a.id) r
     where o.id = a.id and r.complaints >= 3 and r.sent <= r.complaints * 1000::bigint
-    returning o.id, o.state_reason, r.complaints, r.sent
+    returning o.id, a.state as state_before, o.state, o.pause_reason, r.complaints, r.sent
   )
   select count(n.id)::integer
   from paused p
   cross join lateral core.notify_owner(
     p.id, 'org_paused', jsonb_build_object('complaints', p.complaints, 'sent', p.sent)) n (id)
   cross join lateral core.audit('pause_for_complaints', p.id, core.encode_id('org', p.id),
-    '{"state": "active"}', jsonb_build_object('state', 'paused', 'reason', p.state_reason)) a
+    jsonb_build_object('state', p.state_before, 'reason', null),
+    jsonb_build_object('state', p.state, 'reason', p.pause_reason)) a
 $$;
 
 comment on function core.pause_for_complaints is
-  'Pause those of these organisations that are active and have at least 3 complaints and 0.1 % within 24 hours (interface 6.4), and tell their owners. The organisations must be locked. Answers how many were paused.';
+  'Pause those of these organisations that are not paused yet, suspended or not, and have at least 3 complaints and 0.1 % within 24 hours (interface 6.4), and tell their owners. The organisations must be locked. Returns how many were paused.';

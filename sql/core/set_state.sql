@@ -1,33 +1,46 @@
-create function core.set_state(
-  action text, organisation text, to_state app.organisation_state, reason text, from_states app.organisation_state[]
-)
+create function core.set_state(action text, organisation text, reason text default null)
 returns uuid
 language plpgsql volatile
 as $$
 declare
-  v_organisation uuid := core.organisation_id(organisation);
+  v_id uuid := core.organisation_id(organisation);
+  v_is_pause boolean := action in ('pause', 'resume');
+  v_begins boolean := action in ('pause', 'suspend');
   v_before app.organisations;
+  v_after app.organisations;
+  v_is_so boolean;
+  v_state app.organisation_state;
 begin
-  if to_state <> 'active' and coalesce(length(reason), 0) not between 1 and 1000 then
+  if v_begins and coalesce(length(reason), 0) not between 1 and 1000 then
     raise exception 'give a reason of 1 to 1000 characters';
   end if;
-  select o.* into v_before from app.organisations o where o.id = v_organisation for no key update;
-  if not v_before.state = any (from_states) then
-    raise exception 'the organisation is %', v_before.state
-      using hint = case v_before.state
+  select o.* into v_before from app.organisations o where o.id = v_id for no key update;
+  v_is_so := case when v_is_pause then v_before.paused_at else v_before.suspended_at end is not null;
+  if v_is_so = v_begins then
+    -- Of one that is both, what it is already is what matters.
+    v_state := case when not v_begins then v_before.state when v_is_pause then 'paused' else 'suspended' end;
+    raise exception 'the organisation is %', v_state
+      using hint = case v_state
         when 'paused' then format('select ops.resume(%L) lifts its pause', organisation)
         when 'suspended' then format('select ops.reinstate(%L) ends its suspension', organisation)
         else 'select id, name, state from ops.organisations'
       end;
   end if;
   update app.organisations o
-  set state = to_state, state_reason = reason, state_since = core.now()
-  where o.id = v_organisation;
-  perform core.audit(action, v_organisation, organisation,
-    jsonb_build_object('state', v_before.state, 'reason', v_before.state_reason),
-    jsonb_build_object('state', to_state, 'reason', reason));
-  return v_organisation;
+  set paused_at = case when v_is_pause then case when v_begins then core.now() end else o.paused_at end,
+    pause_reason = case when v_is_pause then reason else o.pause_reason end,
+    suspended_at = case when v_is_pause then o.suspended_at when v_begins then core.now() end,
+    suspension_reason = case when v_is_pause then o.suspension_reason else reason end,
+    activated_at = case when v_begins then o.activated_at else core.now() end
+  where o.id = v_id
+  returning o.* into v_after;
+  perform core.audit(action, v_id, organisation,
+    jsonb_build_object('state', v_before.state,
+      'reason', case when v_is_pause then v_before.pause_reason else v_before.suspension_reason end),
+    jsonb_build_object('state', v_after.state, 'reason', reason));
+  return v_id;
 end
 $$;
 
-comment on function core.set_state is 'Change an organisation''s state from one of some others, in the name of that action; raises one sentence otherwise.';
+comment on function core.set_state is
+  'Begin or end an organisation''s pause (actions pause and resume) or its suspension (suspend and reinstate); neither touches the other. Raises one sentence when there is nothing to begin or end.';

@@ -10,7 +10,7 @@ begin
   perform core.check_plan(plan);
   perform core.check_name(create_organisation.name);
   perform core.check_email(create_organisation.owner_email);
-  insert into app.organisations (id, name, owner_email, plan_id, created_at, state_since)
+  insert into app.organisations (id, name, owner_email, plan_id, created_at, activated_at)
   values (v_id, create_organisation.name, create_organisation.owner_email, plan, core.now(), core.now());
   insert into app.allowances (organisation_id, period_start, period_end)
   select v_id, p.period_start, p.period_end from core.period_at(core.now(), core.now()) p;
@@ -21,4 +21,4 @@ begin
 end
 $$;
 
-comment on function ops.create_organisation is 'Create an organisation; answers its id. Its billing periods start today.';
+comment on function ops.create_organisation is 'Create an organisation; returns its id. Its billing periods start today.';

@@ -5,8 +5,8 @@ select
   o.owner_email,
   o.plan_id as plan,
   o.state,
-  o.state_reason,
-  o.state_since,
+  core.state_reason(o) as state_reason,
+  core.state_since(o) as state_since,
   u.emails_used,
   p.emails_included,
   u.sms_used,
@@ -14,7 +14,11 @@ select
   u.sms_credits,
   u.period_end,
   a.messages_accepted - d.messages as messages_waiting,
-  o.created_at
+  o.created_at,
+  o.paused_at,
+  o.pause_reason,
+  o.suspended_at,
+  o.suspension_reason
 from app.organisations o
 join app.plans p on p.id = o.plan_id
 join app.allowances a on a.organisation_id = o.id
@@ -27,7 +31,7 @@ comment on column ops.organisations.id is 'org_…, by which all of ops names it
 comment on column ops.organisations.name is 'What ops.rename_organisation called it last.';
 comment on column ops.organisations.owner_email is 'Where mail to its owner goes.';
 comment on column ops.organisations.plan is 'The id of its plan, see ops.plans.';
-comment on column ops.organisations.state is 'active, paused (live sends are refused, what is queued waits) or suspended (everything is refused).';
+comment on column ops.organisations.state is 'active, paused (live sends are refused, what is queued waits) or suspended (everything is refused). One that is both shows suspended.';
 comment on column ops.organisations.state_reason is 'Why it is paused or suspended; null while it is active.';
 comment on column ops.organisations.state_since is 'Since when it is in that state.';
 comment on column ops.organisations.emails_used is 'Recipients of email in the present period, with cc and bcc.';
@@ -38,3 +42,7 @@ comment on column ops.organisations.sms_credits is 'Prepaid SMS segments that ar
 comment on column ops.organisations.period_end is 'When the period ends and both start again.';
 comment on column ops.organisations.messages_waiting is 'Live messages that were accepted and have not ended or been handed over.';
 comment on column ops.organisations.created_at is 'When it was made, from which its periods count.';
+comment on column ops.organisations.paused_at is 'When its pause began; null when it is not paused.';
+comment on column ops.organisations.pause_reason is 'Why it is paused, whether or not it is suspended as well.';
+comment on column ops.organisations.suspended_at is 'When its suspension began; null when it is not suspended.';
+comment on column ops.organisations.suspension_reason is 'Why it is suspended.';

@@ -3,7 +3,7 @@ returns void
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select core.set_state('reinstate', organisation, 'active', null, '{suspended}')
+  select core.set_state('reinstate', organisation)
 $$;
 
-comment on function ops.reinstate is 'End an organisation''s suspension. What was rejected meanwhile stays rejected.';
+comment on function ops.reinstate is 'End an organisation''s suspension. What was rejected meanwhile stays rejected, and a pause stays.';

@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_organisation uuid := core.set_state('resume', organisation, 'active', null, '{paused}');
+  v_organisation uuid := core.set_state('resume', organisation);
 begin
   -- Also those that came after this transaction began.
   update app.organisations o
@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function ops.resume is
-  'Lift an organisation''s pause and send what waited; complaints from before do not pause it again. Answers how many messages waited.';
+  'Lift an organisation''s pause and send what waited; complaints from before do not pause it again. A suspension stays. Returns how many messages waited.';

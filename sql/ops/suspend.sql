@@ -4,9 +4,9 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return core.release_held(core.set_state('suspend', organisation, 'suspended', reason, '{active,paused}'));
+  return core.release_held(core.set_state('suspend', organisation, reason));
 end
 $$;
 
 comment on function ops.suspend is
-  'Suspend an organisation: every request gets 403 org_suspended and what is queued is rejected. Answers how many held messages are affected.';
+  'Suspend an organisation: every request gets 403 org_suspended and what is queued is rejected. Returns how many held messages are affected.';

@@ -28,8 +28,8 @@ begin
     return core.why_scheduled(v_message, v_organisation);
   elsif v_organisation.state <> 'active' then
     return format('It waits because its organisation %s is %s since %s: %s; %s',
-      core.encode_id('org', v_organisation.id), v_organisation.state, core.iso(v_organisation.state_since),
-      v_organisation.state_reason,
+      core.encode_id('org', v_organisation.id), v_organisation.state, core.iso(core.state_since(v_organisation)),
+      core.state_reason(v_organisation),
       case
         when v_organisation.state = 'suspended' then 'a worker is about to reject it.'
         when v_message.status = 'scheduled' then

@@ -14,7 +14,7 @@ async function ask<Value>(tx: Tx, query: string, ...values: unknown[]): Promise<
 
 const organisationOf = async (tx: Tx, id: string) => {
   const [row] = await tx`select * from ops.organisations where id = ${id}`
-  return { ...row }
+  return { ...row } as Record<string, unknown>
 }
 
 const create = (tx: Tx, name = 'Acme') =>
@@ -228,7 +228,8 @@ t.test('pause and resume, suspend and reinstate lead from state to state', async
       ['resume($1)', 0, 'active', null],
       ["pause($1, 'another look')", null, 'paused', 'another look'],
       ["suspend($1, 'spam')", 0, 'suspended', 'spam'],
-      ['reinstate($1)', null, 'active', null],
+      ['reinstate($1)', null, 'paused', 'another look'],
+      ['resume($1)', 0, 'active', null],
       ["suspend($1, 'spam again')", 0, 'suspended', 'spam again'],
       ['reinstate($1)', null, 'active', null],
     ]
@@ -236,6 +237,75 @@ t.test('pause and resume, suspend and reinstate lead from state to state', async
       t.equal(await ask(tx, query, id), answer, query)
       t.match(await organisationOf(tx, id), { state, stateReason: reason, stateSince: since })
     }
+  })
+})
+
+t.test('pause and suspension leave each other alone in every order of four actions', async (t) => {
+  const actions = ['pause', 'resume', 'suspend', 'reinstate'] as const
+  const paths = actions.flatMap((a) =>
+    actions.flatMap((b) => actions.flatMap((c) => actions.map((d) => [a, b, c, d]))),
+  )
+  await rolledBack(sql, async (tx) => {
+    for (const path of paths) {
+      const id = await create(tx)
+      const facts: Record<'pause' | 'suspension', string | null> = { pause: null, suspension: null }
+      const [found, expected]: [unknown[], unknown[]] = [[], []]
+      for (const [place, action] of path.entries()) {
+        const fact = action === 'pause' || action === 'resume' ? 'pause' : 'suspension'
+        const reason = action === 'pause' || action === 'suspend' ? `reason ${place}` : null
+        const call = reason === null ? `${action}($1)` : `${action}($1, '${reason}')`
+        const isDone = await tx
+          .savepoint((inner) => ask(inner as Tx, call, id))
+          .then(() => true)
+          .catch(() => false)
+        const isPossible = (facts[fact] === null) === (reason !== null)
+        if (isPossible) facts[fact] = reason
+        const { state, stateReason, pauseReason, suspensionReason } = await organisationOf(tx, id)
+        found.push([isDone, state, stateReason, pauseReason, suspensionReason])
+        const shown = facts.suspension ? 'suspended' : facts.pause ? 'paused' : 'active'
+        const { pause, suspension } = facts
+        expected.push([isPossible, shown, suspension ?? pause, pause, suspension])
+      }
+      t.same(found, expected, path.join(', '))
+    }
+  })
+})
+
+t.test('a pause of a suspended organisation is audited, though it shows suspended', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const id = await create(tx)
+    await ask(tx, "suspend($1, 'unpaid')", id)
+    await ask(tx, "pause($1, 'a look')", id)
+    await ask(tx, 'resume($1)', id)
+    await ask(tx, 'reinstate($1)', id)
+    const rows = await tx`
+      select action, before, after from ops.audit
+      where organisation = ${id} and action <> 'create_organisation' order by id`
+    t.same(
+      rows.map((row) => ({ ...row })),
+      [
+        {
+          action: 'suspend',
+          before: { state: 'active', reason: null },
+          after: { state: 'suspended', reason: 'unpaid' },
+        },
+        {
+          action: 'pause',
+          before: { state: 'suspended', reason: null },
+          after: { state: 'suspended', reason: 'a look' },
+        },
+        {
+          action: 'resume',
+          before: { state: 'suspended', reason: 'a look' },
+          after: { state: 'suspended', reason: null },
+        },
+        {
+          action: 'reinstate',
+          before: { state: 'suspended', reason: 'unpaid' },
+          after: { state: 'active', reason: null },
+        },
+      ],
+    )
   })
 })
 

@@ -194,7 +194,6 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['pause', [org, ''], aReason],
   ['pause', [org, long(1001)], aReason],
   ['pause', [paused, 'again'], 'the organisation is paused'],
-  ['pause', [suspended, 'as well'], 'the organisation is suspended'],
   ['resume', [unknownOrg], noOrganisation],
   ['resume', [org], 'the organisation is active'],
   ['resume', [suspended], 'the organisation is suspended'],

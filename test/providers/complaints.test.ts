@@ -156,13 +156,29 @@ t.test('the owner is told once, however many complaints follow', async (t) => {
   t.equal(jobs.length, 1)
 })
 
-t.test('an organisation that is suspended stays so', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const ids = await haveSent(sql, organisation, 5)
+t.test(
+  'a suspended organisation is paused by complaints as well, and paused once reinstated',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const ids = await haveSent(sql, organisation, 5)
+    await sql`select ops.suspend(${organisation.id}, 'unpaid')`
+    await record(ids.map((id) => aComplaint(id)))
+    t.same(await stateOf(sql, organisation), { state: 'suspended', reason: 'unpaid' })
+    t.match([...(await noticesOf(sql, organisation))], [{ kind: 'org_paused' }])
+    await sql`select ops.reinstate(${organisation.id})`
+    const reason = '5 complaints about 5 emails sent within 24 hours'
+    t.same(await stateOf(sql, organisation), { state: 'paused', reason })
+  },
+)
+
+t.test('a complaint pause outlives a suspension that came after it', async (t) => {
+  const { organisation } = await afterComplaints(3, 20)
+  const before = await stateOf(sql, organisation)
+  t.match(before, { state: 'paused' })
   await sql`select ops.suspend(${organisation.id}, 'unpaid')`
-  await record(ids.map((id) => aComplaint(id)))
-  t.same(await stateOf(sql, organisation), { state: 'suspended', reason: 'unpaid' })
-  t.same([...(await noticesOf(sql, organisation))], [])
+  await sql`select ops.reinstate(${organisation.id})`
+  t.same(await stateOf(sql, organisation), before)
+  t.equal((await noticesOf(sql, organisation)).length, 1)
 })
 
 t.test('a complaint about one organisation is nothing to another', async (t) => {

@@ -153,6 +153,33 @@ t.test('what an organisation queued is rejected once it is suspended', async (t)
   await withWorker(async () => all([await send(api.base, suspended)], 'sent'))
 })
 
+t.test(
+  'paused, suspended and reinstated: new sends are refused and the queue waits until the resumption',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const early = await send(api.base, organisation)
+    await pause(organisation)
+    await suspend(organisation)
+    await withWorker(() => all([early], 'rejected'))
+    await sql`select ops.reinstate(${organisation.id})`
+    const email = anEmail(organisation.domain)
+    t.equal((await post(`${api.base}/v1/emails`, organisation.liveKey, email)).status, 423)
+    await resume(organisation)
+    t.equal((await post(`${api.base}/v1/emails`, organisation.liveKey, email)).status, 200)
+  },
+)
+
+t.test('resume does not let a suspended organisation send', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await send(api.base, organisation)
+  await pause(organisation)
+  await suspend(organisation)
+  await resume(organisation)
+  const email = anEmail(organisation.domain)
+  t.equal((await post(`${api.base}/v1/emails`, organisation.liveKey, email)).status, 403)
+  await withWorker(() => all([id], 'rejected'))
+})
+
 t.test('what was held is rejected when the pause ends in a suspension', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(api.base, organisation, [{}, {}])

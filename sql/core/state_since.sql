@@ -1,0 +1,8 @@
+create function core.state_since(o app.organisations)
+returns timestamptz
+language sql immutable
+as $$
+  select case o.state when 'suspended' then o.suspended_at when 'paused' then o.paused_at else o.activated_at end
+$$;
+
+comment on function core.state_since is 'When the pause or suspension began that an organisation''s state shows; of an active one, when it became so.';
