@@ -38,6 +38,8 @@ export type RefusalDetails = {
   words?: string | null | undefined
   /** Seconds after which the caller may try again; sent as Retry-After. */
   retryAfter?: number | null | undefined
+  /** The HTTP status, where it is not that of the code in the catalogue. */
+  status?: number | undefined
 }
 
 /** An expected no: thrown anywhere, rendered as the error envelope. */
@@ -46,17 +48,15 @@ export class Refusal extends Error {
   readonly fields: Fields | undefined
   readonly words: string | undefined
   readonly retryAfter: number | undefined
+  readonly status: number
 
-  constructor(code: Code, fields?: Fields | null, { words, retryAfter }: RefusalDetails = {}) {
+  constructor(code: Code, fields?: Fields | null, details: RefusalDetails = {}) {
     super(code)
     this.code = code
     this.fields = fields ?? undefined
-    this.words = words ?? undefined
-    this.retryAfter = retryAfter ?? undefined
-  }
-
-  get status(): number {
-    return catalogue[this.code][0]
+    this.words = details.words ?? undefined
+    this.retryAfter = details.retryAfter ?? undefined
+    this.status = details.status ?? catalogue[code][0]
   }
 }
 

@@ -10,6 +10,7 @@ import { createJudge, Outdated } from './db/readiness.ts'
 import { codeSha256 } from './db/sql-files.ts'
 import { createRegistry } from './domains/registry.ts'
 import type { Resolver } from './domains/resolver.ts'
+import type { HttpLimits } from './http/limits.ts'
 import { addressOf } from './http/listen.ts'
 import { startMetricsServer } from './http/metrics-server.ts'
 import { startApi } from './http/server.ts'
@@ -53,6 +54,8 @@ export type ServiceOptions = {
   webhookAllowPrivate: boolean
   /** What an endpoint has to answer in; the 10 seconds of the interface when absent. */
   webhookTimeoutMs?: number
+  /** Limits of the API's requests and connections that differ from the usual ones. */
+  httpLimits?: Partial<HttpLimits>
   dkimZone: string
   mailFromLabel: string
   systemFrom: string
@@ -129,7 +132,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const registry = createRegistry({ ...options, call, provider: emailProvider })
     // The API first: the links in the emails that a worker hands over may have to name its port.
     const api = roles.includes('api')
-      ? await startApi({ ...options, call, registry, emailProvider, readiness, metrics })
+      ? await startApi({
+          ...options,
+          ...(options.httpLimits && { limits: options.httpLimits }),
+          call,
+          registry,
+          emailProvider,
+          readiness,
+          metrics,
+        })
       : null
     if (api) runningRoles.push(api)
     const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)

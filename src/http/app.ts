@@ -7,6 +7,7 @@ import type { Metrics } from '../metrics.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import type { Secrets } from '../secrets.ts'
 import { admission } from './admit.ts'
+import { createBodies } from './body.ts'
 import { callbacksRouter } from './callbacks.ts'
 import { docsRouter } from './docs.ts'
 import { domainEndpoints } from './domains.ts'
@@ -14,6 +15,7 @@ import { emailsRouter } from './emails.ts'
 import { mount } from './endpoint.ts'
 import { renderErrors } from './errors.ts'
 import { healthRouter, type Readiness } from './health.ts'
+import type { HttpLimits } from './limits.ts'
 import { observe } from './observe.ts'
 import { openapiRouter } from './openapi.ts'
 import { requestId } from './request-id.ts'
@@ -36,6 +38,7 @@ export type AppOptions = {
   readiness: Readiness
   metrics: Metrics
   emailProvider: EmailProvider
+  limits: HttpLimits
 }
 
 /** The whole HTTP side; middleware in the order in which a request meets it. */
@@ -45,7 +48,8 @@ export function createApp(options: AppOptions) {
   const admit = admission(call)
   const emails = emailsRouter(options)
   const sms = smsRouter(options)
-  const callbacks = callbacksRouter(options)
+  const bodies = createBodies(options.limits)
+  const callbacks = callbacksRouter({ ...options, readBody: bodies.read })
   const endpoints = [
     ...emails.endpoints,
     ...sms.endpoints,
@@ -55,9 +59,10 @@ export function createApp(options: AppOptions) {
   ]
 
   app.use(requestId())
+  app.use(bodies.whole)
   app.use(observe({ log, metrics }))
   app.use(renderErrors({ log, publicUrl }))
-  app.use(mount(endpoints, admit))
+  app.use(mount(endpoints, { admit, bodies }))
   app.use(callbacks.routes)
   app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })))
   app.use(docsRouter())

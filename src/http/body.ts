@@ -1,44 +1,209 @@
-import type { Context } from 'koa'
-import { koaBody } from 'koa-body'
+import { isUtf8 } from 'node:buffer'
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import type { Context, Middleware } from 'koa'
 import { Refusal } from '../errors.ts'
+import type { HttpLimits } from './limits.ts'
+import { createShares } from './shares.ts'
 
-/** A batch of 1 000 ordinary emails is 2 MB; this leaves room for large ones (design section 8). */
-const LIMIT_BYTES = 32 * 1024 * 1024
+/** Reads the body of a request, unpacked and at most so long, as UTF-8; empty when there is none. */
+export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
 
-/**
- * Reads a request's body as text, whatever its content type says: curl calls JSON a form unless told
- * otherwise. Empty text when there is none; throws when it is longer, unpacked, than the limit.
- */
-export function bodyReader(limitBytes: number): (ctx: Context) => Promise<string> {
-  const read = koaBody({
-    json: false,
-    urlencoded: false,
-    multipart: false,
-    text: true,
-    textTypes: ['*/*'],
-    textLimit: limitBytes,
-  })
-  return async (ctx) => {
-    // The reader passes over a body without a type, or with one that it cannot parse.
-    ctx.req.headers['content-type'] = 'application/json'
-    const reading = read(ctx as never, async () => undefined)
-    await Promise.race([reading, brokenOff(ctx)]).catch((error) => {
-      // Its own errors have a status; the decompressor's have none.
-      throw error.status === undefined ? new Refusal('invalid_json') : error
-    })
-    const { body } = ctx.request as { body?: unknown }
-    return typeof body === 'string' ? body : ''
-  }
+export type Bodies = {
+  /** Receives or discards the whole request before it is answered, and gives back what it held. */
+  whole: Middleware
+  /** Counts a request among those in hand; `party` is the organisation that it belongs to. */
+  hold(ctx: Context, party: string): void
+  read: ReadBody
 }
 
-/** The body of a call of the interface. */
-export const readBody = bodyReader(LIMIT_BYTES)
+const MB = 1024 * 1024
 
-/** Rejects when the caller goes away: a decompressor would wait for the rest of its input forever. */
-function brokenOff({ req }: Context): Promise<never> {
-  return new Promise((_, reject) => {
-    req.once('close', () => req.complete || reject(new Refusal('invalid_json')))
-  })
+/** What a request in hand counts at least: its connection, headers and objects. */
+const REQUEST_BYTES = 16 * 1024
+
+/** The slowest body beyond the first seconds: 32 KB/s. */
+const BYTES_PER_MS = 32
+
+/** How much of a body that was refused is read and thrown away, as many clients send all before they read. */
+const DISCARDED_BYTES = 64 * MB
+
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
+
+/** By Content-Encoding; null takes the bytes as they are. */
+const decoders: Record<string, (() => Transform) | null> = {
+  '': null,
+  identity: null,
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+}
+
+/**
+ * A reader of our own, because the libraries (koa-body, raw-body) bound one body but not what all of
+ * them hold together, and look at the size only after unpacking a chunk.
+ */
+export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
+  const shares = createShares(bytesInHand)
+
+  /** What each request in hand counts. */
+  const holds = new WeakMap<Context['req'], { party: string; bytes: number }>()
+
+  /** Counts a request with so many bytes; throws when they exceed the share of its party. */
+  function hold({ req }: Context, party: string, bytes = 0) {
+    const counted = holds.get(req)?.bytes ?? 0
+    const needed = Math.max(REQUEST_BYTES, bytes)
+    if (needed <= counted) return
+    if (!shares.take(party, needed - counted)) throw full(shares.held(party) + needed - counted)
+    holds.set(req, { party, bytes: needed })
+  }
+
+  function full(needed: number) {
+    const half = bytesInHand / 2
+    const words =
+      needed > half
+        ? `This organisation has more than ${inMb(half)} of requests in progress, unpacked. Wait for their responses before sending more.`
+        : `The requests in progress of all organisations come close to ${inMb(bytesInHand)}, unpacked. Try again in a second.`
+    return new Refusal('rate_limited', null, { words, retryAfter: 1 })
+  }
+
+  /** From now on a request counts as its response, until that has been sent or cannot be. */
+  function release({ req, res, response }: Context) {
+    const held = holds.get(req)
+    if (!held) return
+    holds.delete(req)
+    const bytes = Math.max(REQUEST_BYTES, response.length ?? 0)
+    shares.giveBack(held.party, held.bytes - bytes)
+    const giveBack = () => shares.giveBack(held.party, bytes)
+    // A response without a socket waits behind another of its connection, and may never be closed.
+    if (res.closed || !res.socket) giveBack()
+    else res.once('close', giveBack)
+  }
+
+  /** Feeds a body to `take` as it arrives; throws what `take` throws, and when the body stops short. */
+  async function receive({ req }: Context, decoder: Transform | null, take: Take) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const source = decoder ?? req
+    const startedAt = performance.now()
+    let received = 0
+    const count = (chunk: Buffer) => {
+      received += chunk.length
+    }
+    const onData = (chunk: Buffer) => {
+      try {
+        take(chunk)
+      } catch (error) {
+        // At once, and not when the promise settles: a decoder would go on.
+        stop()
+        reject(error)
+      }
+    }
+    const onBroken = () => {
+      if (!req.complete) reject(new Refusal('invalid_json', null, { words: BROKEN_OFF }))
+    }
+    const onCorrupt = () => reject(new Refusal('invalid_json', null, { words: CORRUPT }))
+    const checkProgress = () => {
+      const leftMs = startedAt + bodyMs + received / BYTES_PER_MS - performance.now()
+      if (leftMs > 0) timer = setTimeout(checkProgress, leftMs)
+      else reject(new Refusal('invalid_json', null, { words: LATE, status: 408 }))
+    }
+    let timer = setTimeout(checkProgress, bodyMs)
+    const stop = () => {
+      clearTimeout(timer)
+      req.off('data', count).off('error', onBroken).off('close', onBroken)
+      source.off('data', onData).off('end', resolve)
+      // The request itself must not be destroyed: its connection carries the response.
+      if (decoder) req.unpipe(decoder)
+      decoder?.destroy()
+    }
+    req.on('data', count).once('error', onBroken).once('close', onBroken)
+    source.on('data', onData).once('end', resolve)
+    decoder?.once('error', onCorrupt)
+    if (decoder) req.pipe(decoder)
+    try {
+      await promise
+    } finally {
+      stop()
+      // What is left of it flows past; a paused request would block its connection.
+      req.resume()
+    }
+  }
+
+  async function read(ctx: Context, maxBytes: number): Promise<Buffer> {
+    const createDecoder = decoderOf(ctx)
+    refuseOtherCharsets(ctx)
+    if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes)
+    const party = holds.get(ctx.req)?.party ?? 'others'
+    hold(ctx, party)
+    const chunks: Buffer[] = []
+    let length = 0
+    await receive(ctx, createDecoder?.() ?? null, (chunk) => {
+      length += chunk.length
+      if (length > maxBytes) throw tooLarge(maxBytes)
+      hold(ctx, party, length)
+      chunks.push(chunk)
+    })
+    const body = Buffer.concat(chunks, length)
+    if (!isUtf8(body)) throw new Refusal('invalid_json', null, { words: NOT_UTF8 })
+    const isMarked = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+    return isMarked ? body.subarray(BYTE_ORDER_MARK.length) : body
+  }
+
+  async function whole(ctx: Context, next: () => Promise<unknown>) {
+    try {
+      await next()
+    } finally {
+      release(ctx)
+    }
+    if (ctx.req.complete || ctx.req.destroyed) return
+    // Without its end it would be taken for the next request, so the connection ends with the response.
+    const isWhole = ctx.status !== 408 && (await discard(ctx))
+    if (!isWhole) ctx.set('Connection', 'close')
+  }
+
+  /** Reads the rest of a body that nobody wants; whether it ended in time and in bounds. */
+  async function discard(ctx: Context): Promise<boolean> {
+    let discarded = 0
+    const isWhole = receive(ctx, null, (chunk) => {
+      discarded += chunk.length
+      if (discarded > DISCARDED_BYTES) throw new Error('too much to discard')
+    })
+    return isWhole.then(
+      () => true,
+      () => false,
+    )
+  }
+
+  return { whole: whole as Middleware, hold, read }
+}
+
+type Take = (chunk: Buffer) => void
+
+const BROKEN_OFF = 'The body broke off before its end.'
+const LATE = 'The body did not arrive in time: 10 s, and 1 s more for each 32 KB. Send it again.'
+const CORRUPT = 'The body cannot be unpacked by its Content-Encoding.'
+const NOT_UTF8 = 'The body is not UTF-8.'
+
+const inMb = (bytes: number) => `${bytes / MB} MB`
+
+const tooLarge = (maxBytes: number) =>
+  new Refusal('validation_error', { _: [`the body is larger than ${inMb(maxBytes)}`] })
+
+function decoderOf(ctx: Context): (() => Transform) | null {
+  const encoding = ctx.get('Content-Encoding').trim().toLowerCase()
+  const create = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (create !== undefined) return create
+  const words = 'The Content-Encoding is none of gzip, deflate and br.'
+  throw new Refusal('invalid_json', null, { words })
+}
+
+/** JSON is UTF-8 (RFC 8259), whatever else its Content-Type says; US-ASCII is a part of it. */
+function refuseOtherCharsets(ctx: Context): void {
+  const [, charset] = /;\s*charset\s*=\s*["']?([^\s"';]*)/i.exec(ctx.get('Content-Type')) ?? []
+  if (charset !== undefined && !/^(utf-?8|us-ascii)?$/i.test(charset)) {
+    throw new Refusal('invalid_json', null, { words: `${NOT_UTF8} Its charset must be utf-8.` })
+  }
 }
 
 /** A body's JSON value; throws invalid_json for an empty body or anything else. */

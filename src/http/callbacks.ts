@@ -3,11 +3,17 @@ import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
+import { Refusal } from '../errors.ts'
 import type { Callback, EmailProvider } from '../providers/email.ts'
 import { seldom } from '../seldom.ts'
-import { bodyReader } from './body.ts'
+import type { ReadBody } from './body.ts'
 
-export type CallbackOptions = { call: Call; log: Logger; emailProvider: EmailProvider }
+export type CallbackOptions = {
+  call: Call
+  log: Logger
+  emailProvider: EmailProvider
+  readBody: ReadBody
+}
 
 /** An event is some KB; whoever sends more is no provider. */
 const LIMIT_BYTES = 1024 * 1024
@@ -20,9 +26,8 @@ const MAX_IN_ONE_COMMIT = 100
  * for what is recorded, or was before; 406, at which Mailgun gives up, for what can never be right;
  * anything else, as while the database is away, makes it try again.
  */
-export function callbacksRouter({ call, log, emailProvider }: CallbackOptions) {
+export function callbacksRouter({ call, log, emailProvider, readBody }: CallbackOptions) {
   const { name, readCallback } = emailProvider
-  const readBody = bodyReader(LIMIT_BYTES)
   // Anyone can send them. A wrong signing key shows in this alone.
   const logRefusal = seldom((refused, reason: string) =>
     log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
@@ -35,18 +40,22 @@ export function callbacksRouter({ call, log, emailProvider }: CallbackOptions) {
   const router = new Router()
   if (readCallback) {
     router.post(`/providers/${name}/events`, async (ctx) => {
-      const body = await readBody(ctx as Context).catch(() => undefined)
-      const callback = body === undefined ? undefined : readCallback(body)
+      const body = await readBody(ctx as Context, LIMIT_BYTES).catch(unreadable)
+      const callback = body && readCallback(body.toString())
       const outcome = callback ? await record(callback) : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
       if (isRefused) logRefusal(outcome)
       ctx.status = isRefused ? 406 : 200
       ctx.body = { status: outcome }
-      // What was not read of a body would be taken for the next request.
-      if (!ctx.req.complete) ctx.set('Connection', 'close')
     })
   }
   return { routes: router.routes() as unknown as Middleware, idle: record.idle }
+}
+
+/** No callback, where the body can never be read; throws where it can be read later. */
+function unreadable(error: unknown): undefined {
+  const isFinal = error instanceof Refusal && error.code !== 'rate_limited' && error.status !== 408
+  if (!isFinal) throw error
 }
 
 function describe({ token, signedAt, receipt }: Callback, n: number) {

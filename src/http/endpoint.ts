@@ -8,7 +8,8 @@ import { type Code, Refusal } from '../errors.ts'
 import { parseIdempotencyKey } from '../schemas/idempotency-key.ts'
 import type { Admit, Scope } from './admit.ts'
 import type { answers, successes } from './answers.ts'
-import { parseJson, readBody } from './body.ts'
+import { type Bodies, parseJson, type ReadBody } from './body.ts'
+import { BODY_BYTES } from './limits.ts'
 
 export type Reply = {
   status: number
@@ -63,15 +64,21 @@ export type Endpoint =
       request: v.GenericSchema
       /** No body counts as an empty object. */
       isBodyOptional?: true
+      /** The largest body, unpacked; BODY_BYTES when absent. */
+      maxBodyBytes?: number
       handle(request: PostRequest): Promise<Reply>
     })
 
 /** Serves endpoints behind admission. */
-export function mount(endpoints: Endpoint[], admit: Admit): Middleware {
+export function mount(
+  endpoints: Endpoint[],
+  { admit, bodies }: { admit: Admit; bodies: Bodies },
+): Middleware {
   const router = new Router()
   for (const endpoint of endpoints) {
     router.register(endpoint.path, [endpoint.method], async (ctx) => {
       const admission = await admit(ctx as Context, endpoint.scope)
+      bodies.hold(ctx as Context, admission.organisationId)
       // Postgres takes no NUL, and nothing has one in its id.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')
       const bare = { admission, params: ctx.params, query: ctx.query }
@@ -79,7 +86,7 @@ export function mount(endpoints: Endpoint[], admit: Admit): Middleware {
         endpoint.method === 'POST'
           ? await endpoint.handle({
               ...bare,
-              ...(await readPost(ctx as Context, endpoint.isBodyOptional)),
+              ...(await readPost(ctx as Context, endpoint, bodies.read)),
             })
           : await endpoint.handle(bare)
       ctx.status = reply.status
@@ -93,15 +100,17 @@ export function mount(endpoints: Endpoint[], admit: Admit): Middleware {
 
 async function readPost(
   ctx: Context,
-  isBodyOptional = false,
+  endpoint: Endpoint & { method: 'POST' },
+  read: ReadBody,
 ): Promise<Omit<PostRequest, keyof BareRequest>> {
-  const text = (await readBody(ctx)) || (isBodyOptional ? '{}' : '')
+  const bytes = await read(ctx, endpoint.maxBodyBytes ?? BODY_BYTES)
+  const text = bytes.toString() || (endpoint.isBodyOptional ? '{}' : '')
   const body = parseJson(text)
   const idempotency = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
   if ('fields' in idempotency) throw new Refusal('validation_error', idempotency.fields)
   return {
     body,
-    size: text.length,
+    size: bytes.length,
     idempotencyKey: idempotency.key,
     fingerprint: hash('sha256', `${ctx.method} ${ctx.path}\n${text}`, 'hex'),
     requestId: ctx.state.requestId,

@@ -30,8 +30,6 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
       ctx.body = envelope(publicUrl, code, fields, words)
-      // A body that was not read to its end would be taken for the next request.
-      if (!ctx.req.complete) ctx.set('Connection', 'close')
     } finally {
       underWay.delete(ctx.req.socket)
     }
@@ -62,13 +60,10 @@ function envelope(publicUrl: string, code: Code, fields?: Fields, words?: string
   return JSON.stringify({ error: errorBody(publicUrl, code, fields, words) })
 }
 
-/** Errors of Koa, its router and its body reader carry a status; below 500 the request was at fault. */
+/** Errors of Koa and its router carry a status; below 500 the request was at fault. */
 function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
   const status = (error as { status?: unknown } | null)?.status
-  if (status === 413)
-    return new Refusal('validation_error', { _: ['the body is larger than 32 MB'] })
-  if (status === 415) return new Refusal('invalid_json')
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new Refusal('validation_error', { _: ['the request cannot be read'] })
   }

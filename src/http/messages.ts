@@ -6,6 +6,7 @@ import { mapInTurns } from '../turns.ts'
 import { type AcceptFunction, type AcceptOptions, acceptor } from './accept.ts'
 import type { Scope } from './admit.ts'
 import type { AnswerName, Endpoint } from './endpoint.ts'
+import { BATCH_BYTES } from './limits.ts'
 import { reply } from './reply.ts'
 
 /** How the messages of a channel are sent and shown. */
@@ -63,6 +64,7 @@ export function messagesRouter(channel: Channel, options: AcceptOptions) {
       request: v.strictObject({
         [list]: v.pipe(v.array(schema), v.minLength(1), v.maxLength(1000)),
       }),
+      maxBodyBytes: BATCH_BYTES,
       answer: answers.batch,
       refusals: callRefusals,
       async handle(request) {

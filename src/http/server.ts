@@ -3,9 +3,12 @@ import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
 import { refuseMalformed } from './errors.ts'
 import { hangUp } from './hang-up.ts'
+import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { listen } from './listen.ts'
 
-export type ApiOptions = Omit<AppOptions, 'publicUrl'> & {
+export type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
+  /** Those that differ from HTTP_LIMITS. */
+  limits?: Partial<HttpLimits>
   host: string
   /** 0: any that is free. */
   port: number
@@ -25,7 +28,8 @@ export async function startApi(
   const server = createServer({ requireHostHeader: false })
   const address = await listen(server, options.host, options.port)
   const publicUrl = options.publicUrl ?? address
-  const { app, idle } = createApp({ ...options, publicUrl })
+  const limits = { ...HTTP_LIMITS, ...options.limits }
+  const { app, idle } = createApp({ ...options, publicUrl, limits })
   const handle = app.callback()
   server.on('request', handle)
   server.on('checkExpectation', handle)
