@@ -1,0 +1,232 @@
+// "npm run attack": one tenant against all others. Runs every attack of test/attack/attacks against a
+// service beside a victim that sends one email every 100 ms, and prints the victim's figures beside the
+// undisturbed ones. Exits 1 if any is outside its goal.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism, loadavg, networkInterfaces } from 'node:os'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import { formatTable } from '../../src/table.ts'
+import type { Attack, Attacker } from './attack.ts'
+import { attacks } from './attacks/index.ts'
+import {
+  type Grounds,
+  givenGrounds,
+  type Mode,
+  NotHere,
+  ownGrounds,
+  type Target,
+} from './target.ts'
+import { type Suffering, suffer } from './victim.ts'
+
+const USAGE = `usage: npm run attack [-- options]
+  --only NAME,…       these attacks; without it all of them
+  --keys 1,10         how many keys attack, each of another organisation
+  --modes live,test   the mode of their keys
+  --seconds 8         how long each attack lasts
+  --list              print the attacks
+A service that runs already, instead of one that is started for each attack:
+  --base URL          its address, of this machine unless --elsewhere is given
+  --victim KEY:DOMAIN        a live key and a verified domain
+  --attackers KEY:DOMAIN,…   the same of other organisations
+  --pid PID           its process, to see its memory`
+
+/** The goals of issue 10: what the victim feels, whoever attacks. */
+const GOAL = { p50: 50, p99: 500, health: 500, rss: 600 }
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    keys: { type: 'string', default: '1,10' },
+    modes: { type: 'string', default: 'live,test' },
+    seconds: { type: 'string', default: '8' },
+    list: { type: 'boolean' },
+    help: { type: 'boolean' },
+    base: { type: 'string' },
+    victim: { type: 'string' },
+    attackers: { type: 'string', default: '' },
+    pid: { type: 'string' },
+    elsewhere: { type: 'boolean' },
+  },
+})
+
+type Row = Record<string, string | number>
+
+const COLUMNS = [
+  ...['attack', 'keys', 'p50', 'p99', 'max', 'healthz p99', 'RSS MB', 'log KB/s', 'restarts'],
+  ...['victim errors', 'responses', 'notes', 'within goal'],
+]
+
+function stopWith(message: string): never {
+  console.error(message)
+  process.exit(2)
+}
+
+function wantedAttacks(): Attack[] {
+  const names = options.only?.split(',') ?? attacks.map(({ name }) => name)
+  return names.map(
+    (name) =>
+      attacks.find((one) => one.name === name) ?? stopWith(`no attack "${name}"; see --list`),
+  )
+}
+
+function attackerOf(text: string): Attacker {
+  const [key = '', domain = ''] = text.split(':')
+  if (!key || !domain) stopWith(`"${text}" must be KEY:DOMAIN`)
+  return { key, domain, ids: [] }
+}
+
+async function openGrounds(): Promise<Grounds> {
+  if (!options.base) return ownGrounds()
+  const { hostname } = new URL(options.base)
+  const own = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
+  const isHere =
+    hostname === 'localhost' ||
+    own.some(({ address }) => address === hostname.replaceAll(/[[\]]/g, ''))
+  if (!isHere && !options.elsewhere) {
+    stopWith(`${hostname} is not this machine; --elsewhere attacks it nevertheless`)
+  }
+  if (!options.victim) stopWith('--base needs --victim KEY:DOMAIN')
+  return givenGrounds({
+    base: options.base.replace(/\/$/, ''),
+    victim: attackerOf(options.victim),
+    attackers: options.attackers.split(',').filter(Boolean).map(attackerOf),
+    pid: options.pid ? Number(options.pid) : null,
+  })
+}
+
+/** One attack beside the victim; null for the victim alone. */
+async function measure(grounds: Grounds, attack: Attack | null, mode: Mode, keys: number) {
+  const target = await grounds.open(attack, mode, keys)
+  try {
+    const attacker = attack && (await startAttacker(attack, target))
+    const { base, victim } = target
+    await suffer({ base, ...victim, seconds: 1 })
+    await target.begin()
+    const answers = attacker?.attack() ?? Promise.resolve({})
+    const felt = await suffer({ base, ...victim, seconds })
+    const [damage, responses] = [await target.damage(), await answers]
+    return rowOf(attack, keys > 0 ? `${keys} ${mode}` : '', felt, damage, responses)
+  } finally {
+    await target.close()
+  }
+}
+
+async function startAttacker(attack: Attack, { base, attackers }: Target) {
+  const file = new URL('attacker.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [file], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const exit = once(child, 'exit')
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const order = { name: attack.name, base, attackers, seconds }
+  child.stdin.write(`${JSON.stringify(order)}\n`)
+  await lines.next()
+  return {
+    async attack(): Promise<Record<string, number>> {
+      child.stdin.write('\n')
+      const { value } = await lines.next()
+      await exit
+      return value ? JSON.parse(value).answers : {}
+    },
+  }
+}
+
+function rowOf(
+  attack: Attack | null,
+  keys: string,
+  { sends, health, errors }: Suffering,
+  { rss, isDead, logBytes, notes }: Awaited<ReturnType<Target['damage']>>,
+  responses: Record<string, number>,
+): Row {
+  const isWithin =
+    sends.p50 < GOAL.p50 &&
+    sends.p99 < GOAL.p99 &&
+    health.p99 < GOAL.health &&
+    (rss ?? 0) < GOAL.rss &&
+    !isDead &&
+    Object.keys(errors).length === 0
+  return {
+    attack: attack?.name ?? 'undisturbed',
+    keys,
+    p50: Math.round(sends.p50),
+    p99: Math.round(sends.p99),
+    max: Math.round(sends.max),
+    'healthz p99': Math.round(health.p99),
+    'RSS MB': rss ?? '',
+    'log KB/s': logBytes === null ? '' : (logBytes / seconds / 1000).toFixed(1),
+    restarts: isDead ? 1 : 0,
+    'victim errors': counts(errors),
+    responses: counts(responses),
+    notes: notes.join('; '),
+    'within goal': isWithin ? 'yes' : 'NO',
+  }
+}
+
+function counts(of: Record<string, number>): string {
+  return Object.entries(of)
+    .map(([what, count]) => `${what}: ${count}`)
+    .join(', ')
+}
+
+if (options.help) {
+  console.log(USAGE)
+  process.exit()
+}
+if (options.list) {
+  console.log(
+    formatTable(
+      attacks.map(({ name, title }) => ({ name, title })),
+      ['name', 'title'],
+    ),
+  )
+  process.exit()
+}
+
+const seconds = Number(options.seconds)
+const wanted = wantedAttacks()
+const grounds = await openGrounds()
+const rows: Row[] = []
+let isInterrupted = false
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    isInterrupted = true
+  })
+}
+const add = async (attack: Attack | null, mode: Mode, keys: number) => {
+  if (isInterrupted) return
+  try {
+    const row = await measure(grounds, attack, mode, keys)
+    rows.push(row)
+    console.error(COLUMNS.map((column) => `${column} ${row[column]}`).join(' | '))
+  } catch (error) {
+    const { message } = error as Error
+    console.error(`${attack?.name}, ${keys} ${mode}: ${message}`)
+    if (error instanceof NotHere) return
+    const row = Object.fromEntries(COLUMNS.map((column) => [column, '']))
+    rows.push({
+      ...row,
+      ...{ attack: attack?.name ?? 'undisturbed', keys: `${keys} ${mode}` },
+      ...{ notes: message, 'within goal': 'NO' },
+    })
+  }
+}
+try {
+  await add(null, 'live', 0)
+  for (const attack of wanted) {
+    for (const keys of attack.isKeyless ? [1] : options.keys.split(',').map(Number)) {
+      for (const mode of attack.isKeyless ? ['live'] : options.modes.split(',')) {
+        await add(attack, mode as Mode, keys)
+      }
+    }
+  }
+  await add(null, 'live', 0)
+} finally {
+  await grounds.close()
+}
+console.log(formatTable(rows, COLUMNS))
+const load = loadavg()[1]?.toFixed(1)
+console.log(
+  `Times in ms. Goal: p50 < ${GOAL.p50}, p99 < ${GOAL.p99}, /healthz p99 < ${GOAL.health},`,
+)
+console.log(`memory < ${GOAL.rss} MB, no restart, no error of the victim's.`)
+console.log(`Load of this machine: ${load} on ${availableParallelism()} processors.`)
+if (rows.some((row) => row['within goal'] === 'NO')) process.exitCode = 1
