@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Call } from './db/call.ts'
-import { withSettings } from './db/client.ts'
+import { pgOptions } from './db/client.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { storable } from './storable.ts'
 
@@ -132,7 +132,7 @@ export async function startClock(options: {
 }): Promise<{ stop(): Promise<void> }> {
   const { url, role, call, emailProvider, log } = options
   const boss = new PgBoss({
-    connectionString: withSettings(url, { role, jit: 'off' }),
+    ...pgOptions(url, { role, jit: 'off' }),
     application_name: 'postgram clock',
     max: 2,
     migrate: false,

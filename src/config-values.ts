@@ -1,6 +1,7 @@
 /** What the variables of the environment may be, each a string. Their problems never quote them. */
 import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { addressProblem } from './db/address.ts'
 import type { ClockSettings } from './db/client.ts'
 import { readSmsc } from './providers/smpp/smsc.ts'
 import { readRelay } from './providers/smtp/relay.ts'
@@ -45,6 +46,12 @@ export const httpUrl = v.pipe(
   v.transform((text) => text.replace(/\/+$/, '')),
 )
 
+/** Where the outside finds the service: its own paths, such as /v1, begin at the host. */
+export const publicUrl = v.pipe(
+  httpUrl,
+  v.check((text) => /^[^/]*\/\/[^/]*$/.test(text), 'must have no path, as https://api.example.net'),
+)
+
 /** A base address behind which paths with their version are put. */
 export const unversionedUrl = v.pipe(
   httpUrl,
@@ -56,7 +63,10 @@ export const unversionedUrl = v.pipe(
 
 export const databaseUrl = v.pipe(
   v.string(),
-  v.check(isDatabaseUrl, 'must be a postgres:// URL; write special characters in it as %XX'),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const problem = dataset.typed ? addressProblem(dataset.value) : null
+    if (problem !== null) addIssue({ message: problem })
+  }),
 )
 
 export const smtpUrl = v.pipe(
@@ -143,27 +153,8 @@ function list(isOne: (text: string) => boolean, problem: string) {
   )
 }
 
-/**
- * Whether the drivers can read an address, which they quote when they cannot, with its password. It
- * may name several hosts, of which URLs allow one.
- */
-function isDatabaseUrl(text: string): boolean {
-  const [, start = '', hosts = '', end = ''] =
-    /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/s.exec(text) ?? []
-  const url = urlOf(`${start}${hosts.split(',')[0]}${end}`)
-  try {
-    return url !== undefined && decodeURIComponent(start + hosts) !== ''
-  } catch {
-    return false
-  }
-}
-
 function isDnsServer(text: string): boolean {
   if (text === 'sandbox' || isIP(text) !== 0) return true
   const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
   return isIP(six ?? four ?? '') !== 0 && Number(port) > 0 && Number(port) < 65_536
-}
-
-function urlOf(text: string): URL | undefined {
-  return URL.canParse(text) ? new URL(text) : undefined
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { startClock } from './clock.ts'
 import { signatures } from './db/api.gen.ts'
 import { type Call, caller } from './db/call.ts'
-import { type ClientOptions, type ClockSettings, connect } from './db/client.ts'
+import { type ClientOptions, type ClockSettings, connect, SERVICE_ROLE } from './db/client.ts'
 import { countedCall } from './db/counted-call.ts'
 import { foreignQueues } from './db/queues.ts'
 import { createJudge, Outdated } from './db/readiness.ts'
@@ -77,8 +77,6 @@ export type Service = {
   /** Stops accepting, finishes or hands back what it holds; bounded to some 12 seconds. */
   stop(): Promise<void>
 }
-
-const SERVICE_ROLE = 'postgram_service'
 
 /** Connections that the calls of a process share. */
 const POOL_SIZE = 10

@@ -9,7 +9,7 @@ import {
 } from 'graphile-worker'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { withSettings } from './db/client.ts'
+import { pgOptions } from './db/client.ts'
 import type { Metrics } from './metrics.ts'
 
 export type WorkerPoolOptions = {
@@ -65,7 +65,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     if (!hasFetched) quietly(runner?.stop())
   }
   const pgPool = new pg.Pool({
-    connectionString: withSettings(url, { role, ...PLANNING }),
+    ...pgOptions(url, { role, ...PLANNING }),
     max: 10,
     application_name: 'postgram worker',
   })

@@ -50,7 +50,7 @@ t.test('everything can be set', async (t) => {
       POSTGRAM_DATA: '/var/lib/postgram data',
       HOST: '::1',
       PORT: '0',
-      PUBLIC_URL: 'https://mail.example/api/',
+      PUBLIC_URL: 'https://mail.example/',
       SECRET_KEY: `${SECRET}, ${OLD_SECRET}`,
       EMAIL_PROVIDER: 'mailgun',
       MAILGUN_API_KEY: 'key-1',
@@ -73,7 +73,7 @@ t.test('everything can be set', async (t) => {
       dataFolder: '/var/lib/postgram data',
       host: '::1',
       port: 0,
-      publicUrl: 'https://mail.example/api',
+      publicUrl: 'https://mail.example',
       secretKeys: [SECRET, OLD_SECRET],
       email: {
         provider: 'mailgun',
@@ -143,7 +143,7 @@ const good: [name: string, values: string[]][] = [
   ],
   ['HOST', ['0.0.0.0', '::', 'localhost', 'api.internal']],
   ['PORT', ['0', '1', '65535']],
-  ['PUBLIC_URL', ['http://localhost:3000', 'https://mail.example', 'https://[::1]:3000/x']],
+  ['PUBLIC_URL', ['http://localhost:3000', 'https://mail.example', 'https://[::1]:3000/']],
   [
     'SECRET_KEY',
     [
@@ -241,6 +241,17 @@ const bad: [name: string, values: string[], problem: string][] = [
     'PUBLIC_URL',
     ['https://a.example?x=1', 'https://a.example/#x'],
     'must end with its path, without ? and #',
+  ],
+  [
+    'PUBLIC_URL',
+    ['https://a.example/api', 'https://a.example/v1/', 'https://a.example//x'],
+    'must have no path, as https://api.example.net',
+  ],
+  ['DATABASE_URL', ['postgres://me:x@db/postgram?ssl=true'], 'takes sslmode, not ssl'],
+  [
+    'DATABASE_URL',
+    ['postgres://me:x@db/postgram?sslmode=prefer', 'postgres://db/x?sslmode=no-verify'],
+    'sslmode must be one of disable, require, verify-ca, verify-full',
   ],
   [
     'SECRET_KEY',

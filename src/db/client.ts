@@ -1,11 +1,15 @@
 import postgres from 'postgres'
 import { parse as parseArray } from 'postgres-array'
+import { readAddress } from './address.ts'
 
 export type Sql = postgres.Sql
 
+/** The role of the service, which may execute the functions of schema api. */
+export const SERVICE_ROLE = 'postgram_service'
+
 export type ClientOptions = {
-  /** The role that its connections take on; the owner's when absent. */
-  role?: 'postgram_service' | undefined
+  /** The role that its connections take on; the login's own when absent. */
+  role?: typeof SERVICE_ROLE | undefined
   /** Settings of POSTGRAM_NOW for core.now(). */
   clock?: ClockSettings | undefined
   max?: number
@@ -56,6 +60,7 @@ const arrayTypes = {
  * no other way that those of the address itself would not replace. Where both set the same, these hold.
  */
 export function withSettings(url: string, values: Record<string, string>): string {
+  if (Object.keys(values).length === 0) return url
   // Not as a URL, which an address of several hosts is not.
   const [address, query = ''] = url.split(/\?(.*)/s, 2)
   const parameters = new URLSearchParams(query)
@@ -66,9 +71,22 @@ export function withSettings(url: string, values: Record<string, string>): strin
   return `${address}?${parameters}`
 }
 
+/** What pg, the queues' own driver, is given to connect with: the same server and TLS as connect() has. */
+export function pgOptions(url: string, settings: Record<string, string> = {}) {
+  const { pgUrl, tls } = readAddress(url)
+  return { connectionString: withSettings(pgUrl, settings), ssl: tls }
+}
+
 /** A pool of connections to the database at `url`. */
 export function connect(url: string, options: ClientOptions = {}): Sql {
-  return postgres(url, {
+  const { url: address, hosts, ports, tls } = readAddress(url)
+  const [host = ''] = hosts
+  return postgres(address, {
+    // Lists, which its types do not know: it would take an IPv6 address apart at its colons.
+    host: hosts as unknown as string,
+    port: ports as unknown as number,
+    ...(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${ports[0]}` } : {}),
+    ssl: tls as boolean | object,
     max: options.max ?? 10,
     onnotice: () => undefined,
     connect_timeout: 5,

@@ -1,8 +1,9 @@
 /** The queues' own schemas in the database: which there are, whether they may be upgraded, and that. */
 import { runMigrations } from 'graphile-worker'
+import pg from 'pg'
 import { PgBoss } from 'pg-boss'
 import { refuseToBreak } from './breaking.ts'
-import { type Sql, withSettings } from './client.ts'
+import { pgOptions, type Sql } from './client.ts'
 import { type OwnQueues, ownQueues, type QueueSchemas } from './own-queues.ts'
 import { Outdated } from './readiness.ts'
 
@@ -84,8 +85,12 @@ function beyondBoss(own: OwnQueues, there: QueueSchemas): string | null {
 /** Installs or upgrades both. For graphile-worker no lock is waited for longer than `lockTimeout`. */
 export async function installQueues(url: string, lockTimeout: string): Promise<void> {
   // Accepts write to its tables. (pg-boss sets a limit of its own, and only clocks use its tables.)
-  await runMigrations({ connectionString: withSettings(url, { lock_timeout: lockTimeout }) })
-  const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false })
+  const pgPool = new pg.Pool(pgOptions(url, { lock_timeout: lockTimeout }))
+  // What breaks a connection fails the migration; without a listener it would end the process.
+  pgPool.on('error', () => undefined)
+  pgPool.on('connect', (client) => client.on('error', () => undefined))
+  await runMigrations({ pgPool }).finally(() => pgPool.end())
+  const boss = new PgBoss({ ...pgOptions(url), supervise: false, schedule: false })
   await boss.start()
   await boss.stop({ graceful: false })
 }

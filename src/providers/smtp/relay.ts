@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import type { SMTPPoolOptions } from 'nodemailer'
 import * as v from 'valibot'
+import { isLoopback } from '../../loopback.ts'
 
 /** What an SMTP_URL says. */
 export type Relay = {
@@ -19,8 +20,8 @@ const flag = v.pipe(
 )
 
 const parameters = v.strictObject({
-  /** Whether a relay that offers no TLS is refused. */
-  requireTLS: v.optional(flag, 'false'),
+  /** Whether a relay that offers no TLS is refused; by default where a password would pass a network. */
+  requireTLS: v.optional(flag),
   /** false where the certificate is made by the relay itself. */
   'tls.rejectUnauthorized': v.optional(flag, 'true'),
   /** Few enough for what relays allow a client. */
@@ -49,7 +50,8 @@ export function readRelay(text: string): Relay | { problem: string } {
   if (!given.success) {
     return { problem: `takes ${Object.keys(parameters.entries).join(', ')} after its ?` }
   }
-  const { name, maxConnections, requireTLS, ...tls } = given.output
+  const { name, maxConnections, ...tls } = given.output
+  const requireTLS = tls.requireTLS ?? (auth.user !== '' && !isLoopback(host))
   // An MX record must have a name (RFC 5321 5.1), which a relay of this machine or of a private
   // network does not tell: it is then known by the name that we have.
   const publicHost = isPublicName(host) ? host : name

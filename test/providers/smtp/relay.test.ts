@@ -46,6 +46,31 @@ t.test('an URL says how to reach the relay', async (t) => {
   )
 })
 
+t.test(
+  'a password goes to another machine over TLS only, unless the URL says otherwise',
+  async (t) => {
+    for (const [url, requireTLS] of [
+      ['smtp://me:hunter2@relay.example', true],
+      ['smtp://me:hunter2@10.0.0.5?name=relay.example', true],
+      ['smtps://me:hunter2@relay.example', true],
+      ['smtp://me:hunter2@relay.example?requireTLS=false', false],
+      ['smtp://relay.example', false],
+      ['smtp://relay.example?requireTLS=true', true],
+      ['smtp://me:hunter2@localhost?name=relay.example', false],
+      ['smtp://me:hunter2@127.0.0.1:2525?name=relay.example', false],
+      ['smtp://me:hunter2@[::1]?name=relay.example', false],
+    ] as const) {
+      t.match(readRelay(url), { connection: { requireTLS } }, url)
+    }
+    const relay = await startScriptedRelay(t, {})
+    const url = `smtp://me:hunter2@${relay.address}?name=relay.example&requireTLS=true`
+    const smtp = createSmtp({ url, secrets })
+    t.match(await smtp.send(emailTo(ann)), { outcome: 'deferred' })
+    await smtp.close()
+    t.notOk(relay.commands.some((command) => /^(AUTH|MAIL)/i.test(command)))
+  },
+)
+
 t.test('a relay without a public name goes by the name that is given', async (t) => {
   for (const host of [
     '127.0.0.1:25',

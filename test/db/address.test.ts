@@ -1,0 +1,100 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { addressProblem, readAddress } from '../../src/db/address.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'postgram-address-'))
+t.teardown(() => rm(folder, { recursive: true }))
+const root = join(folder, 'root.pem')
+await writeFile(root, 'a certificate')
+
+/** What it is made of, in a word: whom TLS lets in. */
+function trustOf(url: string): string {
+  const { tls } = readAddress(url)
+  if (tls === false) return 'disable'
+  if (tls.rejectUnauthorized === false) return 'require'
+  const certificate = { subject: { CN: 'other' }, subjectaltname: 'DNS:other' }
+  const problem = tls.checkServerIdentity?.('localhost', certificate as never)
+  return problem ? 'verify-full' : 'verify-ca'
+}
+
+t.test('an address without sslmode verifies a remote server, and no other', async (t) => {
+  for (const host of [
+    'db',
+    'db.example',
+    '10.0.0.5',
+    '[2001:db8::1]',
+    'a,127.0.0.1',
+    '127.0.0.1,a',
+  ]) {
+    t.equal(trustOf(`postgres://me:x@${host}/postgram`), 'verify-full', host)
+  }
+  const here = ['127.0.0.1', '127.1.2.3:5433', '[::1]', 'localhost', 'LOCALHOST', '', '%2Frun%2Fpg']
+  for (const host of here) t.equal(trustOf(`postgres://${host}/postgram`), 'disable', host)
+  t.equal(trustOf('postgres:///postgram?host=/run/postgresql'), 'disable')
+  t.equal(trustOf('postgres:///postgram?host=db.example'), 'verify-full')
+})
+
+t.test('sslmode is honoured wherever the server is', async (t) => {
+  for (const host of ['127.0.0.1', 'db.example']) {
+    const at = `postgres://me@${host}/postgram?sslmode=`
+    for (const mode of ['disable', 'require', 'verify-full']) t.equal(trustOf(at + mode), mode)
+    t.equal(trustOf(`${at}verify-ca&sslrootcert=${root}`), 'verify-ca')
+    t.equal(trustOf(`${at}require&sslrootcert=${root}`), 'verify-ca', 'as libpq has it')
+    t.equal(trustOf(`${at}verify-full&sslrootcert=${root}`), 'verify-full')
+    t.equal(trustOf(`${at}require&sslrootcert=system`), 'verify-full', 'anyone has a certificate')
+  }
+  t.equal(trustOf(`postgres://localhost/postgram?sslrootcert=${root}`), 'verify-full')
+})
+
+t.test('files of certificates are read, and a missing one is named in a sentence', async (t) => {
+  const at = `postgres://db/postgram?sslrootcert=${root}&sslcert=${root}&sslkey=${root}`
+  const text = 'a certificate'
+  t.match(readAddress(at).tls, { ca: text, cert: text, key: text })
+  t.throws(() => readAddress(`postgres://db/postgram?sslrootcert=${folder}/none`), {
+    name: 'Error',
+    message: `sslrootcert: ${folder}/none cannot be read (ENOENT)`,
+  })
+})
+
+t.test('verify-full accepts each of several hosts, by name or IP address', async (t) => {
+  const { tls } = readAddress('postgres://10.0.0.5,b.example/postgram')
+  const check = (subjectaltname: string) =>
+    tls === false
+      ? 'no TLS'
+      : tls.checkServerIdentity?.('localhost', { subject: {}, subjectaltname } as never)
+  t.equal(check('IP Address:10.0.0.5'), undefined)
+  t.equal(check('DNS:b.example'), undefined)
+  t.ok(check('DNS:localhost'))
+  t.ok(check('IP Address:10.0.0.6'))
+})
+
+t.test('an address is taken apart once for both drivers', async (t) => {
+  const six = readAddress(
+    'postgres://me%40x:p%2Fw@[::1]:5433/db?sslmode=require&options=-c%20jit%3Don',
+  )
+  t.match(six, { user: 'me@x', password: 'p/w', hosts: ['::1'], ports: [5433] })
+  t.equal(six.url, 'postgres://me%40x:p%2Fw@[::1]:5433/db?options=-c+jit%3Don')
+  t.equal(six.pgUrl, six.url)
+  const socket = readAddress('postgres:///db?host=/run/postgresql')
+  t.match(socket, { hosts: ['/run/postgresql'], ports: [5432], url: 'postgres:///db' })
+  t.equal(socket.pgUrl, 'postgres:///db?host=%2Frun%2Fpostgresql')
+  const nowhere = readAddress('postgres:///db')
+  t.match(nowhere, { hosts: ['localhost'], pgUrl: 'postgres:///db?host=localhost' })
+  t.match(readAddress('postgres://a,b:5433/db'), { hosts: ['a', 'b'], ports: [5432, 5433] })
+})
+
+t.test('what cannot be promised is refused, without quoting the address', async (t) => {
+  const modes = 'sslmode must be one of disable, require, verify-ca, verify-full'
+  for (const [parameters, problem] of [
+    ['sslmode=prefer', modes],
+    ['sslmode=allow', modes],
+    ['sslmode=no-verify', modes],
+    ['sslmode=', modes],
+    ['ssl=true', 'takes sslmode, not ssl'],
+    ['sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert'],
+  ] as const) {
+    t.equal(addressProblem(`postgres://me:hunter2@db/postgram?${parameters}`), problem, parameters)
+  }
+})
