@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type Fields, judged, parseBody } from './fields.ts'
+import { tooMany } from './limits.ts'
 
 // Interface 8: batch size, email and SMS.
 const MAX_ITEMS = 1000
@@ -12,7 +13,7 @@ const items = judged(
       return
     }
     if (value.length < 1) report('must have at least 1 item')
-    if (value.length > MAX_ITEMS) report(`must have at most ${MAX_ITEMS} items`)
+    if (value.length > MAX_ITEMS) report(tooMany(MAX_ITEMS, 'items', value.length))
     return value
   },
 )

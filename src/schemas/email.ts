@@ -11,6 +11,7 @@ import {
   text,
 } from './fields.ts'
 import { headers, MAX_HEADERS, UNSUBSCRIBE_HEADER } from './headers.ts'
+import { tooMany } from './limits.ts'
 import { type MessageClass, messageClass, tags } from './message.ts'
 import { type Variables, variables } from './variables.ts'
 
@@ -72,7 +73,7 @@ function addresses(min: 0 | 1) {
       return
     }
     if (value.length < min) report('must have at least 1 address')
-    if (value.length > MAX_RECIPIENTS) report(`must have at most ${MAX_RECIPIENTS} addresses`)
+    if (value.length > MAX_RECIPIENTS) report(tooMany(MAX_RECIPIENTS, 'addresses', value.length))
     const found: Address[] = []
     for (let index = 0; index < value.length && index < MAX_RECIPIENTS; index++) {
       const one = judgeAddress(value[index], report, index)
@@ -89,18 +90,19 @@ function body(maxBytes: number) {
     v.check(
       // UTF-8 takes at most three bytes for a UTF-16 unit: counting is for the long ones.
       (value) => value.length * 3 <= maxBytes || Buffer.byteLength(value) <= maxBytes,
-      `must be at most ${maxBytes} bytes`,
+      ({ input }) => `must be at most ${maxBytes} bytes but has ${Buffer.byteLength(input)}`,
     ),
   )
 }
 
 function checkTogether(email: Record<string, unknown>, report: Report): void {
-  const hasBody = 'html' in email || 'text' in email
-  const hasTemplate = 'templateId' in email
-  if (!hasTemplate && !('subject' in email)) report('is required', 'subject')
+  const has = (field: string) => (email[field] ?? null) !== null
+  const hasBody = has('html') || has('text')
+  const hasTemplate = has('templateId')
+  if (!hasTemplate && !has('subject')) report('is required', 'subject')
   if (!hasTemplate && !hasBody) report('one of html, text or templateId is required')
   if (hasTemplate && hasBody) report('cannot be combined with html or text', 'templateId')
-  if (!hasTemplate && 'variables' in email) report('requires templateId', 'variables')
+  if (!hasTemplate && has('variables')) report('requires templateId', 'variables')
   if (email.class !== 'marketing') return
   for (const field of ['cc', 'bcc']) {
     const copies = email[field]
@@ -121,32 +123,34 @@ export const emailSchema = v.pipe(
   v.strictObject({
     from: address,
     to: addresses(1),
-    cc: v.exactOptional(addresses(0)),
-    bcc: v.exactOptional(addresses(0)),
-    replyTo: v.exactOptional(address),
-    subject: v.exactOptional(line(MAX_SUBJECT_LENGTH, { tabs: true })),
-    html: v.exactOptional(body(MAX_HTML_BYTES)),
-    text: v.exactOptional(body(MAX_TEXT_BYTES)),
-    templateId: v.exactOptional(line(MAX_TEMPLATE_ID_LENGTH)),
-    variables: v.exactOptional(variables),
-    headers: v.exactOptional(headers),
-    tags: v.exactOptional(tags),
-    class: v.exactOptional(messageClass, 'transactional'),
-    attachments: v.exactOptional(v.never('attachments are not yet available')),
+    cc: v.nullish(addresses(0)),
+    bcc: v.nullish(addresses(0)),
+    replyTo: v.nullish(address),
+    subject: v.nullish(line(MAX_SUBJECT_LENGTH, { tabs: true })),
+    html: v.nullish(body(MAX_HTML_BYTES)),
+    text: v.nullish(body(MAX_TEXT_BYTES)),
+    templateId: v.nullish(line(MAX_TEMPLATE_ID_LENGTH)),
+    variables: v.nullish(variables),
+    headers: v.nullish(headers),
+    tags: v.nullish(tags),
+    class: v.nullish(messageClass, 'transactional'),
+    attachments: v.nullish(v.never('attachments are not yet available')),
   }),
   across(checkTogether),
 )
 
 /**
  * One email from a request or from an item of a batch: every problem at once, or the email in the
- * form in which SQL takes it. Lengths are in UTF-16 units, sizes in bytes of UTF-8. All strings can
+ * form in which SQL takes it. Lengths are in code points, sizes in bytes of UTF-8. All strings can
  * be stored by Postgres; `headers` and `variables` are the objects of the input, not copies.
  */
 export function parseEmail(input: unknown): { email: Email } | { fields: Fields } {
   const parsed = parseBody(emailSchema, input)
   if ('fields' in parsed) return parsed
   const { output } = parsed
-  const { from, to, cc = [], bcc = [] } = output
+  const { from, to } = output
+  const cc = output.cc ?? []
+  const bcc = output.bcc ?? []
   return {
     email: {
       class: output.class,

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Fields } from '../errors.ts'
 import { storable } from '../storable.ts'
+import { isLongerThan, tooLong, tooMany } from './limits.ts'
 
 export type { Fields }
 
@@ -9,7 +10,7 @@ export type Report = (problem: string, ...path: (string | number)[]) => void
 
 type BodySchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
 
-// A body of 32 MB can hold millions of problems, and an answer is stored for replay.
+// A body can hold very many problems, and the response to a batch is stored for replay.
 const MAX_FIELDS = 1000
 const MAX_KEY_LENGTH = 200
 
@@ -78,7 +79,7 @@ export function parseBody<const S extends BodySchema>(
 /**
  * A schema that is documented as `shape` and judged by `judge` instead of by `shape` itself.
  * For lists and records: valibot judges every entry of [1,1,1…] even when there are far too many,
- * which turns 32 MB of body into gigabytes of issues; its unions hide the path of a bad item; its
+ * which turns one large body into gigabytes of issues; its unions hide the path of a bad item; its
  * records silently drop the keys `__proto__`, `constructor` and `prototype`.
  * `judge` reports at least one problem whenever it returns undefined.
  */
@@ -119,16 +120,27 @@ function pathItem(key: string | number): v.IssuePathItem {
   return { type: 'unknown', origin: 'value', input: null, key, value: null }
 }
 
-/** A non-empty string of bounded length (UTF-16 units) on one line, without control characters. */
+/** A non-empty string of bounded length on one line, without control characters. */
 export function line(maxLength: number, { tabs = false } = {}) {
   const control = tabs ? CONTROL_OTHER_THAN_TAB : CONTROL
   return v.pipe(
     v.string('must be a string'),
     v.minLength(1, 'must not be empty'),
-    v.maxLength(maxLength, `must be at most ${maxLength} characters`),
+    atMost(maxLength),
     v.check((value) => !control.test(value), 'must not contain control characters'),
     v.check((value) => value.isWellFormed(), 'must not contain lone surrogates'),
   )
+}
+
+/** At most `max` characters: code points, as JSON Schema (validation 6.3.1) and Postgres count. */
+export function atMost(max: number): v.GenericValidation<string> {
+  const check = v.check<string, (issue: v.CheckIssue<string>) => string>(
+    (value) => !isLongerThan(value, max),
+    ({ input }) => tooLong(max, input),
+  )
+  // Documented as what it is to JSON Schema, though valibot would count UTF-16 units.
+  const documented: v.GenericValidation<string> = v.maxLength(max)
+  return { ...documented, '~run': (dataset, config) => check['~run'](dataset, config) }
 }
 
 /** A string of any length that Postgres can store; further rules are piped behind it. */
@@ -151,7 +163,7 @@ export function list<const S extends v.GenericSchema>(item: S, max: number, noun
       report('must be an array')
       return
     }
-    if (value.length > max) report(`must have at most ${max} ${noun}`)
+    if (value.length > max) report(tooMany(max, noun, value.length))
     return value.slice(0, max).map((entry, index) => {
       const result = v.safeParse(item, entry)
       for (const issue of result.issues ?? []) report(issue.message, index)

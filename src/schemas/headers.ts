@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { isObject, judged, line, reportAll, reportPrototype } from './fields.ts'
+import { tooMany } from './limits.ts'
 
 // Design 8, where the interface is silent.
 export const MAX_HEADERS = 50
@@ -12,23 +13,54 @@ const MAX_HEADERS_BYTES = 12 * 1024
 
 // An RFC 5322 field name may have any printable character; an RFC 9110 token passes every parser.
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
-const SERVICE_HEADERS = new Set([
-  'from',
-  'sender',
-  'to',
-  'cc',
-  'bcc',
-  'reply-to',
-  'subject',
-  'date',
-  'message-id',
-  'dkim-signature',
-  'return-path',
-  'received',
-  'mime-version',
-  'authentication-results',
-])
-const SERVICE_HEADER = /^(?:content|resent|arc|x-mailgun)-/
+
+/** Set by the service, or by the servers on the way (RFC 5321 4.4, 5322 3.6, 7208, 8601, 8617). */
+const SERVICE_HEADER = anyOf(
+  ...['From', 'Sender', 'To', 'Cc', 'Bcc', 'Reply-To', 'Subject', 'Date', 'Message-ID'],
+  ...['MIME-Version', 'Content-*', 'DKIM-Signature', 'DomainKey-Signature', 'ARC-*'],
+  ...['Authentication-Results', 'Return-Path', 'Received*', 'Resent-*', 'Delivered-To'],
+  ...['X-Delivered-To', 'X-Original-To', 'Apparently-To', 'Envelope-*', 'X-Envelope-*'],
+)
+
+/**
+ * Settings that SMTP relays read from a message, such as tracking, templates, sender identity or
+ * sandbox mode; they are the operator's. Each with the place where its provider documents it.
+ */
+const CONTROL_HEADER = anyOf(
+  // Mailgun: documentation.mailgun.com, "Passing sending options" of "Sending via SMTP"
+  'X-Mailgun-*',
+  // Mandrill: mailchimp.com/developer/transactional/docs/smtp-integration
+  ...['X-MC-*', 'X-Mandrill-*'],
+  // Amazon SES: docs.aws.amazon.com/ses, "Sending authorization" and "Event publishing"
+  'X-SES-*',
+  // Postmark: postmarkapp.com/developer/user-guide/send-email-with-smtp
+  ...['X-PM-*', 'X-Postmark-*'],
+  // Mailjet: dev.mailjet.com/smtp-relay/custom-headers
+  ...['X-MJ-*', 'X-Mailjet-*'],
+  // SendGrid: twilio.com/docs/sendgrid/for-developers/sending-email/building-an-x-smtpapi-header
+  ...['X-SMTPAPI', 'X-SG-*'],
+  // SparkPost: developers.sparkpost.com/api/smtp
+  ...['X-MSYS-*', 'X-Sparkpost*'],
+  // Brevo: developers.brevo.com/docs, "Using sandbox mode to send an email"
+  ...['X-Sib-*', 'X-Mailin-*'],
+  // Elastic Email: elasticemail.com/developers/api-documentation, "SMTP headers"
+  'X-ElasticEmail-*',
+  // Mailtrap: docs.mailtrap.io, "SMTP integration"
+  'X-MT-*',
+  // Sendmachine: developers.sendmachine.com/smtp_headers.html
+  'X-SM-*',
+  // Alibaba Direct Mail: alibabacloud.com/help/en/direct-mail, "Track email open data by tag"
+  'X-AliDM-*',
+  // MailerQ: mailerq.com/documentation/5.10/mime-headers; SMTPeter: its "SMTP headers"
+  ...['X-MQ-*', 'X-SMTPeter-*'],
+  // PowerMTA: User's Guide, "Message headers"
+  ...['X-Virtual-MTA', 'X-Job', 'X-EnvID', 'X-DKIM-Options'],
+  // GreenArrow: greenarrowemail.com/docs, "X-GreenArrow headers"
+  'X-GreenArrow-*',
+  // Exchange: learn.microsoft.com/exchange, "Header firewall"
+  'X-MS-Exchange-*',
+)
+
 /** What the service itself sets in marketing email (RFC 8058). */
 export const UNSUBSCRIBE_HEADER = /^list-unsubscribe(?:-post)?$/i
 
@@ -43,7 +75,7 @@ export const headers = judged(
       return
     }
     const names = Object.keys(value)
-    if (names.length > MAX_HEADERS) report(`must have at most ${MAX_HEADERS} headers`)
+    if (names.length > MAX_HEADERS) report(tooMany(MAX_HEADERS, 'headers', names.length))
     const seen = new Set<string>()
     let bytes = 0
     for (const name of names.slice(0, MAX_HEADERS)) {
@@ -52,9 +84,8 @@ export const headers = judged(
       if (name.length > MAX_HEADER_NAME_LENGTH) {
         report(`must have a name of at most ${MAX_HEADER_NAME_LENGTH} characters`, name)
       }
-      if (SERVICE_HEADERS.has(lowered) || SERVICE_HEADER.test(lowered)) {
-        report('is set by the service and cannot be overridden', name)
-      }
+      if (SERVICE_HEADER.test(name)) report('is set by the service and cannot be overridden', name)
+      if (CONTROL_HEADER.test(name)) report('controls email providers and cannot be set', name)
       if (seen.has(lowered)) report('is given twice in different case', name)
       reportPrototype(name, report)
       seen.add(lowered)
@@ -63,7 +94,13 @@ export const headers = judged(
       bytes += Buffer.byteLength(name)
       if (typeof header === 'string') bytes += Buffer.byteLength(header)
     }
-    if (bytes > MAX_HEADERS_BYTES) report(`must be at most ${MAX_HEADERS_BYTES} bytes together`)
+    if (bytes > MAX_HEADERS_BYTES)
+      report(`must be at most ${MAX_HEADERS_BYTES} bytes together but has ${bytes}`)
     return value as Record<string, string>
   },
 )
+
+/** Matches these names in any case; a star stands for any end. */
+function anyOf(...names: string[]): RegExp {
+  return new RegExp(`^(?:${names.map((name) => name.replace('*', '.*')).join('|')})$`, 'i')
+}

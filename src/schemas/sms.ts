@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { segmentsOf } from '../sms/segments.ts'
 import { type Fields, judged, parseBody, text } from './fields.ts'
+import { isLongerThan, tooLong } from './limits.ts'
 import { type MessageClass, messageClass, tags } from './message.ts'
 import { timestamp } from './timestamp.ts'
 
@@ -40,9 +41,8 @@ const senderId = v.pipe(
 )
 
 /**
- * A text with the number of its segments. Characters are UTF-16 units, as in all our lengths. That
- * makes no difference to what is accepted, since 10 segments hold 1 530 characters at most, but it
- * keeps a long text from being cut at all.
+ * A text with the number of its segments. 10 segments hold at most 1 530 characters: the limit on
+ * characters refuses nothing else, but keeps a long text from being cut at all.
  */
 const body = judged(
   v.pipe(text(), v.minLength(1), v.maxLength(MAX_LENGTH)),
@@ -51,8 +51,8 @@ const body = judged(
     for (const { message } of issues) report(message)
     if (typeof output !== 'string') return
     if (output.length === 0) report('must not be empty')
-    if (output.length > MAX_LENGTH) {
-      report(`must be at most ${MAX_LENGTH} characters`)
+    if (isLongerThan(output, MAX_LENGTH)) {
+      report(tooLong(MAX_LENGTH, output))
       return
     }
     const { encoding, parts } = segmentsOf(output)
@@ -69,9 +69,9 @@ export const smsSchema = v.strictObject({
   to: phone,
   body,
   class: messageClass,
-  senderId: v.exactOptional(senderId),
-  scheduledAt: v.exactOptional(timestamp),
-  tags: v.exactOptional(tags),
+  senderId: v.nullish(senderId),
+  scheduledAt: v.nullish(timestamp),
+  tags: v.nullish(tags),
 })
 
 /**

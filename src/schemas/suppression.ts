@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { parseBareAddress } from './address.ts'
-import { judged, text } from './fields.ts'
+import { atMost, judged, text } from './fields.ts'
 
 // Interface 4.8 and 8; the length of an address is that of RFC 5321.
 const MAX_PAGE = 200
@@ -23,14 +23,11 @@ const bareAddress = judged(v.string(), (value, report): string | undefined => {
 /** The body of POST /v1/suppressions (interface 4.9); the address comes out in lower case. */
 export const suppressionSchema = v.strictObject({
   email: bareAddress,
-  reason: v.exactOptional(
+  reason: v.nullish(
     v.picklist(['manual', 'unsubscribe'], 'must be manual or unsubscribe'),
     'manual',
   ),
-  note: v.exactOptional(
-    v.pipe(text(), v.maxLength(MAX_NOTE_LENGTH, `must be at most ${MAX_NOTE_LENGTH} characters`)),
-    '',
-  ),
+  note: v.nullish(v.pipe(text(), atMost(MAX_NOTE_LENGTH)), ''),
 })
 
 /** A query parameter; Node makes an array of one that is repeated. */
@@ -50,7 +47,7 @@ export const suppressionsQuery = v.strictObject({
   email: v.exactOptional(
     v.pipe(
       parameter,
-      v.maxLength(MAX_EMAIL_LENGTH, `must be at most ${MAX_EMAIL_LENGTH} characters`),
+      atMost(MAX_EMAIL_LENGTH),
       v.check((value) => !value.includes('\0'), 'must not contain NUL characters'),
     ),
   ),

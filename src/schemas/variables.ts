@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { isObject, judged, reportAll, reportPrototype, text } from './fields.ts'
+import { atMost, isObject, judged, reportAll, reportPrototype, text } from './fields.ts'
+import { tooMany } from './limits.ts'
 
 export type Variables = Record<string, string | number | boolean>
 
@@ -9,10 +10,7 @@ const MAX_VARIABLE_LENGTH = 10_000
 // What a placeholder can name.
 const VARIABLE_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
-const variableText = v.pipe(
-  text(),
-  v.maxLength(MAX_VARIABLE_LENGTH, `must be at most ${MAX_VARIABLE_LENGTH} characters`),
-)
+const variableText = v.pipe(text(), atMost(MAX_VARIABLE_LENGTH))
 
 /** What fills a template's placeholders (interface 4.1), as it came. */
 export const variables = judged(
@@ -23,7 +21,7 @@ export const variables = judged(
       return
     }
     const names = Object.keys(value)
-    if (names.length > MAX_VARIABLES) report(`must have at most ${MAX_VARIABLES} variables`)
+    if (names.length > MAX_VARIABLES) report(tooMany(MAX_VARIABLES, 'variables', names.length))
     for (const name of names.slice(0, MAX_VARIABLES)) {
       if (!VARIABLE_NAME.test(name)) {
         report('must have a name of 1 to 64 letters, digits, dots, hyphens or underscores', name)

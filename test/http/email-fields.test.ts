@@ -33,7 +33,7 @@ const good: Record<string, object> = {
   'no copies': email({ cc: [], bcc: [] }),
   'one copy each': email({ cc: 'a@c.example', bcc: 'Bob <b@c.example>' }),
   replyTo: email({ replyTo: 'Help <help@c.example>' }),
-  'a subject of 998 characters': email({ subject: 'é'.repeat(998) }),
+  'a subject of 998 characters': email({ subject: '💌'.repeat(998) }),
   'html only': email({ text: undefined, html: '<p>Hello</p>' }),
   'html and text': email({ html: '<p>Hello</p>' }),
   'html of 2 MB': email({ html: 'x'.repeat(2 * MB) }),
@@ -42,8 +42,12 @@ const good: Record<string, object> = {
   'a template with a subject of its own': fromTemplate({ subject: 'Own' }),
   'variables that nobody needs': fromTemplate({ variables: { a: 'x', b: 1, c: true } }),
   headers: email({ headers: { 'X-Order': '17', 'List-Id': '<orders.c.example>' } }),
-  'ten tags of 64 characters': email({ tags: Array(10).fill('t'.repeat(64)) }),
+  'ten tags of 64 characters': email({ tags: Array(10).fill('💌'.repeat(64)) }),
   'no tags': email({ tags: [] }),
+  'null in each optional field': email({
+    ...{ cc: null, bcc: null, replyTo: null, html: null, templateId: null, variables: null },
+    ...{ headers: null, tags: null, class: null, attachments: null },
+  }),
   transactional: email({ class: 'transactional' }),
   marketing: email({ class: 'marketing', to: people(50) }),
 }
@@ -84,17 +88,17 @@ const bad: Record<string, [object, Record<string, string[]>]> = {
   '51 of each kind of recipient': [
     email({ to: people(51), cc: people(51), bcc: people(51) }),
     {
-      to: ['must have at most 50 addresses'],
-      cc: ['must have at most 50 addresses'],
-      bcc: ['must have at most 50 addresses'],
+      to: ['must have at most 50 addresses but has 51'],
+      cc: ['must have at most 50 addresses but has 51'],
+      bcc: ['must have at most 50 addresses but has 51'],
     },
   ],
   'a replyTo that is a list': [email({ replyTo: [] }), { replyTo: ['must be a string'] }],
   'no subject': [email({ subject: undefined }), { subject: ['is required'] }],
-  'a null subject': [email({ subject: null }), { subject: ['must be a string'] }],
+  'a null subject': [email({ subject: null }), { subject: ['is required'] }],
   'a subject of 999 characters': [
     email({ subject: 'x'.repeat(999) }),
-    { subject: ['must be at most 998 characters'] },
+    { subject: ['must be at most 998 characters but has 999'] },
   ],
   'a subject on two lines': [
     email({ subject: 'Hello\r\nBcc: x@c.example' }),
@@ -103,11 +107,11 @@ const bad: Record<string, [object, Record<string, string[]>]> = {
   'no body': [email({ text: undefined }), { _: ['one of html, text or templateId is required'] }],
   'html of 2 MB and a byte': [
     email({ html: 'x'.repeat(2 * MB + 1) }),
-    { html: ['must be at most 2097152 bytes'] },
+    { html: ['must be at most 2097152 bytes but has 2097153'] },
   ],
   'text of 1 MB and a byte': [
     email({ text: 'x'.repeat(MB + 1) }),
-    { text: ['must be at most 1048576 bytes'] },
+    { text: ['must be at most 1048576 bytes but has 1048577'] },
   ],
   'NUL and half a character': [
     email({ text: '\0', html: '\ud800' }),
@@ -145,10 +149,13 @@ const bad: Record<string, [object, Record<string, string[]>]> = {
     email({ headers: { 'X-A': 'x\r\nBcc: x@c.example' } }),
     { 'headers.X-A': ['must not contain control characters'] },
   ],
-  'eleven tags': [email({ tags: Array(11).fill('t') }), { tags: ['must have at most 10 tags'] }],
+  'eleven tags': [
+    email({ tags: Array(11).fill('t') }),
+    { tags: ['must have at most 10 tags but has 11'] },
+  ],
   'a tag of 65 characters': [
     email({ tags: ['fine', 't'.repeat(65)] }),
-    { 'tags.1': ['must be at most 64 characters'] },
+    { 'tags.1': ['must be at most 64 characters but has 65'] },
   ],
   'another class': [email({ class: 'bulk' }), { class: ['must be transactional or marketing'] }],
   'marketing with copies': [

@@ -53,12 +53,42 @@ t.test('the body of an SMS has the fields of the interface with their limits', a
     to: { type: 'string', pattern: '^\\+[1-9]\\d{6,14}$' },
     body: { type: 'string', minLength: 1, maxLength: 1600 },
     class: { enum: ['transactional', 'marketing'] },
-    scheduledAt: { type: 'string', format: 'date-time' },
-    tags: { type: 'array', maxItems: 10 },
+    scheduledAt: { anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }] },
+    tags: { anyOf: [{ type: 'array', maxItems: 10, items: { maxLength: 64 } }, { type: 'null' }] },
   })
   const { messages } =
     document.paths['/v1/sms/batch'].post.requestBody.content['application/json'].schema.properties
   t.strictSame([messages.minItems, messages.maxItems, messages.items], [1, 1000, schema])
+})
+
+t.test('the limits of lengths in code points are described', async (t) => {
+  const propertiesOf = (path: string) =>
+    document.paths[path].post.requestBody.content['application/json'].schema.properties
+  const limits = { subject: 998, templateId: 64 }
+  for (const [field, maxLength] of Object.entries(limits)) {
+    t.match(propertiesOf('/v1/emails')[field].anyOf[0], { minLength: 1, maxLength }, field)
+  }
+  t.match(propertiesOf('/v1/suppressions').note.anyOf[0], { maxLength: 2000 })
+})
+
+t.test('every optional field of a request may be null, and no required field', async (t) => {
+  type Body = { type: string; required: string[]; properties: Record<string, object> }
+  let optional = 0
+  const check = ({ required, properties }: Body, of: string) => {
+    for (const [name, property] of Object.entries(properties)) {
+      const isNullable = JSON.stringify(property).includes('{"type":"null"}')
+      if (!required.includes(name)) optional += 1
+      if (name !== 'emails' && name !== 'messages') {
+        t.equal(isNullable, !required.includes(name), `${of} ${name}`)
+      }
+      if ('items' in property) check(property.items as Body, `${of} ${name}`)
+    }
+  }
+  for (const path of Object.keys(document.paths)) {
+    const content = document.paths[path].post?.requestBody.content
+    if (content) check(content['application/json'].schema, path)
+  }
+  t.equal(optional, 2 * 12 + 2 * 3 + 2)
 })
 
 t.test('the parameters of a list are described with their limits', async (t) => {

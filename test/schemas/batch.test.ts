@@ -24,7 +24,7 @@ t.test('a batch of another shape is refused as a whole', async (t) => {
     [{ emails: {} }, { emails: ['must be an array'] }],
     [{ emails: 'a' }, { emails: ['must be an array'] }],
     [{ emails: [] }, { emails: ['must have at least 1 item'] }],
-    [{ emails: items(1001) }, { emails: ['must have at most 1000 items'] }],
+    [{ emails: items(1001) }, { emails: ['must have at most 1000 items but has 1001'] }],
     [
       { emails: [1], a: 1, b: 1 },
       { a: ['unknown field'], b: ['unknown field'] },

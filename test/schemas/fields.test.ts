@@ -52,8 +52,8 @@ t.test('every problem is reported at once, under its dotted path', async (t) => 
       two: 2,
     }),
     {
-      name: ['must be at most 5 characters', 'must not contain control characters'],
-      tags: ['must have at most 2 tags'],
+      name: ['must be at most 5 characters but has 8', 'must not contain control characters'],
+      tags: ['must have at most 2 tags but has 3'],
       'tags.1': ['must be a string'],
       'nested.id': ['is required'],
       'nested.ID': ['unknown field'],
@@ -129,6 +129,9 @@ t.test('one line of text has its length, its characters and its tabs judged', as
   t.strictSame(problems(line(3), 'a 🎉'.slice(0, 3)), ['must not contain lone surrogates'])
   t.strictSame(problems(line(3), ''), ['must not be empty'])
   t.strictSame(problems(line(3), 'abc'), [])
+  t.strictSame(problems(line(3), '🎉🎉🎉'), [])
+  t.strictSame(problems(line(3), 'a🎉🎉🎉'), ['must be at most 3 characters but has 4'])
+  t.strictSame(problems(line(3), 'abcdefg'), ['must be at most 3 characters but has 7'])
   t.strictSame(problems(line(3), 'a\tb'), ['must not contain control characters'])
   t.strictSame(problems(line(3, { tabs: true }), 'a\tb'), [])
   for (const control of ['\0', '\n', '\r', '\x1b', '\x7f', '\x85']) {
