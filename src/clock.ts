@@ -136,6 +136,8 @@ export async function startClock(options: {
     application_name: 'postgram clock',
     max: 2,
     migrate: false,
+    // Only an owner may rebuild indexes, and those of some twenty queues stay small.
+    reindex: false,
   })
   boss.on('error', (error) => log.warn({ err: error }, 'the clock had trouble'))
   const stop = () => boss.stop({ graceful: true, timeout: 5000, close: true })

@@ -29,6 +29,12 @@ export type ClockSettings = { 'postgram.now'?: string; 'postgram.shift'?: string
  */
 export const planSettings = { plan_cache_mode: 'force_generic_plan', jit: 'off' }
 
+/**
+ * Whatever a statement leaves unqualified is Postgres's own; objects in public or temporary ones never take
+ * its place. Ours are always named with their schema.
+ */
+export const SEARCH_PATH = 'pg_catalog,pg_temp'
+
 const keepalives = {
   tcp_keepalives_idle: '5',
   tcp_keepalives_interval: '2',
@@ -74,7 +80,10 @@ export function withSettings(url: string, values: Record<string, string>): strin
 /** What pg, the queues' own driver, is given to connect with: the same server and TLS as connect() has. */
 export function pgOptions(url: string, settings: Record<string, string> = {}) {
   const { pgUrl, tls } = readAddress(url)
-  return { connectionString: withSettings(pgUrl, settings), ssl: tls }
+  return {
+    connectionString: withSettings(pgUrl, { search_path: SEARCH_PATH, ...settings }),
+    ssl: tls,
+  }
 }
 
 /** A pool of connections to the database at `url`. */
@@ -96,6 +105,7 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
     ...(options.isKept ? { max_lifetime: null, idle_timeout: 0 } : {}),
     connection: {
       application_name: options.applicationName ?? 'postgram',
+      search_path: SEARCH_PATH,
       ...planSettings,
       // A machine that is lost says no goodbye; the server would hold its lock for two hours.
       ...(options.isKept ? keepalives : {}),

@@ -5,7 +5,8 @@ import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { CODE_LOCK } from './call.ts'
 import { type ClockSettings, connect, type Sql } from './client.ts'
 import { breaks, readContract } from './contract.ts'
-import { checkQueues, installQueues, queueGrants } from './queues.ts'
+import { queueRights } from './queue-rights.ts'
+import { checkQueues, installQueues } from './queues.ts'
 import { replaceCode } from './replace-code.ts'
 import { readFolder, type SqlFile } from './sql-files.ts'
 
@@ -61,9 +62,10 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
       areQueuesOld = await checkQueues(sql, isBreaking)
     })
     await step(() => createRoles(sql))
+    await step(() => sql.unsafe(revokeTemporary))
     await step(() => installQueues(url, LOCK_TIMEOUT), areQueuesOld ? UNFINISHED_QUEUES : UNCHANGED)
     const outcome = areQueuesOld ? UPGRADED_QUEUES : UNCHANGED
-    await step(() => sql.unsafe(queueGrants), outcome)
+    await step(() => sql.unsafe(queueRights), outcome)
     await step(() => sql.unsafe(bookkeeping), outcome)
     await step(() => sql.begin((tx) => upgrade(tx, isBreaking, outcome)), outcome)
     // A clock, or a process that starts, may be at it as well.
@@ -164,6 +166,20 @@ async function createRoles(sql: Sql) {
         '"grant postgram_service, postgram_operator, postgram_report to %1$I"', current_user);
     end $$`)
 }
+
+/**
+ * Only the owner may create temporary objects: everybody else could put a type or table of their own in
+ * front of ours, where a statement with other rights than theirs looks for it. A login that does not own
+ * the database cannot revoke this; ops.checks says so then.
+ */
+const revokeTemporary = `
+  do $$
+  begin
+    if has_database_privilege('public', current_database(), 'temporary') then
+      execute format('revoke temporary on database %I from public', current_database());
+    end if;
+  exception when insufficient_privilege then null;
+  end $$`
 
 /** What migrate has to know, before there are migrations. */
 const bookkeeping = `

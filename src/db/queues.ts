@@ -94,33 +94,3 @@ export async function installQueues(url: string, lockTimeout: string): Promise<v
   await boss.start()
   await boss.stop({ graceful: false })
 }
-
-/**
- * The queues' libraries work on their own tables directly; graphile-worker's hide behind row security.
- * The index is for a worker pool whose tasks are few among many: without it each look for a job walks
- * past all of those, which takes half a second behind a million (src/worker-pool.ts).
- */
-export const queueGrants = `
-  create index if not exists postgram_jobs_of_task on graphile_worker._private_jobs (task_id, priority, run_at)
-  where is_available;
-  do $$
-  declare
-    v_schema text;
-    v_table record;
-  begin
-    foreach v_schema in array array['graphile_worker', 'pgboss'] loop
-      execute format('grant usage on schema %I to postgram_service', v_schema);
-      execute format('grant all on all tables in schema %I to postgram_service', v_schema);
-      execute format('grant all on all sequences in schema %I to postgram_service', v_schema);
-      execute format('grant execute on all functions in schema %I to postgram_service', v_schema);
-    end loop;
-    for v_table in
-      select c.relname from pg_class c
-      where c.relnamespace = 'graphile_worker'::regnamespace and c.relkind = 'r' and c.relrowsecurity
-        and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'postgram_service')
-    loop
-      execute format(
-        'create policy postgram_service on graphile_worker.%I to postgram_service using (true) with check (true)',
-        v_table.relname);
-    end loop;
-  end $$`

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { ownQueues } from './own-queues.ts'
+import { queueRights } from './queue-rights.ts'
 
 const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url))
 
@@ -23,12 +24,12 @@ export async function readFolder(folder: string): Promise<SqlFile[]> {
 
 /**
  * The SHA-256 of the SQL code that belongs to this version; compare with api.health(). The queues' own
- * schemas count as well, so that a version which has only them anew is known as another.
+ * schemas and the rights on them count as well, so that a version which has only them anew is known as another.
  */
 export async function codeSha256(): Promise<string> {
   const files = await Promise.all([...CODE_SCHEMAS, 'migrations'].map(readFolder))
   const hash = createHash('sha256')
   for (const { name, text } of files.flat()) hash.update(`${name}\0${text}\0`)
-  hash.update(JSON.stringify(await ownQueues()))
+  hash.update(JSON.stringify(await ownQueues()) + queueRights)
   return hash.digest('hex')
 }

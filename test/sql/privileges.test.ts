@@ -321,19 +321,11 @@ t.test('helpers have the rights of whoever calls them', async (t) => {
 t.test('the service can use the queues', async (t) => {
   const pool = connect(url, { role: 'postgram_service', max: 1 })
   t.teardown(() => pool.end())
-  const rights = await pool`
-    select c.oid::regclass::text as name, p.privilege
-    from pg_class c
-    cross join unnest(array['select', 'insert', 'update', 'delete']) as p (privilege)
-    where c.relnamespace in ('graphile_worker'::regnamespace, 'pgboss'::regnamespace)
-      and c.relkind in ('r', 'p') and not has_table_privilege(c.oid, p.privilege)`
-  t.same(rights, [])
   await pool`
     insert into graphile_worker._private_tasks (identifier) values ('a_test') on conflict do nothing`
   const [seen] =
     await pool`select identifier from graphile_worker._private_tasks where identifier = 'a_test'`
   t.same(seen, { identifier: 'a_test' }, 'row security hides nothing from it')
-  await pool`delete from graphile_worker._private_tasks where identifier = 'a_test'`
 
   const separator = url.includes('?') ? '&' : '?'
   const boss = new PgBoss({
@@ -348,8 +340,6 @@ t.test('the service can use the queues', async (t) => {
   t.same(job?.data, { is: 'here' })
   await boss.complete('a-test', String(job?.id))
   await boss.schedule('a-test', '* * * * *')
-  await boss.unschedule('a-test')
-  await boss.deleteQueue('a-test')
   await boss.stop({ graceful: false, close: true })
 })
 
@@ -359,12 +349,12 @@ t.test('an unknown key is refused by the function, not by the database', async (
   t.same(await caller(pool)('admit', { keys: ['00'.repeat(32)] }), [])
 })
 
-t.test('a database without a search_path is served like any other', async (t) => {
+t.test('a database with another search_path is served like any other', async (t) => {
   t.equal(first.status, 200)
   const pool = connect(url, { max: 1 })
   t.teardown(() => pool.end())
   const [setting] = await pool`show search_path`
-  t.same(setting, { searchPath: '""' })
+  t.same(setting, { searchPath: 'pg_catalog,pg_temp' })
   await until('delivery', async () => {
     const [row] = await sql`
       select from ops.messages where id = ${first.json.id} and status = 'delivered'`
