@@ -14,6 +14,8 @@ export type DatabaseFigure = { name: string; labels: unknown; value: number }
 export type Metrics = {
   /** A request that was answered; `route` as it is declared, never the path that was asked for. */
   request(method: string, route: string, status: number, seconds: number): void
+  /** Shows what `read` returns as the bytes of requests in progress. */
+  watchRequestBytes(read: () => number): void
   /** Messages that were accepted, or refused, in one transaction. */
   accepted(by: string, messages: number): void
   handOver(channel: 'email' | 'sms', provider: string, outcome: string): void
@@ -113,6 +115,14 @@ export function createMetrics({ callsUnderWay, poolSize }: MetricsOptions): Metr
     request(method, route, status, seconds) {
       requests.inc({ method, route, status })
       latency.observe({ method, route }, seconds)
+    },
+    watchRequestBytes(read) {
+      new Gauge({
+        ...named('http_request_bytes', 'Bytes of requests in progress, unpacked.'),
+        collect() {
+          this.set(read())
+        },
+      })
     },
     accepted: (by, messages) => accepts.observe({ function: by }, messages),
     handOver: (channel, provider, outcome) => handOvers.inc({ channel, provider, outcome }),

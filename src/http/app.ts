@@ -41,6 +41,9 @@ export type AppOptions = {
   limits: HttpLimits
 }
 
+/** Codes of errors on connections that the client has closed or reset. */
+const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
+
 /** The whole HTTP side; middleware in the order in which a request meets it. */
 export function createApp(options: AppOptions) {
   const { call, log, publicUrl, registry, secrets, metrics } = options
@@ -49,6 +52,7 @@ export function createApp(options: AppOptions) {
   const emails = emailsRouter(options)
   const sms = smsRouter(options)
   const bodies = createBodies(options.limits)
+  metrics.watchRequestBytes(bodies.inProgress)
   const callbacks = callbacksRouter({ ...options, readBody: bodies.read })
   const endpoints = [
     ...emails.endpoints,
@@ -69,7 +73,9 @@ export function createApp(options: AppOptions) {
   app.use(openapiRouter(endpoints, publicUrl))
   app.use(healthRouter(options.readiness))
   app.use(unknownRoute(admit))
-  app.on('error', (error) => log.error({ err: error }, 'a response could not be sent'))
+  app.on('error', (error) => {
+    log[CLIENT_GONE.has(error.code) ? 'debug' : 'error']({ err: error }, 'response not sent')
+  })
   return {
     app,
     idle: () => Promise.all([admit.idle(), emails.idle(), sms.idle(), callbacks.idle()]),

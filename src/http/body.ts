@@ -3,8 +3,8 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
 import { Refusal } from '../errors.ts'
-import type { HttpLimits } from './limits.ts'
-import { createShares } from './shares.ts'
+import { GUARANTEED_BYTES, type HttpLimits } from './limits.ts'
+import { createShares, largestShare } from './shares.ts'
 
 /** Reads the body of a request, unpacked and at most so long, as UTF-8; empty when there is none. */
 export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
@@ -15,6 +15,8 @@ export type Bodies = {
   /** Counts a request among those in hand; `party` is the organisation that it belongs to. */
   hold(ctx: Context, party: string): void
   read: ReadBody
+  /** Bytes of all requests in progress. */
+  inProgress(): number
 }
 
 const MB = 1024 * 1024
@@ -45,7 +47,7 @@ const decoders: Record<string, (() => Transform) | null> = {
  * them hold together, and look at the size only after unpacking a chunk.
  */
 export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
-  const shares = createShares(bytesInHand)
+  const shares = createShares(bytesInHand, GUARANTEED_BYTES)
 
   /** What each request in hand counts. */
   const holds = new WeakMap<Context['req'], { party: string; bytes: number }>()
@@ -60,10 +62,10 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   }
 
   function full(needed: number) {
-    const half = bytesInHand / 2
+    const most = largestShare(bytesInHand)
     const words =
-      needed > half
-        ? `This organisation has more than ${inMb(half)} of requests in progress, unpacked. Wait for their responses before sending more.`
+      needed > most
+        ? `This organisation has more than ${inMb(most)} of requests in progress, unpacked. Wait for their responses before sending more.`
         : `The requests in progress of all organisations come close to ${inMb(bytesInHand)}, unpacked. Try again in a second.`
     return new Refusal('rate_limited', null, { words, retryAfter: 1 })
   }
@@ -100,7 +102,7 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
       }
     }
     const onBroken = () => {
-      if (!req.complete) reject(new Refusal('invalid_json', null, { words: BROKEN_OFF }))
+      if (!req.readableEnded) reject(new Refusal('invalid_json', null, { words: BROKEN_OFF }))
     }
     const onCorrupt = () => reject(new Refusal('invalid_json', null, { words: CORRUPT }))
     const checkProgress = () => {
@@ -116,17 +118,19 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
       // The request itself must not be destroyed: its connection carries the response.
       if (decoder) req.unpipe(decoder)
       decoder?.destroy()
+      // What is left flows past; without a listener it would stop, and block its connection.
+      if (!req.readableEnded) req.on('data', ignore).resume()
     }
     req.on('data', count).once('error', onBroken).once('close', onBroken)
     source.on('data', onData).once('end', resolve)
     decoder?.once('error', onCorrupt)
     if (decoder) req.pipe(decoder)
+    // The client went away before anybody listened.
+    if (req.destroyed) onBroken()
     try {
       await promise
     } finally {
       stop()
-      // What is left of it flows past; a paused request would block its connection.
-      req.resume()
     }
   }
 
@@ -175,12 +179,15 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     )
   }
 
-  return { whole: whole as Middleware, hold, read }
+  return { whole: whole as Middleware, hold, read, inProgress: shares.all }
 }
 
 type Take = (chunk: Buffer) => void
 
-const BROKEN_OFF = 'The body broke off before its end.'
+const ignore = () => undefined
+
+/** Says that the client closed its side within a body. */
+export const BROKEN_OFF = 'The body broke off before its end.'
 const LATE = 'The body did not arrive in time: 10 s, and 1 s more for each 32 KB. Send it again.'
 const CORRUPT = 'The body cannot be unpacked by its Content-Encoding.'
 const NOT_UTF8 = 'The body is not UTF-8.'

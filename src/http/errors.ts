@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
+import { BROKEN_OFF } from './body.ts'
+import type { Connections } from './connections.ts'
 import { hangUp } from './hang-up.ts'
 import { routeOf } from './observe.ts'
-
-/** The answer that each connection is waiting for. */
-const underWay = new WeakMap<Socket, ServerResponse>()
 
 /** Turns what is thrown below into the envelope of interface section 7; what is no Refusal is a bug. */
 export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: string }): Middleware {
   return async (ctx, next) => {
-    underWay.set(ctx.req.socket, ctx.res)
     try {
       await next()
     } catch (error) {
@@ -30,31 +28,51 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
       ctx.body = envelope(publicUrl, code, fields, words)
-    } finally {
-      underWay.delete(ctx.req.socket)
     }
   }
 }
 
-/** Answers what is not even HTTP; Node gives us the bare socket. */
-export function refuseMalformed(publicUrl: string) {
-  return (_error: Error, socket: Socket) => {
-    if (!socket.writable) return
-    const response = underWay.get(socket)
-    if (response?.req.complete) {
-      // It came behind a whole request, which may be accepted and must not be answered with this.
-      response.setHeader('Connection', 'close')
+/**
+ * Refuses a request that is not HTTP, stops half-way or comes too late; Node passes on the bare socket.
+ * A connection on which no request has begun is closed without a response.
+ */
+export function refuseMalformed(publicUrl: string, { responseOn, isIdle }: Connections) {
+  return (error: Error & { code?: string }, socket: Socket) => {
+    const response = responseOn(socket)
+    const isLate = error.code === LATE_HEADERS
+    if (!socket.writable || (isLate && isIdle(socket))) {
+      socket.destroy()
       return
     }
-    const body = envelope(publicUrl, 'validation_error', { _: ['is not a valid HTTP request'] })
-    hangUp(
-      socket,
-      `HTTP/1.1 422 Unprocessable Entity\r\nx-request-id: ${randomUUID()}\r\n` +
-        'Content-Type: application/json; charset=utf-8\r\n' +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    if (response?.req.complete) {
+      // It came behind a whole request, which may be accepted and must not be answered with this.
+      if (!response.headersSent) response.setHeader('Connection', 'close')
+      return
+    }
+    if (isLate) hangUp(socket, bareResponse(LATE))
+    else if (response && error.code === 'HPE_INVALID_EOF_STATE')
+      hangUp(socket, bareResponse(new Refusal('invalid_json', null, { words: BROKEN_OFF })))
+    else hangUp(socket, bareResponse(NOT_HTTP))
+  }
+
+  function bareResponse({ code, fields, status, words }: Refusal): string {
+    const body = envelope(publicUrl, code, fields, words)
+    return (
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${randomUUID()}\r\n` +
+      'Content-Type: application/json; charset=utf-8\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
     )
   }
 }
+
+/** Node's code for a request whose headers did not arrive in time. */
+export const LATE_HEADERS = 'ERR_HTTP_REQUEST_TIMEOUT'
+
+const NOT_HTTP = new Refusal('validation_error', { _: ['is not a valid HTTP request'] })
+const LATE = new Refusal('invalid_json', null, {
+  words: 'The request did not arrive in time. Send it again.',
+  status: 408,
+})
 
 function envelope(publicUrl: string, code: Code, fields?: Fields, words?: string): string {
   return JSON.stringify({ error: errorBody(publicUrl, code, fields, words) })

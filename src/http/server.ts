@@ -1,7 +1,8 @@
 import { createServer, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
-import { refuseMalformed } from './errors.ts'
+import { boundConnections } from './connections.ts'
+import { LATE_HEADERS, refuseMalformed } from './errors.ts'
 import { hangUp } from './hang-up.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { listen } from './listen.ts'
@@ -23,12 +24,23 @@ const REQUESTS_FINISH_WITHIN_MS = 8000
 export async function startApi(
   options: ApiOptions,
 ): Promise<{ address: string; stop(): Promise<void> }> {
-  // Node would refuse a request without a Host, or with an odd Expect, in words of its own; neither
-  // means anything here.
-  const server = createServer({ requireHostHeader: false })
+  const limits = { ...HTTP_LIMITS, ...options.limits }
+  const server = createServer({
+    // Node would refuse a request without a Host, or with an odd Expect, in words of its own; neither
+    // means anything here.
+    requireHostHeader: false,
+    headersTimeout: limits.headersMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headersMs),
+    // Bodies have a limit by progress (body.ts), which a large one on a slow line meets.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.keepAliveMs,
+  })
+  server.timeout = limits.silenceMs
+  // Who has closed their side after a request still gets the response. Node types this nowhere.
+  Object.assign(server, { httpAllowHalfOpen: true })
+  const connections = boundConnections(server, limits.connections)
   const address = await listen(server, options.host, options.port)
   const publicUrl = options.publicUrl ?? address
-  const limits = { ...HTTP_LIMITS, ...options.limits }
   const { app, idle } = createApp({ ...options, publicUrl, limits })
   const handle = app.callback()
   server.on('request', handle)
@@ -42,7 +54,13 @@ export async function startApi(
     request.url = '/'
     handle(request, response)
   })
-  server.on('clientError', refuseMalformed(publicUrl))
+  const refuse = refuseMalformed(publicUrl, connections)
+  server.on('clientError', refuse)
+  // No byte has moved for a while: the client does not read, or has sent a part of another request.
+  server.on('timeout', (socket) => {
+    if (connections.responseOn(socket)) socket.destroy()
+    else refuse(Object.assign(new Error(), { code: LATE_HEADERS }), socket)
+  })
   return { address, stop: () => closeServer(server, idle) }
 }
 

@@ -1,17 +1,23 @@
 /** How much of something the parties that share it hold. */
 export type Shares = {
-  /**
-   * Gives a party `amount` more if its share allows it. One party may hold as much as then stays free:
-   * a single one gets half of the total, two get a third each, and a newcomer always finds room.
-   */
+  /** Gives a party `amount` more if its share allows it. */
   take(party: string, amount: number): boolean
   /** Takes back `amount`; a negative one is held from now on whatever the share. */
   giveBack(party: string, amount: number): void
   held(party: string): number
+  /** What all parties hold together. */
+  all(): number
 }
 
-/** Shares out `total`. The rule is that of shared-memory switches (Choudhury and Hahne, alpha = 1). */
-export function createShares(total: number): Shares {
+/** What a party may hold beside what it leaves free: a third of that, hence alone a quarter of all. */
+const FREE_FOR_EACH_HELD = 3
+
+/**
+ * Shares out `total`: one party may hold a third of what then stays free, and `guaranteed` in any case.
+ * Ten that take all they get leave a twentieth to others. The rule is that of buffers in switches
+ * (Choudhury and Hahne, dynamic queue length thresholds).
+ */
+export function createShares(total: number, guaranteed: number): Shares {
   const byParty = new Map<string, number>()
   let all = 0
 
@@ -24,11 +30,17 @@ export function createShares(total: number): Shares {
   }
   return {
     take(party, amount) {
-      if (held(party) + amount + (all + amount) > total) return false
+      const now = held(party) + amount
+      const isWithinShare = now * FREE_FOR_EACH_HELD <= total - (all + amount)
+      if (now > guaranteed && !isWithinShare) return false
       change(party, amount)
       return true
     },
     giveBack: (party, amount) => change(party, -amount),
     held,
+    all: () => all,
   }
 }
+
+/** The most that one party may hold of `total`. */
+export const largestShare = (total: number) => total / (FREE_FOR_EACH_HELD + 1)
