@@ -1,3 +1,4 @@
+import { spawn, spawnSync } from 'node:child_process'
 import { Agent, type ClientRequest, type IncomingMessage, request as open } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -5,7 +6,8 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { type Answer, anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
+import { holdSecond, liftRate } from '../fixtures/rate.ts'
+import { openRaw, postHead } from '../fixtures/raw-client.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
@@ -15,6 +17,8 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
 const { liveKey, domain } = organisation
 await liftRate(sql, organisation)
+
+const hasCurl = spawnSync('curl', ['--version']).status === 0
 
 /** A POST of bytes with exactly these headers and no Content-Type that nobody asked for. */
 async function postBytes(
@@ -197,17 +201,20 @@ for (const [path, limit, fits] of [
     const fields = { _: [`the body is larger than ${limit} MB`] }
     const bodyOf = (length: number) => JSON.stringify(anEmail(domain)).padEnd(length, ' ')
     const over = bodyOf(bytes + 1)
-    for (const [name, body, headers] of [
+    const packed = ['once unpacked', gzipSync(over), { 'Content-Encoding': 'gzip' }] as const
+    const plain = [
       ['with a Content-Length', over, {}],
       ['in chunks', over, { 'Transfer-Encoding': 'chunked' }],
-      ['once unpacked', gzipSync(over), { 'Content-Encoding': 'gzip' }],
-    ] as const) {
+    ] as const
+    for (const [name, body, headers] of path.startsWith('/v1/emails')
+      ? [packed, ...plain]
+      : [packed]) {
       const answer = await postBytes(path, body, headers)
       isRefused(t, answer, 'validation_error', fields, { name })
     }
     t.strictSame(await traces(sql), before, 'nothing was left behind')
 
-    const most = await postBytes(path, bodyOf(bytes))
+    const most = await postBytes(path, gzipSync(bodyOf(bytes)), { 'Content-Encoding': 'gzip' })
     t.equal(most.status, fits, 'the limit itself is taken')
     t.notOk(most.json.error?.fields._?.[0].includes('larger'))
   })
@@ -244,6 +251,72 @@ t.test('a connection serves on after refusals, whether the body was read or not'
     ports.add(request.socket?.localPort)
   }
   t.equal(ports.size, 1, 'one connection carried them all')
+})
+
+const MB = 1024 * 1024
+
+/** Writes everything before it reads anything, as simple clients do. */
+async function writeThenRead(key: string, body: string, more = ''): Promise<Answer> {
+  const client = await openRaw(base)
+  client.socket.pause()
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  client.socket.once('error', reject)
+  client.socket.write(postHead('/v1/emails/batch', key, body.length, more) + body, (error) =>
+    error ? reject(error) : resolve(),
+  )
+  await promise
+  client.socket.resume()
+  return client.answer()
+}
+
+t.test(
+  'a client that sends 5 MB before it reads gets the refusal of its key, its rate or its size',
+  async (t) => {
+    const limited = await createOrganisation(sql)
+    await holdSecond(sql, limited, 1000)
+    const tooLarge = { _: ['the body is larger than 16 MB'] }
+    const close = 'Connection: close\r\n'
+    for (const [name, key, bytes, code, fields] of [
+      ['a bad key', `sk_live_${'0'.repeat(64)}`, 5 * MB, 'unauthorized', undefined],
+      ['the rate limit', limited.liveKey, 5 * MB, 'rate_limited', undefined],
+      ['the size', liveKey, 20 * MB, 'validation_error', tooLarge],
+    ] as const) {
+      const body = ' '.repeat(bytes)
+      isRefused(t, await writeThenRead(key, body, close), code, fields, { name: `${name}, raw` })
+      const answer = await post(`${base}/v1/emails/batch`, key, body)
+      isRefused(t, answer, code, fields, { name: `${name}, fetch` })
+      const request = open(`${base}/v1/emails/batch`, {
+        method: 'POST',
+        agent: new Agent({ keepAlive: false }),
+        headers: { Authorization: `Bearer ${key}`, 'Content-Length': bytes },
+      })
+      request.end(body)
+      isRefused(t, await answerTo(request), code, fields, { name: `${name}, node:http` })
+    }
+  },
+)
+
+t.test('curl reads the refusal of a 5 MB body', { skip: !hasCurl && 'no curl' }, async (t) => {
+  const key = `sk_live_${'0'.repeat(64)}`
+  for (const expect of ['Expect:', 'Expect: 100-continue']) {
+    const curl = spawn('curl', [
+      ...['--silent', '--show-error', '--data-binary', '@-', '--write-out', '%{http_code}'],
+      ...['--header', `Authorization: Bearer ${key}`, '--header', expect],
+      `${base}/v1/emails/batch`,
+    ])
+    curl.stdin.end(' '.repeat(5 * MB))
+    const [output, errors] = await Promise.all([text(curl.stdout), text(curl.stderr)])
+    t.match(output, /"code":"unauthorized".*401$/, expect)
+    t.equal(errors, '')
+  }
+})
+
+t.test('a connection serves on after a refusal of 5 MB', async (t) => {
+  const client = await openRaw(base)
+  const body = ' '.repeat(5 * MB)
+  client.write(postHead('/v1/emails/batch', `sk_live_${'0'.repeat(64)}`, body.length) + body)
+  client.write('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  t.match(await client.received, /^HTTP\/1\.1 401 .*HTTP\/1\.1 200 .*"up"/s)
 })
 
 t.test('an upload that breaks off leaves nothing behind and harms nobody', async (t) => {

@@ -1,0 +1,116 @@
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { liftRate } from '../fixtures/rate.ts'
+import { openRaw, postHead } from '../fixtures/raw-client.ts'
+import { isRefused } from '../fixtures/refusal.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { traces } from '../fixtures/traces.ts'
+import { until } from '../fixtures/until.ts'
+
+const KB = 1024
+const MB = 1024 * KB
+
+const { url, sql } = await createDatabase()
+const { base, metricsAddress } = await startTestService(url, {
+  roles: ['api'],
+  metricsPort: 0,
+  httpLimits: { bytesInHand: 4 * MB, bodyMs: 600_000 },
+})
+
+const ofOrganisation =
+  'This organisation has more than 1 MB of requests in progress, unpacked. Wait for their responses before sending more.'
+const ofAll =
+  'The requests in progress of all organisations come close to 4 MB, unpacked. Try again in a second.'
+
+async function anOrganisation() {
+  const organisation = await createOrganisation(sql)
+  await liftRate(sql, organisation)
+  return organisation
+}
+
+const sendOf = ({ liveKey, domain }: TestOrganisation, bytes: number) =>
+  post(`${base}/v1/emails`, liveKey, JSON.stringify(anEmail(domain)).padEnd(bytes))
+
+const bomb = gzipSync(' '.repeat(31.5 * MB))
+
+const sendBomb = async ({ liveKey }: TestOrganisation) => {
+  const client = await openRaw(base)
+  const headers = 'Content-Encoding: gzip\r\nConnection: close\r\n'
+  client.write(postHead('/v1/emails/batch', liveKey, bomb.length, headers))
+  client.write(bomb)
+  return client.answer()
+}
+
+async function bytesInProgress(): Promise<number> {
+  const { text } = await get(`${metricsAddress}/metrics`, null)
+  return Number(/^postgram_http_request_bytes (\d+)$/m.exec(text)?.[1])
+}
+
+/** Starts a send that stays half-sent, and waits until the service has that much of it. */
+async function holdBytes({ liveKey }: TestOrganisation, bytes: number) {
+  const before = await bytesInProgress()
+  const client = await openRaw(base)
+  client.write(postHead('/v1/emails', liveKey, 4 * MB) + ' '.repeat(bytes))
+  const isThere = async () => (await bytesInProgress()) === before + bytes
+  await until('the bytes to be counted', isThere)
+  return client.socket
+}
+
+t.test(
+  'a gzip bomb is stopped at the share of its organisation: 429 with Retry-After',
+  async (t) => {
+    const organisation = await anOrganisation()
+    const before = await traces(sql)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => sendBomb(organisation)))
+    for (const answer of answers) {
+      isRefused(t, answer, 'rate_limited', undefined, { words: ofOrganisation })
+    }
+    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.equal((await sendOf(organisation, 400 * KB)).status, 200, 'all of it was given back')
+  },
+)
+
+t.test('bombs of ten organisations leave room for the message of another', async (t) => {
+  const organisations = await Promise.all(Array.from({ length: 10 }, anOrganisation))
+  const other = await anOrganisation()
+  const attack = organisations.flatMap((each) => [sendBomb(each), sendBomb(each)])
+  for (let n = 0; n < 20; n++) t.equal((await sendOf(other, 32 * KB)).status, 200)
+  for (const answer of await Promise.all(attack)) {
+    t.strictSame([answer.status, answer.json.error.code], [429, 'rate_limited'])
+  }
+})
+
+t.test('half-sent requests count as long as they last, and say who is full', async (t) => {
+  const [one, two, three] = await Promise.all([
+    anOrganisation(),
+    anOrganisation(),
+    anOrganisation(),
+  ])
+  const first = await holdBytes(one, 900 * KB)
+  isRefused(t, await sendOf(one, 300 * KB), 'rate_limited', undefined, { words: ofOrganisation })
+  const second = await holdBytes(two, 700 * KB)
+  isRefused(t, await sendOf(three, 700 * KB), 'rate_limited', undefined, { words: ofAll })
+  t.equal((await sendOf(three, 500 * KB)).status, 200, 'what is free is shared')
+  first.destroy()
+  second.destroy()
+  await until('their bytes to be given back', async () => (await bytesInProgress()) === 0)
+  t.equal((await sendOf(one, 1000 * KB)).status, 200)
+})
+
+t.test('small requests count 16 KB each, so that an organisation may have 64 here', async (t) => {
+  const organisation = await anOrganisation()
+  const clients = await Promise.all(Array.from({ length: 64 }, () => openRaw(base)))
+  for (const client of clients) client.write(postHead('/v1/emails', organisation.liveKey, 100))
+  await until('all to be counted', async () => (await bytesInProgress()) === MB)
+  for (const answer of [
+    await sendOf(organisation, 100),
+    await get(`${base}/v1/usage`, organisation.liveKey),
+  ]) {
+    isRefused(t, answer, 'rate_limited', undefined, { words: ofOrganisation })
+  }
+  for (const { socket } of clients) socket.destroy()
+  await until('all to be given back', async () => (await bytesInProgress()) === 0)
+})
