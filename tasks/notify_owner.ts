@@ -81,6 +81,7 @@ function emailOf(notice: Notice, sender: Sender): Omit<OutgoingEmail, 'subject' 
     tags: [],
     class: 'transactional',
     handedOver: null,
+    largeBytes: 0,
     copy: null,
   }
 }

@@ -1,10 +1,12 @@
 import type { Task } from 'graphile-worker'
+import type { EmailToSend } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
 import { handOverCopies } from '../src/marketing/hand-over-copies.ts'
 import type { UnsubscribeLinks } from '../src/marketing/link.ts'
 import type { EmailProvider } from '../src/providers/email.ts'
 import { handOver } from '../src/providers/hand-over.ts'
 import { handOverTask, type OnOutcome } from '../src/providers/hand-over-task.ts'
+import { createLargeBodies } from '../src/providers/large-bodies.ts'
 
 export type SendEmailOptions = {
   provider: EmailProvider
@@ -20,8 +22,10 @@ export default function sendEmail(
   call: Call,
   { provider, sandbox, links, answersWithinMs, onOutcome }: SendEmailOptions,
 ): Task {
-  return handOverTask(call, {
-    start: 'start_emails',
+  const largeBodies = createLargeBodies()
+  return handOverTask<EmailToSend>(call, {
+    start: (ids) => largeBodies.begin((free) => call('start_emails', { ids, large_bytes: free })),
+    end: largeBodies.end,
     answersWithinMs,
     onOutcome,
     async handOver(email, patience) {

@@ -18,7 +18,7 @@ export default function sendSms(
   { provider, sandbox, answersWithinMs, onOutcome }: SendSmsOptions,
 ): Task {
   return handOverTask(call, {
-    start: 'start_sms',
+    start: (ids) => call('start_sms', { ids }),
     answersWithinMs,
     onOutcome,
     async handOver(sms, patience) {

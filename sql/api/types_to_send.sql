@@ -25,7 +25,8 @@ create type api.email_to_send as (
   headers jsonb,
   tags text[],
   class app.class,
-  handed_over text[]
+  handed_over text[],
+  large_bytes integer
 );
 comment on type api.email_to_send is 'An email whose hand-over has begun.';
 comment on column api.email_to_send.started_at is 'When this hand-over began, by the service''s clock.';
@@ -36,6 +37,7 @@ comment on column api.email_to_send.mail_from_domain is 'The host of its return 
 comment on column api.email_to_send.dkim_selector is 'null when the provider signs';
 comment on column api.email_to_send.dkim_private_key is 'null when the provider signs; sealed';
 comment on column api.email_to_send.handed_over is 'null unless copies to some of its recipients are settled already';
+comment on column api.email_to_send.large_bytes is 'What it counts against the large bodies that a worker has in hand; 0 when it is not large.';
 comment on column api.email_to_send.recipients is 'Bare addresses of to, cc and bcc, in lower case, each once.';
 comment on column api.email_to_send.reply_to is 'null when replies go to the sender';
 comment on column api.email_to_send.html is 'null when text only';

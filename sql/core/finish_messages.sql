@@ -19,7 +19,7 @@ begin
 
   with mine as materialized (
     select m.id, m.organisation_id, m.channel, m.class, m.status, m.attempts, m.sent_at,
-      r.outcome, r.provider, r.code, r.text, r.job, r.ambiguous_since, l.is_lost,
+      r.outcome, r.provider, r.code, r.text, r.job, r.retry_in_ms, r.ambiguous_since, l.is_lost,
       case
         when r.outcome = 'sent' and m.status = 'queued' then 'sent'
         -- Receipts were faster and have set what follows from them.
@@ -31,7 +31,8 @@ begin
       end as verdict
     from app.messages m
     join jsonb_to_recordset(results) as r (
-      id uuid, job bigint, outcome text, provider text, code text, text text, ambiguous_since timestamptz
+      id uuid, job bigint, outcome text, provider text, code text, text text, retry_in_ms integer,
+      ambiguous_since timestamptz
     ) on r.id = m.id
     -- Networks cannot be asked what they have. A login code that comes twice harms nobody.
     cross join lateral (
@@ -79,7 +80,8 @@ begin
     where j.id = i.job and i.verdict = 'deferred'
   ),
   postponed as (
-    select core.send_later(i.channel, i.id, i.organisation_id, i.class, core.retry_delay(i.attempts))
+    select core.send_later(i.channel, i.id, i.organisation_id, i.class,
+      coalesce(i.retry_in_ms * interval '1 millisecond', core.retry_delay(i.attempts)))
     from mine i
     where i.verdict = 'deferred'
   )
@@ -120,4 +122,4 @@ end
 $$;
 
 comment on function core.finish_messages is
-  'Record what the provider answered: {id, job, outcome, provider, code, text, ambiguous_since, handed_over, refused, parts}; outcome sent, failed (for good), deferred (it refused for now) or ambiguous (nobody knows). The last two are tried again for 24 hours, but for marketing SMS of which nobody knows, which fail. An SMS that failed and never left is refunded. Repeated, it changes nothing that is final; a message put off may be put off once more. The last four keys: api.finish_messages.';
+  'Record what the provider answered: {id, job, outcome, provider, code, text, retry_in_ms, ambiguous_since, handed_over, refused, parts}; outcome sent, failed (for good), deferred (it refused for now) or ambiguous (nobody knows). The last two are tried again for 24 hours, but for marketing SMS of which nobody knows, which fail. An SMS that failed and never left is refunded. Repeated, it changes nothing that is final; a message put off may be put off once more. The last four keys: api.finish_messages.';

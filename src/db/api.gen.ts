@@ -103,6 +103,8 @@ export type EmailToSend = {
   class: 'transactional' | 'marketing'
   /** null unless copies to some of its recipients are settled already */
   handedOver: string[] | null
+  /** What it counts against the large bodies that a worker has in hand; 0 when it is not large. */
+  largeBytes: number
 }
 
 export type Metric = {
@@ -222,7 +224,7 @@ export type Api = {
   finish_deliveries: { args: { results: string }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
-  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
+  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
   finish_messages: { args: { results: string }; result: number }
   /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
   finish_notice: { args: { result: string }; result: boolean }
@@ -292,8 +294,8 @@ export type Api = {
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
   /** What is to be posted next: turns are {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up: whatever falls due later brings a job of its own. */
   start_deliveries: { args: { turns: string }; result: Delivery[] }
-  /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. */
-  start_emails: { args: { ids: string[] }; result: EmailToSend[] }
+  /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. Emails whose large_bytes go beyond the argument together are not begun: they have a new job, due in a second. */
+  start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
   /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
@@ -367,7 +369,7 @@ export const signatures = {
   set_clock_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
   start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
-  start_emails: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_rehearsal: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', handed_over: 'text[]' } },
+  start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_rehearsal: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', handed_over: 'text[]', large_bytes: 'integer' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', answers: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },
   start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_rehearsal: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },

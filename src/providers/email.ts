@@ -14,6 +14,8 @@ export type OutgoingEmail = EmailToSend & { copy: number | null }
  */
 export type HandOver = {
   outcome: 'sent' | 'failed' | 'deferred' | 'ambiguous'
+  /** Of one that is deferred: when to try again, if the provider says so. */
+  retry_in_ms?: number
   /** The provider's own code and words. */
   code?: string
   text?: string

@@ -1,6 +1,5 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
-import type { Api } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
 import type { Patience } from './hand-over.ts'
@@ -13,20 +12,16 @@ const MAX_IN_ONE_COMMIT = 500
 /** Providers have shorter limits of their own; what never answers must not keep its place for good. */
 const ANSWERS_WITHIN_MS = 120_000
 
-/** The SQL functions that begin hand-overs, and what each answers with. */
-type StartFunction = 'start_emails' | 'start_sms'
-type Started<Name extends StartFunction> = Api[Name]['result'][number]
-
 /** Told of each message that was handed over, by its UUID, and what came of it. */
 export type OnOutcome = (id: string, provider: string, outcome: string) => void
 
-export type HandOverOptions<Name extends StartFunction> = {
-  start: Name
+export type HandOverOptions<Message extends { id: string }> = {
+  /** Begins the attempts at those of these messages that still wait, as api.start_emails does. */
+  start(ids: string[]): Promise<Message[]>
+  /** A message that was begun is no longer in hand. */
+  end?(message: Message): void
   /** Hands one message over: who took it, and what came of it, as api.finish_messages takes both. */
-  handOver(
-    message: Started<Name>,
-    patience: Patience,
-  ): Promise<{ provider: string; outcome: string }>
+  handOver(message: Message, patience: Patience): Promise<{ provider: string; outcome: string }>
   answersWithinMs?: number | undefined
   onOutcome?: OnOutcome | undefined
 }
@@ -36,16 +31,16 @@ export type HandOverOptions<Name extends StartFunction> = {
  * that are in hand at the moment: the hand-over is committed as begun before the provider is called,
  * so that after a crash it is known that it may have been (promise 4).
  */
-export function handOverTask<Name extends StartFunction>(
+export function handOverTask<Message extends { id: string }>(
   call: Call,
-  options: HandOverOptions<Name>,
+  options: HandOverOptions<Message>,
 ): Task {
-  const { start: name, handOver, answersWithinMs: withinMs = ANSWERS_WITHIN_MS } = options
-  const start = createBatcher<string, Started<Name> | undefined>(
+  const { handOver, answersWithinMs: withinMs = ANSWERS_WITHIN_MS } = options
+  const start = createBatcher<string, Message | undefined>(
     async (ids) => {
-      const started: { id: string }[] = await call<StartFunction>(name, { ids })
-      const byId = new Map(started.map((message) => [message.id, message]))
-      return ids.map((id) => byId.get(id) as Started<Name> | undefined)
+      const begun = await options.start(ids)
+      const byId = new Map(begun.map((message) => [message.id, message]))
+      return ids.map((id) => byId.get(id))
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
@@ -73,7 +68,9 @@ export function handOverTask<Name extends StartFunction>(
     try {
       const message = await start(id)
       if (!message) return
-      const result = await handOver(message, { signal, withinMs })
+      const result = await handOver(message, { signal, withinMs }).finally(() =>
+        options.end?.(message),
+      )
       options.onOutcome?.(id, result.provider, result.outcome)
       await finish({ id, job: job.id, ...result })
     } finally {

@@ -5,7 +5,7 @@ import type { HandOver } from './email.ts'
 
 /** A moment, so that a person sees `sent` before what follows. */
 export const REPORTS_AFTER_MS = 500
-const SLOW_ANSWERS_AFTER_MS = 2000
+const SLOW_RETRY_MS = 2000
 const REPORT_EVERY_MS = 200
 
 /** What the network takes, as api.sandbox_take takes it, hence its names. */
@@ -30,9 +30,12 @@ export function sandboxNetwork(call: Call): Batcher<Taken, null> {
   )
 }
 
-/** What its slow recipients cost. */
-export function slowAnswer(): Promise<void> {
-  return new Promise((done) => setTimeout(done, SLOW_ANSWERS_AFTER_MS))
+/**
+ * The outcome of the first attempt at a slow recipient; the second is taken. The message waits in the
+ * database meanwhile and takes no worker's place.
+ */
+export function slow(code: string): HandOver {
+  return { ...refusal('deferred', code, 'The sandbox is slow.'), retry_in_ms: SLOW_RETRY_MS }
 }
 
 export function refusal(outcome: 'failed' | 'deferred', code: string, text: string): HandOver {

@@ -1,6 +1,6 @@
 import type { Call } from '../db/call.ts'
 import { isSandboxNumber } from '../sms/sandbox-numbers.ts'
-import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slowAnswer } from './sandbox-network.ts'
+import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './sandbox-network.ts'
 import type { OutgoingSms, SmsProvider, SmsReceipt } from './sms.ts'
 import type { InboundKeyword } from './sms-listener.ts'
 
@@ -24,7 +24,7 @@ const replyByDigit: Record<string, Pick<InboundKeyword, 'keyword' | 'word'>> = {
 /**
  * An SMS provider that sends nothing outside and behaves like a network: by the last digit of a
  * sandbox number a message is undelivered (1), expires (2), is refused for good (3) or for now (4),
- * is answered late (5), is delivered and answered with STOP (6) or START (7). All others are
+ * is deferred once (5), is delivered and answered with STOP (6) or START (7). All others are
  * delivered. It reports by itself, as the email sandbox does.
  */
 export function createSmsSandbox(call: Call): SmsProvider {
@@ -38,7 +38,7 @@ export function createSmsSandbox(call: Call): SmsProvider {
       if (digit === '4') {
         return refusal('deferred', 'ESME_RSYSERR', 'The sandbox is not available.')
       }
-      if (digit === '5') await slowAnswer()
+      if (digit === '5' && sms.attempt === 1) return slow('ESME_RTHROTTLED')
       const report = reportByDigit[digit] ?? { type: 'delivered', code: 'DELIVRD' }
       const reply = replyByDigit[digit]
       const parts = openParts(sms).map((part) => ({ part, network_id: `${sms.id}.${part}` }))

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
 import type { DkimKey, EmailProvider, OutgoingEmail, Receipt } from './email.ts'
-import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slowAnswer } from './sandbox-network.ts'
+import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './sandbox-network.ts'
 
 /** Addresses here choose what becomes of a message; all others are delivered. */
 const DOMAIN = 'sandbox.postgram.test'
@@ -41,7 +41,7 @@ const receiptsByName: Record<string, (recipient: string) => Report[]> = {
 /**
  * An email provider that sends nothing outside and behaves like a network: by the recipient's
  * address at sandbox.postgram.test it delivers, bounces (bounce@, softbounce@), gets complaints
- * (complaint@), answers late (slow@), refuses for good (reject@) or for now (unavailable@). What it
+ * (complaint@), defers once (slow@), refuses for good (reject@) or for now (unavailable@). What it
  * took is kept in the database, so it survives the process as a real provider would.
  */
 export function createSandbox(call: Call): EmailProvider {
@@ -62,7 +62,7 @@ export function createSandbox(call: Call): EmailProvider {
       if (names.includes('unavailable')) {
         return refusal('deferred', '421 4.3.2', 'The sandbox is not available.')
       }
-      if (names.includes('slow')) await slowAnswer()
+      if (names.includes('slow') && email.attempt === 1) return slow('451 4.7.1')
       const name = takenAs(email)
       const reports = email.recipients
         .flatMap((recipient): Report[] => {

@@ -3,6 +3,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { endWaiting, holdSandbox } from '../fixtures/hold-sandbox.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService, startTestService } from '../fixtures/service.ts'
@@ -33,31 +34,30 @@ const lockedBy = async (pool: string) => {
   return row?.jobs ?? 0
 }
 
-const slow = (count: number) =>
-  Array.from({ length: count }, () => ({ to: 'slow@sandbox.postgram.test' }))
+const messages = (count: number) =>
+  Array.from({ length: count }, () => ({ to: 'delivered@sandbox.postgram.test' }))
 
 /** What any other process does every few seconds; each of them is one of its own. */
 const sweepOnce = () =>
   caller(service)('beat', { pool_id: 'the-test-itself', roles: ['api'], host: 'here', pid: 1 })
 
 t.test('a process that was killed is swept and its jobs are freed', async (t) => {
-  // However slow this machine is, no message comes to its end before the kill.
-  await sql`revoke execute on function api.finish_messages, api.sandbox_report from postgram_service`
   const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })
   const { pid } = worker.child
   const listed = await processOf(pid)
   t.match(listed, { roles: ['worker'], host: hostname(), pid, isAlive: true })
   const pool = listed?.pool ?? ''
 
-  const ids = await sendBatch(api.base, await createOrganisation(sql), slow(60))
-  await until('jobs in hand', async () => (await lockedBy(pool)) >= 20)
-
-  const killedAt = await sql.begin(async (tx) => {
+  const [ids, killedAt] = await sql.begin(async (tx) => {
+    await holdSandbox(tx)
+    const ids = await sendBatch(api.base, await createOrganisation(sql), messages(60))
+    await until('jobs in hand', async () => (await lockedBy(pool)) >= 20)
     // Nobody sweeps what is locked, however late its last beats were.
     await tx`select from app.processes where pool_id = ${pool} for update`
     await worker.end('SIGKILL')
     t.ok(await processOf(pid), 'its row outlives it')
-    return performance.now()
+    await endWaiting(tx)
+    return [ids, performance.now()] as const
   })
   await until('the sweep', async () => !(await processOf(pid)))
   const seconds = (performance.now() - killedAt) / 1000
@@ -72,7 +72,6 @@ t.test('a process that was killed is swept and its jobs are freed', async (t) =>
     const rows = await sql`select from ops.processes where pid = ${pid ?? 0}`
     return rows.length === 0
   })
-  await sql`grant execute on function api.finish_messages, api.sandbox_report to postgram_service`
 })
 
 t.test('a process whose connection was cut takes its lock again and keeps its jobs', async (t) => {
@@ -81,9 +80,8 @@ t.test('a process whose connection was cut takes its lock again and keeps its jo
   const holder = await lockHolder(pool)
   t.type(holder, 'number')
   const next = await sql.begin(async (tx) => {
-    // While it is locked nothing can be handed over, and what is in hand stays there.
-    await tx`lock table app.sandbox_messages in exclusive mode`
-    await sendBatch(api.base, await createOrganisation(sql), slow(20))
+    await holdSandbox(tx)
+    await sendBatch(api.base, await createOrganisation(sql), messages(20))
     await until('jobs in hand', async () => (await lockedBy(pool)) > 0)
     await sweepOnce()
     // However late its beats are on a busy machine: the last one was after that of who sweeps.

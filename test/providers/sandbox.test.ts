@@ -6,7 +6,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { backlogOf, send, type TimelineEvent } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { testProvider } from '../fixtures/provider-suite.ts'
+import { emailTo, testProvider } from '../fixtures/provider-suite.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -116,11 +116,20 @@ t.test('complaint@ complains after delivery and is suppressed for its sender onl
   t.ok(await send(base, other, { to }))
 })
 
-t.test('slow@ takes its time and is delivered', async (t) => {
+t.test('slow@ is deferred once, for two seconds, and delivered', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await outcome(organisation, { to: at('slow+1') }, 'delivered')
+  t.same(typesOf(message), ['queued', 'deferred', 'sent', 'delivered'])
   t.ok(Date.parse(message.sentAt) - Date.parse(message.createdAt) >= 2000)
-  t.match(message.events[1].detail, { attempt: 1 })
+})
+
+t.test('slow@ takes no place of a worker while it waits', async (t) => {
+  const sandbox = createSandbox(caller(service))
+  const email = emailTo(at('slow+2'))
+  // The delay is part of the outcome: the attempt is over.
+  t.match(await sandbox.send(email), { outcome: 'deferred', retry_in_ms: 2000 })
+  t.equal(await sandbox.lookup(email), false)
+  t.same(await sandbox.send({ ...email, attempt: 2 }), { outcome: 'sent' })
 })
 
 t.test('reject@ is refused for good', async (t) => {

@@ -191,6 +191,15 @@ t.test(
   },
 )
 
+t.test('a provider that names a retry time is tried again at that time', async (t) => {
+  const { provider, id, handOver } = await setUp()
+  provider.onSend = () => ({ outcome: 'deferred', retry_in_ms: 2000 })
+  await handOver()
+  const next = await nextAttempt(id)
+  t.equal(next?.place, 'job')
+  t.equal(Math.round(next?.seconds ?? 0), 2)
+})
+
 t.test('what failed together comes back apart', async (t) => {
   const delays = await Promise.all(
     Array.from({ length: 5 }, async () => {

@@ -1,0 +1,61 @@
+import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
+import { messageOf, send } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+/** 3 MB, as much as the interface allows. */
+const large = { html: 'a'.repeat(2_000_000), text: 'a'.repeat(1_000_000) }
+
+/** As many of those as 24 MB have room for. */
+const AT_A_TIME = 8
+
+t.test(
+  'a worker has 24 MB of large emails in hand, and small ones pass those that wait',
+  async (t) => {
+    const { promise: answer, resolve: take } = Promise.withResolvers<void>()
+    const provider = createStandIn()
+    let inHand = 0
+    let most = 0
+    provider.onSend = async ({ html }) => {
+      if (html === null) return { outcome: 'sent' }
+      inHand += 1
+      most = Math.max(most, inHand)
+      await answer
+      inHand -= 1
+      return { outcome: 'sent' }
+    }
+    const { base } = await startTestService(url, {
+      roles: ['api', 'worker'],
+      createEmailProvider: () => provider,
+    })
+    const organisation = await createOrganisation(sql)
+    const ids: string[] = []
+    for (let n = 0; n < AT_A_TIME + 4; n += 1) ids.push(await send(base, organisation, large))
+    await until('as many as fit to be in hand', async () => inHand === AT_A_TIME)
+    const small = await send(base, organisation)
+    await until('the small one', async () => (await messageOf(sql, small)).status === 'sent')
+    const waiting = await sql`select from app.messages where status = 'queued' and attempts = 0`
+    t.equal(waiting.length, 4, 'nothing was attempted with those that wait')
+
+    take()
+    for (const id of ids) {
+      await until('each large one', async () => (await messageOf(sql, id)).status === 'sent')
+    }
+    t.equal(most, AT_A_TIME)
+    t.equal(provider.handed.length, ids.length + 1, 'each is attempted once')
+  },
+)
+
+t.test(
+  'the largest email counts less than a worker may have in hand, a small one nothing',
+  async (t) => {
+    const [row] = await sql`
+    select core.large_bytes(65536) as small, core.large_bytes(65537) as large, core.large_bytes(10000000000) as largest`
+    t.same(row, { small: 0, large: 65537, largest: 16 * 1024 * 1024 })
+  },
+)
