@@ -69,6 +69,8 @@ export type Endpoint =
       handle(request: PostRequest): Promise<Reply>
     })
 
+const TEST_KEY_DELETES = 'Test keys delete nothing; use a live key.'
+
 /** Serves endpoints behind admission. */
 export function mount(
   endpoints: Endpoint[],
@@ -78,6 +80,10 @@ export function mount(
   for (const endpoint of endpoints) {
     router.register(endpoint.path, [endpoint.method], async (ctx) => {
       const admission = await admit(ctx as Context, endpoint.scope)
+      // Domains and suppressions belong to the organisation, and live sending depends on them.
+      if (endpoint.method === 'DELETE' && admission.mode === 'test') {
+        throw new Refusal('insufficient_scope', null, { words: TEST_KEY_DELETES })
+      }
       bodies.hold(ctx as Context, admission.organisationId)
       // Postgres takes no NUL, and nothing has one in its id.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')

@@ -1,10 +1,12 @@
+import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post } from '../fixtures/http.ts'
+import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { holdSecond } from '../fixtures/rate.ts'
 import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { listOf, suppress } from '../fixtures/suppressions.ts'
 import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
@@ -131,4 +133,62 @@ t.test('test requests count for the rate limit of their organisation', async (t)
   await holdSecond(sql, organisation, 99)
   t.equal((await send(organisation)).status, 200)
   isRefused(t, await send(organisation), 'rate_limited')
+})
+
+/** The writes of the table in /docs/email#test-keys, each with what the page says of a test key. */
+async function documentedWrites() {
+  const page = await readFile(new URL('../../src/docs/email.html', import.meta.url), 'utf8')
+  const [, table = ''] = /<th>With a test key<\/th><\/tr>([\s\S]*?)<\/table>/.exec(page) ?? []
+  return [...table.matchAll(/<tr><td>([\s\S]*?)<\/td><td>([\s\S]*?)<\/td><\/tr>/g)].flatMap(
+    ([, writes = '', words = '']) =>
+      [...writes.matchAll(/<code>([^<]*)<\/code>/g)].map(([, write = '']) => ({ write, words })),
+  )
+}
+
+t.test('the page lists every write with what a test key does, and each does it', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { testKey, liveKey, domain } = organisation
+  const added = await post(`${base}/v1/domains`, liveKey, { name: 'live.example' })
+  const entry = await suppress(sql, organisation, 'ann@c.example')
+  const bodies: Record<string, unknown> = {
+    'POST /v1/emails': anEmail(domain),
+    'POST /v1/emails/batch': { emails: [anEmail(domain)] },
+    'POST /v1/sms': anSms(),
+    'POST /v1/sms/batch': { messages: [anSms()] },
+    'POST /v1/domains': { name: 'test.example' },
+    'POST /v1/suppressions': { email: 'bob@c.example' },
+  }
+  const documented = await documentedWrites()
+  const { json } = await get(`${base}/openapi.json`, null)
+  const writes = Object.entries(json.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods)
+      .filter((method) => method !== 'get')
+      .map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  t.strictSame(documented.map(({ write }) => write).sort(), writes.sort())
+
+  for (const { write, words } of documented) {
+    const [method = '', path = ''] = write.split(' ')
+    const id = path.includes('domains') ? added.json.id : entry
+    const before = await traces(sql)
+    const answer = await request(method, base + path.replace('{id}', id), testKey, bodies[write])
+    if (words.includes('insufficient_scope')) {
+      isRefused(t, answer, 'insufficient_scope', undefined, {
+        name: write,
+        words: 'Test keys delete nothing; use a live key.',
+      })
+    } else {
+      t.match(answer.status, /^20[01]$/, `${write}: ${answer.text}`)
+      t.match(words, /Nothing is sent|as with a live key/, write)
+    }
+    t.equal((await traces(sql)).jobs, before.jobs, `${write} sends nothing`)
+  }
+  const { json: domains } = await get(`${base}/v1/domains`, testKey)
+  t.strictSame(
+    domains.data.map(({ name }: { name: string }) => name),
+    ['test.example', 'live.example', domain],
+    'no domain is deleted and one is added',
+  )
+  const listed = (await listOf(sql, organisation)) as { email: string }[]
+  t.strictSame(listed.map(({ email }) => email).sort(), ['ann@c.example', 'bob@c.example'])
 })
