@@ -6,7 +6,8 @@ as $$
     select r.provider, bool_or(r.outcome in ('sent', 'failed')) as answers,
       min(r.text) filter (where r.outcome in ('deferred', 'ambiguous')) as problem
     from jsonb_to_recordset(results) as r (provider text, outcome text, text text)
-    where r.provider is not null
+    -- The sandbox refuses because a caller asked for that by the recipient's address.
+    where r.provider is not null and r.provider <> 'sandbox'
     group by r.provider
   ),
   recovered as (
@@ -23,4 +24,4 @@ as $$
 $$;
 
 comment on function core.note_provider_health is
-  'Remember since when a provider takes nothing, or that it takes messages again.';
+  'Record since when a provider takes nothing, or that it takes messages again; never of the sandbox, whose refusals callers choose.';

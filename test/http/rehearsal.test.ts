@@ -3,11 +3,12 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { aComplaint, stateOf } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post } from '../fixtures/http.ts'
-import { backlogOf, jobsOf, messageOf } from '../fixtures/messages.ts'
+import { anEmail, anSms, post } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
 /** As beside a real provider, and as where the sandbox is the provider. */
@@ -143,4 +144,32 @@ t.test('complaints about rehearsals suppress, and do not pause', async (t) => {
     select messages, emails_sent from app.departures
     where organisation_id = core.decode_id('org', ${organisation.id})`
   t.same(row, { messages: '4', emailsSent: '0' }, 'they left the queue and are not in the rate')
+})
+
+t.test('messages that the sandbox keeps waiting raise no alarm', async (t) => {
+  const { liveKey, domain } = await createOrganisation(sql)
+  const ids: string[] = []
+  for (const [path, body] of [
+    [`${base}/v1/emails`, anEmail(domain, { to: at('unavailable') })],
+    [`${sandboxBase}/v1/emails`, anEmail(domain, { to: at('unavailable') })],
+    [`${sandboxBase}/v1/sms`, anSms({ to: '+447700900004' })],
+  ] as const) {
+    ids.push((await post(path, liveKey, body)).json.id)
+  }
+  const { stop } = await startTestService(url, { roles: ['worker'] })
+  for (const id of ids) {
+    await until(`${id} to be deferred`, async () =>
+      (await timelineOf(sql, id)).some(({ type }) => type === 'deferred'),
+    )
+  }
+  await sql`update app.messages set created_at = now() - interval '1 hour'`
+  const [why] = await sql<{ why: string }[]>`select ops.why(${ids[0] ?? ''}) as why`
+  await stop()
+  t.match(why?.why, /because it was put off: The sandbox is not available\.$/)
+  t.strictSame([...(await sql`select * from ops.failing_providers`)], [])
+  t.strictSame([...(await sql`select * from ops.stuck_messages where id = any (${ids})`)], [])
+  t.strictSame(
+    [...(await sql`select * from api.metrics() where name = 'provider_failing_seconds'`)],
+    [],
+  )
 })
