@@ -130,6 +130,16 @@ t.test('what is late or failing has its age', async (t) => {
   })
 })
 
+t.test('a message that is held while its organisation is paused is not late', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      insert into app.due_messages (message_id, organisation_id, due_at, priority)
+      select gen_random_uuid(), o.id, 'infinity', 0 from app.organisations o limit 1`
+    const rows = await tx`select value from api.metrics() where name = 'due_messages_late_seconds'`
+    t.same([...rows], [{ value: 0 }])
+  })
+})
+
 t.test(
   'a task of the clock is late from the time on at which it should have run again',
   async (t) => {
@@ -319,6 +329,11 @@ t.test('the alert rules name nothing that is not there', async (t) => {
     [...named].filter((name) => !known.includes(name)),
     [],
   )
+  const handOvers = [...written.matchAll(/postgram_hand_overs_total\{([^}]*)\}/g)]
+  t.equal(handOvers.length, 3)
+  for (const [, labels] of handOvers) {
+    t.match(labels, 'provider!="sandbox"', 'callers choose what the sandbox refuses')
+  }
   const reasons = written.matchAll(/\n( *)# [^\n]+(?:\n *# [^\n]+)*\n *- alert: \w+\n/g)
   t.equal([...reasons].length, [...written.matchAll(/- alert:/g)].length, 'each has its reason')
   t.equal((await get(`${base}/docs/alerts.yml`, null)).text, written)

@@ -35,6 +35,8 @@ as $$
   select 'due_messages_late_seconds', '{}',
     coalesce(greatest(0, extract(epoch from core.now() - min(d.due_at))), 0)
   from app.due_messages d
+  -- Messages of a paused organisation wait without a time; Postgres before 17 cannot subtract infinity.
+  where d.due_at <> 'infinity'
   union all
   select 'clock_late_seconds', jsonb_build_object('task', t.name),
     greatest(0, extract(epoch from now() - ran.at - core.clock_period(t.schedule)))
