@@ -21,8 +21,16 @@ begin
 
   insert into app.suppressions as s (id, organisation_id, email, reason, note, created_at)
   values (v_id, organisation_id, email, reason::app.suppression_reason, note, core.now())
-  -- An update that changes nothing answers the entry as it is, also one that a bounce makes meanwhile.
-  on conflict on constraint suppressions_one_per_address do update set email = excluded.email
+  -- manual blocks all email and unsubscribe only marketing, so it takes that one's place and keeps it
+  -- beneath. Any other entry is returned unchanged, also one that a bounce makes meanwhile.
+  on conflict on constraint suppressions_one_per_address do update
+    set (reason, beneath, message_id, note) = (
+      select r.reason, r.beneath, r.message_id, r.note
+      from (values
+        (true, excluded.reason, s.beneath || s.reason, null, excluded.note),
+        (false, s.reason, s.beneath, s.message_id, s.note)
+      ) r (is_wider, reason, beneath, message_id, note)
+      where r.is_wider = (s.reason = 'unsubscribe' and excluded.reason = 'manual'))
   returning s.* into v_entry;
 
   v_status := case v_entry.id when v_id then 201 else 200 end;
@@ -33,4 +41,4 @@ end
 $$;
 
 comment on function api.add_suppression is
-  'Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged. reason: manual or unsubscribe. Refuses idempotency_conflict.';
+  'Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict.';

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post } from '../fixtures/http.ts'
+import { anEmail, get, post, request } from '../fixtures/http.ts'
 import { meetAt } from '../fixtures/meet.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
@@ -75,11 +75,39 @@ t.test('what is listed already is answered 200 as it is and stays so', async (t)
     t.strictSame([again.status, again.text], [200, first.text])
     t.equal(again.headers.get('idempotent-replayed'), null)
   }
-  for (const reason of ['complaint', 'hard_bounce', 'unsubscribe'] as const) {
-    const id = await suppress(sql, organisation, `${reason}@c.example`, reason)
-    const { status, json } = await post(suppressions, liveKey, { email: `${reason}@c.example` })
-    t.match([status, json], [200, { id, reason }])
+  for (const [reason, added] of [
+    ['complaint', 'manual'],
+    ['hard_bounce', 'manual'],
+    ['complaint', 'unsubscribe'],
+    ['unsubscribe', 'unsubscribe'],
+  ] as const) {
+    const email = `${reason}-${added}@c.example`
+    const id = await suppress(sql, organisation, email, reason)
+    const { status, json } = await post(suppressions, liveKey, { email, reason: added, note: 'x' })
+    t.match([status, json], [200, { id, reason, note: '' }])
   }
+})
+
+t.test('manual over unsubscribe blocks all email until it is removed', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  const email = 'ann@c.example'
+  const first = await post(suppressions, liveKey, { email, reason: 'unsubscribe', note: 'left' })
+  const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: email }))
+  t.equal((await send()).status, 200)
+
+  const widened = await post(suppressions, liveKey, { email, reason: 'manual', note: 'by phone' })
+  t.strictSame(
+    [widened.status, widened.json],
+    [200, { ...first.json, reason: 'manual', note: 'by phone' }],
+  )
+  isRefused(t, await send(), 'recipient_suppressed', { to: [`${email}: manual`] })
+  const again = await post(suppressions, liveKey, { email, reason: 'unsubscribe' })
+  t.strictSame([again.status, again.text], [200, widened.text], 'unsubscribe narrows nothing')
+
+  t.equal((await request('DELETE', `${suppressions}/${first.json.id}`, liveKey)).status, 200)
+  t.strictSame(await listOf(sql, organisation), [{ email, reason: 'unsubscribe', note: '' }])
+  t.equal((await send()).status, 200)
 })
 
 t.test('lists are apart, and one that bounced for others may be listed by hand', async (t) => {
