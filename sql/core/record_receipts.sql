@@ -12,12 +12,22 @@ declare
   -- By an array alone no partition is passed over; by these bounds those are that hold none of the ids.
   v_first_id constant uuid := v_all[1];
   v_last_id constant uuid := v_all[cardinality(v_all)];
+  v_places constant integer[] := core.stray_receipts(receipts, v_first_id, v_last_id);
+  v_stray jsonb;
   v_ids uuid[];
   v_stored integer;
   v_complaints jsonb;
   v_opted_out uuid[];
   v_types jsonb := jsonb_path_query_array(receipts, '$[*].type');
 begin
+  if v_places <> '{}' then
+    select jsonb_agg(r.receipt) filter (where r.n = any (v_places)),
+      coalesce(jsonb_agg(r.receipt order by r.n) filter (where r.n <> all (v_places)), '[]')
+      into v_stray, receipts
+    from jsonb_array_elements(receipts) with ordinality as r (receipt, n);
+    v_types := jsonb_path_query_array(receipts, '$[*].type');
+  end if;
+
   -- Organisations before all else: of two transactions with complaints about one, the second must
   -- see those of the first when it judges it. Without complaints nothing of this is locked.
   if v_types ? 'complained' then
@@ -82,9 +92,12 @@ begin
   if v_complaints is not null then
     perform core.record_complaints(v_complaints);
   end if;
+  if v_stray is not null then
+    perform core.count_stray_receipts(v_stray);
+  end if;
   return coalesce(v_stored, 0);
 end
 $$;
 
 comment on function core.record_receipts is
-  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, part (of an SMS), word (that an SMS was answered with), code, text, is_hard}. Each is stored once, but for those of type sent, which settle a hand-over only; the status follows from all of them, so their order does not matter. Messages that are unknown are passed over. Complaints may pause their organisation.';
+  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, part (of an SMS), word (that an SMS was answered with), code, text, is_hard}. Each is stored once, but for those of type sent, which settle a hand-over only; the status follows from all of them, so their order does not matter. Messages that are unknown are ignored, and so are receipts that name a recipient which their email was not sent to (ops.stray_receipts). Complaints may pause their organisation.';

@@ -35,6 +35,10 @@ select 'books', not exists (select from app.allowances a
     limit 1), 0)),
   'the credits of an organisation are not what its ledger says: select * from ops.books where not is_right'
 union all
+select 'stray receipts', not exists (select from app.stray_receipts s
+  where s.receipts >= 100 and s.last_at > core.now() - interval '24 hours'),
+  'a provider reports recipients that messages were not sent to: select * from ops.stray_receipts; does somebody else know MAILGUN_WEBHOOK_SIGNING_KEY?'
+union all
 -- Retries see to a short failure, and one that an operator disabled is so on purpose.
 select 'webhook endpoints', not exists (select from app.webhook_endpoints p
   where p.failing_since < core.now() - interval '1 hour' and p.disabled_at is null or p.disabled_reason = 'failing'),

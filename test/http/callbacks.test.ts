@@ -33,11 +33,16 @@ const address = `${base}/providers/mailgun/events`
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-const stock = await sendAndHandOver(
+const [toMissing, toHere, toNoMore, ...stock] = (await sendAndHandOver(
   { base, sql },
   organisation,
-  Array.from({ length: 30 }, (_, place) => ({ to: `recipient-${place}@example.com` })),
-)
+  [
+    { to: 'Missing@Example.com' },
+    { to: ['here@example.com', 'jorg@bücher.example'] },
+    { to: 'no-more@example.com' },
+    ...Array.from({ length: 30 }, () => ({})),
+  ],
+)) as [SentMessage, SentMessage, SentMessage, ...SentMessage[]]
 
 function aMessage(): SentMessage {
   const message = stock.pop()
@@ -87,7 +92,7 @@ t.test('a delivery is recorded and seen by the sender', async (t) => {
         { type: 'sent' },
         {
           type: 'delivered',
-          detail: { recipient: 'someone@example.com', code: '250', text: 'OK' },
+          detail: { recipient: 'delivered@sandbox.postgram.test', code: '250', text: 'OK' },
         },
       ],
     },
@@ -95,7 +100,7 @@ t.test('a delivery is recorded and seen by the sender', async (t) => {
 })
 
 t.test('a bounce of a missing mailbox suppresses it for everyone', async (t) => {
-  const message = aMessage()
+  const message = toMissing
   await report(callbackOf(bounced(message, 'Missing@Example.com')))
   t.match(await messageOf(sql, message.id), {
     status: 'bounced',
@@ -108,7 +113,7 @@ t.test('a bounce of a missing mailbox suppresses it for everyone', async (t) => 
 })
 
 t.test('a bounce for any other reason suppresses nothing', async (t) => {
-  const message = aMessage()
+  const message = toHere
   const status = deliveryStatus(550, 'Blocked', { 'enhanced-code': '5.7.1', 'bounce-type': 'hard' })
   const event = failure('permanent', message.messageId, status, { recipient: 'here@example.com' })
   await report(callbackOf(event))
@@ -120,7 +125,7 @@ t.test('a bounce for any other reason suppresses nothing', async (t) => {
 t.test(
   'who unsubscribes at the provider gets no more marketing from that organisation',
   async (t) => {
-    const message = aMessage()
+    const message = toNoMore
     const event = mailgunEvent('unsubscribed', message.messageId, {
       recipient: 'no-more@example.com',
     })
@@ -136,6 +141,46 @@ t.test(
     ])
   },
 )
+
+t.test('a callback that names a recipient the email was not sent to is ignored', async (t) => {
+  const message = aMessage()
+  const before = await messageOf(sql, message.id)
+  const victim = 'victim@example.com'
+  for (const event of [
+    bounced(message, victim),
+    mailgunEvent('complained', message.messageId, { recipient: victim }),
+    mailgunEvent('unsubscribed', message.messageId, { recipient: victim }),
+    delivered(message, { recipient: victim }),
+  ]) {
+    t.match(await report(callbackOf(event)), { status: 200, json: { status: 'recorded' } })
+  }
+  t.same(await messageOf(sql, message.id), before)
+  t.match(await timelineOf(sql, message.id), [{ type: 'queued' }, { type: 'sent' }])
+  t.same(await sql`select from app.hard_bounces where email = ${victim}`, [])
+  t.same(await sql`select from app.suppressions where email = ${victim}`, [])
+  t.match(await sql`select provider, receipts, last_message from ops.stray_receipts`, [
+    { provider: 'mailgun', receipts: '4', lastMessage: message.id },
+  ])
+
+  const isWell = async () =>
+    (await sql`select is_well from ops.checks where what = 'stray receipts'`)[0]?.isWell
+  t.equal(await isWell(), true)
+  await sql`update app.stray_receipts set receipts = 100`
+  t.equal(await isWell(), false)
+  await sql`update app.stray_receipts set last_at = now() - interval '25 hours'`
+  t.equal(await isWell(), true)
+})
+
+t.test('a recipient is the same in any case and in either form of its domain', async (t) => {
+  for (const recipient of ['HERE@example.COM', 'Jorg@Bücher.example']) {
+    const event = delivered(toHere, { recipient })
+    t.match(await report(callbackOf(event)), { status: 200, json: { status: 'recorded' } })
+  }
+  const recipients = (await timelineOf(sql, toHere.id))
+    .filter(({ type }) => type === 'delivered')
+    .map(({ detail }) => detail.recipient)
+  t.same(recipients, ['here@example.com', 'jorg@xn--bcher-kva.example'])
+})
 
 t.test('what the provider says it took is sent, though its answer was lost', async (t) => {
   provider.onSend = () => {

@@ -268,6 +268,9 @@ t.test('what the service does by itself is there too', async (t) => {
       update app.messages set status = 'sent', sent_at = now()
       where id = core.decode_id('em', ${made.waiting.id})`
     const [message] = await tx`select core.decode_id('em', ${made.waiting.id}) as id`
+    await tx`
+      update app.bodies set recipients = '{a@c.example,b@c.example,c@c.example}'
+      where message_id = ${message?.id}`
     const receipts = JSON.stringify(
       ['a', 'b', 'c'].map((name) => aComplaint(message?.id, `${name}@c.example`)),
     )

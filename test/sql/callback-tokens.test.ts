@@ -44,7 +44,7 @@ const aReceipt = (uuid: string, event: string) => ({
   provider_event_id: event,
   type: 'deferred',
   occurred_at: new Date(NOW).toISOString(),
-  recipient: 'someone@example.com',
+  recipient: 'delivered@sandbox.postgram.test',
 })
 
 const eventsOf = async (id: string) =>

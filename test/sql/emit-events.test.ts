@@ -59,7 +59,8 @@ t.test('a receipt that is faster than our own note reports the hand-over as well
     [[{ type: 'sent' }], []],
   ] as [LifeReceipt[], string[]][]) {
     const organisation = await withEndpoint()
-    const id = await send(base, organisation)
+    const [{ recipient: to }] = receipts as [LifeReceipt]
+    const id = await send(base, organisation, to ? { to } : {})
     await start(id)
     await record(id, ...receipts)
     const events = await eventsOf(sql, organisation)
@@ -75,7 +76,7 @@ t.test('what came together is told one by one', async (t) => {
   const id = await send(base, organisation, { to: ['b@c.example', 'd@c.example'] })
   await start(id)
   const hard = { type: 'bounced', is_hard: true, recipient: 'd@c.example', text: 'Gone.' }
-  await record(id, { type: 'complained' }, hard)
+  await record(id, { type: 'complained', recipient: 'b@c.example' }, hard)
   t.strictSame(inShort(await eventsOf(sql, organisation)), [
     'email.sent sent',
     'email.bounced complained',
@@ -85,7 +86,8 @@ t.test('what came together is told one by one', async (t) => {
   const other = await send(base, organisation, { to: 'e@c.example' })
   await start(other)
   await finish(other, 'sent')
-  await record(other, { type: 'complained' }, { type: 'delivered' })
+  const recipient = 'e@c.example'
+  await record(other, { type: 'complained', recipient }, { type: 'delivered', recipient })
   const events = await eventsOf(sql, organisation, other)
   t.strictSame(inShort(events), [
     'email.sent sent',

@@ -22,6 +22,8 @@ async function happen(
 ) {
   const receipts = what.filter((one) => one !== 'link' && one !== 'by hand')
   if (receipts.length > 0) {
+    await sql`update app.bodies set recipients = array[${email}::text]
+      where message_id = core.decode_id('em', ${message})`
     await sql`
       select core.record_receipts((
         select jsonb_agg(jsonb_build_object('message_id', core.decode_id('em', ${message}), 'type', r.type,

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { domainToASCII } from 'node:url'
 import * as v from 'valibot'
 import { storable } from '../../storable.ts'
 import type { Callback, Receipt } from '../email.ts'
@@ -51,6 +52,8 @@ const eventSchema = v.object({
       v.minLength(3),
       v.maxLength(254),
       v.regex(/^[^\p{Cc}\p{Cs}]+@[^\p{Cc}\p{Cs}\s@]+$/u),
+      // Recipients are kept with their domains in ASCII.
+      v.transform((text) => text.replace(/[^@]+$/, (domain) => domainToASCII(domain) || domain)),
     ),
   ),
   severity: words,

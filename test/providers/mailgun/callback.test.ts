@@ -118,7 +118,7 @@ const base = {
   message_id: id,
   provider_event_id: 'mailgun:e1',
   occurred_at: '2025-10-09T08:53:20.750Z',
-  recipient: 'someone@example.com',
+  recipient: 'delivered@sandbox.postgram.test',
 }
 const common = { id: 'e1', timestamp: 1_760_000_000.7502 }
 const event = (name: string, more: Record<string, unknown> = {}) =>

@@ -1,0 +1,13 @@
+create view ops.stray_receipts as
+select s.day, s.provider, s.receipts, core.encode_id('em', s.last_message_id) as last_message, s.last_at
+from app.stray_receipts s
+order by s.day desc, s.provider;
+
+comment on view ops.stray_receipts is
+  'Receipts that were ignored because they name a recipient which their email was not sent to, by UTC day, newest first. Many of them mean a broken or forged callback.';
+
+comment on column ops.stray_receipts.day is 'The UTC day.';
+comment on column ops.stray_receipts.provider is 'The provider that reported them.';
+comment on column ops.stray_receipts.receipts is 'How many were ignored.';
+comment on column ops.stray_receipts.last_message is 'The message that the last one named, em_….';
+comment on column ops.stray_receipts.last_at is 'When the last one came.';
