@@ -182,7 +182,7 @@ export type Api = {
   accept_emails: { args: { calls: string; items: string; catalogue: string }; result: Answer[] }
   /** Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_rehearsal}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits. */
   accept_sms: { args: { calls: string; items: string; catalogue: string }; result: Answer[] }
-  /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged. reason: manual or unsubscribe. Refuses idempotency_conflict. */
+  /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
   /** Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8). No row for a key that is unknown or revoked. */
   admit: { args: { keys: string[] }; result: Admission[] }
