@@ -3,9 +3,11 @@ returns text
 language plpgsql immutable
 as $$
 declare
-  v_alphabet constant bytea := '0123456789abcdefghjkmnpqrstvwxyz';
-  v_bytes constant bytea := uuid_send(id);
-  v_text bytea := '00000000000000000000000000';
+  -- Postgres compiles this once for a session, perhaps when a view calls it with the search path of its
+  -- reader, whose own types must not be taken.
+  v_alphabet constant pg_catalog.bytea := '0123456789abcdefghjkmnpqrstvwxyz';
+  v_bytes constant pg_catalog.bytea := uuid_send(id);
+  v_text pg_catalog.bytea := '00000000000000000000000000';
   v_bits bigint;
 begin
   -- 128 bits are 26 characters with two zero bits in front: 8 bits, then three times 40.
