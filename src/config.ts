@@ -18,10 +18,13 @@ import {
   word,
 } from './config-values.ts'
 import type { ClockSettings } from './db/client.ts'
+import { SetupError } from './setup-error.ts'
 
 export type Config = {
-  /** null: the embedded database. */
+  /** The address of the service's login; null: the embedded database. */
   databaseUrl: string | null
+  /** The address of the owner, for commands that need one; null: that of the service's login. */
+  migrateDatabaseUrl: string | null
   dataFolder: string
   host: string
   port: number
@@ -48,6 +51,8 @@ export type Config = {
   /** Where every role serves its metrics; null: nowhere. */
   metricsPort: number | null
   clock: ClockSettings
+  /** NODE_ENV=production. */
+  isProduction: boolean
 }
 
 /** The email provider, with what it needs. */
@@ -70,6 +75,7 @@ export type SmsConfig =
 
 const environment = v.object({
   DATABASE_URL: v.optional(databaseUrl),
+  MIGRATE_DATABASE_URL: v.optional(databaseUrl),
   POSTGRAM_DATA: v.optional(folder, '.postgram'),
   HOST: v.optional(listenAddress, '127.0.0.1'),
   PORT: v.optional(integer(0, 65_535), '3000'),
@@ -107,7 +113,7 @@ const needs: Record<string, readonly (keyof Values)[]> = {
 }
 
 /** What is wrong with the environment, a line for each problem. */
-export class ConfigError extends Error {}
+export class ConfigError extends SetupError {}
 
 /**
  * Read the environment (design section 3); throws ConfigError. What only a running service needs is
@@ -130,6 +136,7 @@ export function readConfig(
   const resolvers = values.DNS_SERVERS ?? (values.EMAIL_PROVIDER === 'sandbox' ? ['sandbox'] : [])
   return {
     databaseUrl: values.DATABASE_URL ?? null,
+    migrateDatabaseUrl: values.MIGRATE_DATABASE_URL ?? null,
     dataFolder: values.POSTGRAM_DATA,
     host: values.HOST,
     port: values.PORT,
@@ -155,12 +162,18 @@ export function readConfig(
     logLevel: values.LOG_LEVEL,
     metricsPort: values.METRICS_PORT ?? null,
     clock: values.POSTGRAM_NOW ?? {},
+    isProduction: values.NODE_ENV === 'production',
   }
 }
 
 /** What is required by what is set. */
 function missingFrom(given: Record<string, unknown>): string[] {
   const missing: string[] = []
+  if (given.MIGRATE_DATABASE_URL && !given.DATABASE_URL) {
+    missing.push(
+      "DATABASE_URL: is required with MIGRATE_DATABASE_URL; it is the service's own login",
+    )
+  }
   if (given.DATABASE_URL && !given.SECRET_KEY) {
     missing.push(
       'SECRET_KEY: is required with DATABASE_URL; make one with "openssl rand -base64 32"',

@@ -1,8 +1,10 @@
 import { statfs } from 'node:fs/promises'
 import type { Config } from './config.ts'
 import { caller } from './db/call.ts'
-import type { Sql } from './db/client.ts'
+import { connect, SERVICE_ROLE, type Sql } from './db/client.ts'
 import { codeAge } from './db/code-age.ts'
+import { connectionProblem } from './db/connection-problem.ts'
+import { currentLogin } from './db/login.ts'
 import { withoutBlanks } from './domains/check-records.ts'
 import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
@@ -18,11 +20,12 @@ const MIN_FREE_BYTES = 1024 ** 3
 export async function examine(sql: Sql, config: Config, secrets: Secrets | null): Promise<Check[]> {
   const servers = await sql<{ version: number }[]>`
     select current_setting('server_version_num')::integer as version`.catch((error) => {
-    const problem: string = error.message || error.code
+    const problem: string = connectionProblem(error) ?? error.message
     return problem
   })
   if (typeof servers === 'string') {
-    return [{ what: 'database', isWell: false, cure: `${servers}; check DATABASE_URL` }]
+    const setting = config.migrateDatabaseUrl ? 'MIGRATE_DATABASE_URL' : 'DATABASE_URL'
+    return [{ what: 'database', isWell: false, cure: `${setting}: ${servers}` }]
   }
   const [server] = servers
   const checks: Check[] = [
@@ -32,8 +35,14 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
       cure: 'Postgres 15 or newer is needed',
     },
   ]
+  checks.push(...(await examineLogin(sql, config)))
+  if (!(await currentLogin(sql)).isOwner) {
+    const cure =
+      'set MIGRATE_DATABASE_URL to the address of the owner, so that the rest can be checked'
+    return [...checks, { what: 'owner', isWell: false, cure }]
+  }
   const age = await codeAge(sql)
-  const isCurrent = age === 'ours'
+  const isCurrent = age === 'current'
   checks.push({
     what: 'schema',
     isWell: isCurrent,
@@ -77,6 +86,30 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     })
   }
   return checks
+}
+
+/** Whether the service can use its own login, and in production whether that has no other rights. */
+async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
+  const { databaseUrl, migrateDatabaseUrl, isProduction } = config
+  if (databaseUrl === null) return []
+  const what = 'service login'
+  const own = migrateDatabaseUrl === null ? null : connect(databaseUrl, { max: 1 })
+  try {
+    const { name, excess } = await currentLogin(own ?? sql)
+    if (isProduction && excess !== null) {
+      const cure = `${name} ${excess}: give DATABASE_URL a login of its own, see /docs/deploying#logins`
+      return [{ what, isWell: false, cure }]
+    }
+    const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
+    await asService`select`.finally(() => asService.end())
+    return [{ what, isWell: true, cure: '' }]
+  } catch (error) {
+    const problem = connectionProblem(error)
+    if (problem === null) throw error
+    return [{ what, isWell: false, cure: `DATABASE_URL: ${problem}` }]
+  } finally {
+    await own?.end()
+  }
 }
 
 async function examineEmail(sql: Sql, config: Config, secrets: Secrets): Promise<Check[]> {

@@ -4,12 +4,9 @@ import { runSeed } from './cli/seed.ts'
 import { runSql } from './cli/sql.ts'
 import { runStart } from './cli/start.ts'
 import { runTypes } from './cli/types.ts'
-import { MENDABLE, USAGE, UsageError } from './cli/usage.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
-import { Breaking } from './db/breaking.ts'
-import { NotInstalled } from './db/embedded-binaries.ts'
-import { Interrupted } from './db/migrate.ts'
-import { Outdated } from './db/readiness.ts'
+import { USAGE, UsageError } from './cli/usage.ts'
+import { type Config, readConfig } from './config.ts'
+import { SetupError } from './setup-error.ts'
 
 const commands: Record<string, (config: Config, args: string[]) => Promise<void>> = {
   start: runStart,
@@ -28,10 +25,6 @@ async function main([name = 'help', ...args]: string[]) {
 }
 
 await main(process.argv.slice(2)).catch((error) => {
-  const isExpected =
-    [UsageError, ConfigError, NotInstalled, Breaking, Interrupted, Outdated].some(
-      (kind) => error instanceof kind,
-    ) || MENDABLE.test(error.code)
-  console.error(isExpected ? error.message || error.code : error)
+  console.error(error instanceof SetupError ? error.message : error)
   process.exitCode = 1
 })

@@ -37,14 +37,20 @@ export async function seed(sql: Sql): Promise<Demo> {
   })
 }
 
-/** The demo organisation of an embedded database: seeded at the first start, the same ever after. */
-export async function demoOf(sql: Sql, dataFolder: string): Promise<Demo> {
+/**
+ * The demo organisation of an embedded database: seeded at the first start, the same ever after. Tells
+ * whether it was made just now.
+ */
+export async function demoOf(
+  sql: Sql,
+  dataFolder: string,
+): Promise<{ demo: Demo; isNew: boolean }> {
   const name = 'demo.json'
+  const kept = await readOr(join(dataFolder, name), '')
   // Of first starts at once each may come to seed; all get the demo that is kept.
-  const kept =
-    (await readOr(join(dataFolder, name), '')) ||
-    (await keepOnce(dataFolder, name, `${JSON.stringify(await seed(sql), null, 2)}\n`))
-  return v.parse(demoSchema, JSON.parse(kept))
+  const text =
+    kept || (await keepOnce(dataFolder, name, `${JSON.stringify(await seed(sql), null, 2)}\n`))
+  return { demo: v.parse(demoSchema, JSON.parse(text)), isNew: kept === '' }
 }
 
 /** How to send a first message and follow it: commands to be pasted into a shell. */

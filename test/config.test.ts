@@ -5,7 +5,8 @@ type Env = Record<string, string | undefined>
 
 const SECRET = Buffer.alloc(32, 7).toString('base64')
 const OLD_SECRET = Buffer.alloc(32, 8).toString('base64')
-const DATABASE = 'postgres://owner:hunter2@db.example:5432/postgram'
+const DATABASE = 'postgres://service:hunter2@db.example:5432/postgram'
+const OWNER = 'postgres://owner:hunter3@db.example:5432/postgram'
 
 const read = (env: Env, isServing = true) => readConfig(env, { isServing })
 
@@ -23,6 +24,7 @@ function problems(env: Env, isServing = true): string[] {
 t.test('nothing needs to be set', async (t) => {
   t.strictSame(read({}), {
     databaseUrl: null,
+    migrateDatabaseUrl: null,
     dataFolder: '.postgram',
     host: '127.0.0.1',
     port: 3000,
@@ -40,6 +42,7 @@ t.test('nothing needs to be set', async (t) => {
     logLevel: 'info',
     metricsPort: null,
     clock: {},
+    isProduction: false,
   })
 })
 
@@ -47,6 +50,7 @@ t.test('everything can be set', async (t) => {
   t.strictSame(
     read({
       DATABASE_URL: DATABASE,
+      MIGRATE_DATABASE_URL: OWNER,
       POSTGRAM_DATA: '/var/lib/postgram data',
       HOST: '::1',
       PORT: '0',
@@ -70,6 +74,7 @@ t.test('everything can be set', async (t) => {
     }),
     {
       databaseUrl: DATABASE,
+      migrateDatabaseUrl: OWNER,
       dataFolder: '/var/lib/postgram data',
       host: '::1',
       port: 0,
@@ -92,6 +97,7 @@ t.test('everything can be set', async (t) => {
       logLevel: 'silent',
       metricsPort: 9464,
       clock: { 'postgram.now': '2024-02-29T08:00:00.000Z' },
+      isProduction: false,
     },
   )
 })
@@ -100,6 +106,7 @@ t.test('an empty variable is one that is not set, and others are passed over', a
   const empty = Object.fromEntries(
     [
       'DATABASE_URL',
+      'MIGRATE_DATABASE_URL',
       'POSTGRAM_DATA',
       'HOST',
       'PORT',

@@ -1,6 +1,6 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -189,7 +189,7 @@ t.test('the first start on an empty folder', async (t) => {
     const port = new URL(demo.base).port
     const { code, stderr } = await run(['start', '--only', 'api'], { ...embedded, PORT: port })
     t.equal(code, 1)
-    t.match(stderr, /^listen EADDRINUSE.*\n$/)
+    t.equal(stderr, `PORT: 127.0.0.1:${port} is in use (EADDRINUSE)\n`)
     t.equal((await get(`${demo.base}/readyz`, null)).status, 200)
   })
 
@@ -224,18 +224,27 @@ t.test('while nothing runs, the doctor names what is missing, and its cure', asy
   t.match(stdout, /^ok {4}schema$/m)
 })
 
-t.test('a second start has the same keys, address for psql, and data', async (t) => {
-  const { output, end } = await start(t)
-  const text = announced(output.stdout)
-  t.equal(field(text, 'live key'), demo.live)
-  t.equal(field(text, 'test key'), demo.test)
-  t.equal(field(text, 'psql'), demo.psql)
-  const base = field(text, 'API').replace(/\/v1$/, '')
-  const { status, json } = await get(`${base}/v1/emails/${demo.message}`, demo.live)
-  t.equal(status, 200)
-  t.equal(json.subject, 'Kept')
-  t.equal(await end('SIGINT'), 0, 'and Ctrl-C ends it as well')
-})
+t.test(
+  'a second start keeps data and keys, and prints where they are, not the secrets',
+  async (t) => {
+    const { output, end } = await start(t)
+    const text = announced(output.stdout)
+    const password = new URL(demo.psql).password
+    for (const secret of [demo.live, demo.test, password]) t.notMatch(output.stdout, secret)
+    const places = [
+      `  keys      in ${join(data, 'demo.json')}, or by: npm run seed`,
+      `  psql      ${demo.psql.replace(`:${password}`, '')}, password in ${join(data, 'postgres-password')}`,
+    ]
+    for (const line of places) t.ok(text.split('\n').includes(line), line)
+    t.match(JSON.parse(await readFile(join(data, 'demo.json'), 'utf8')), { liveKey: demo.live })
+    t.equal(await readFile(join(data, 'postgres-password'), 'utf8'), password)
+    const base = field(text, 'API').replace(/\/v1$/, '')
+    const { status, json } = await get(`${base}/v1/emails/${demo.message}`, demo.live)
+    t.equal(status, 200)
+    t.equal(json.subject, 'Kept')
+    t.equal(await end('SIGINT'), 0, 'and Ctrl-C ends it as well')
+  },
+)
 
 t.test("with a database of one's own", async (t) => {
   const { url, sql } = await createDatabase()
@@ -330,7 +339,7 @@ t.test("with a database of one's own", async (t) => {
   })
 
   t.test('what "sql" is told wrong is answered with a sentence, and where to look', async (t) => {
-    const outcome = await run(['sql', "select ops.pause('x', 'a look')"], own)
+    const outcome = await run(['sql', '--write', "select ops.pause('x', 'a look')"], own)
     t.same(outcome, {
       code: 1,
       stdout: '',
@@ -344,10 +353,18 @@ t.test("with a database of one's own", async (t) => {
   })
 
   t.test('"sql" says what it did when there are no rows to show', async (t) => {
-    t.match(await run(['sql', 'create table scratch ()'], own), {
-      code: 0,
-      stdout: 'CREATE TABLE\n',
+    const statement = 'create table scratch ()'
+    t.match(await run(['sql', '--write', statement], own), { code: 0, stdout: 'CREATE TABLE\n' })
+  })
+
+  t.test('"sql" without --write changes nothing, and says what to add', async (t) => {
+    t.same(await run(['sql', 'drop table scratch'], own), {
+      code: 1,
+      stdout: '',
+      stderr:
+        'cannot execute DROP TABLE in a read-only transaction\nhint: to change something: npm run sql -- --write "…"\n',
     })
+    t.equal((await sql`select to_regclass('scratch') as scratch`)[0]?.scratch, 'scratch')
   })
 })
 
@@ -369,10 +386,10 @@ t.test('what is no command, or not one in full, prints the commands and ends wit
 })
 
 t.test('"sql" without a query, or with several, says how to ask', async (t) => {
-  const wrong = [['sql'], ['sql', 'select', '1']]
+  const wrong = [['sql'], ['sql', 'select', '1'], ['sql', '--write']]
   const outcomes = await Promise.all(wrong.map((args) => run(args, unused)))
   for (const outcome of outcomes) {
-    t.same(outcome, { code: 1, stdout: '', stderr: 'usage: npm run sql -- "select …"\n' })
+    t.same(outcome, { code: 1, stdout: '', stderr: 'usage: npm run sql -- [--write] "select …"\n' })
   }
 })
 
@@ -402,11 +419,11 @@ t.test('a database that does not answer is told in one line, without its passwor
   t.same(await run(['start'], env), {
     code: 1,
     stdout: '',
-    stderr: `connect ECONNREFUSED 127.0.0.1:${port}\n`,
+    stderr: `DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
   })
   t.same(await run(['doctor'], env), {
     code: 1,
-    stdout: `WRONG database: connect ECONNREFUSED 127.0.0.1:${port}; check DATABASE_URL\n`,
+    stdout: `WRONG database: DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
     stderr: '',
   })
 })

@@ -275,7 +275,7 @@ t.test('a port that another process has ends the start with one line', async (t)
     )
   })
   t.equal(ended.code, 1)
-  t.match(ended.stderr, /^listen EADDRINUSE: address already in use \S+\n$/)
+  t.match(ended.stderr, /^METRICS_PORT: \S+ is in use \(EADDRINUSE\)\n$/)
 })
 
 t.test(

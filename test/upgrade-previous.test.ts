@@ -16,7 +16,7 @@ t.test('this version takes the place of the previous one under load', async (t) 
   const present = await copyVersion()
   const { url, sql } = await createEmptyDatabase()
   t.same(await previous.run(['migrate'], url), DONE)
-  const old = await spawnService(url, 'all', {}, previous.folder)
+  const old = await spawnService(url, 'all', { DATABASE_URL: url }, previous.folder)
   const load = await startLoad(sql, old.base)
   await load.more(200)
 

@@ -1,12 +1,12 @@
 import type { Config } from '../config.ts'
 import { examine } from '../doctor.ts'
-import { secretsOf, withDatabase } from './database.ts'
+import { asOwner, secretsOf } from './database.ts'
 
 export async function runDoctor(config: Config): Promise<void> {
   // Of a database elsewhere there is no key but the one that is set.
   const hasKey = config.databaseUrl === null || config.secretKeys !== null
   const secrets = hasKey ? await secretsOf(config) : null
-  const checks = await withDatabase(config, (sql) => examine(sql, config, secrets))
+  const checks = await asOwner(config, (sql) => examine(sql, config, secrets))
   for (const { what, isWell, cure } of checks) {
     console.log(isWell ? `ok    ${what}` : `WRONG ${what}: ${cure}`)
   }

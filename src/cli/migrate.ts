@@ -1,6 +1,8 @@
 import type { Config } from '../config.ts'
+import { readAddress } from '../db/address.ts'
+import { ensureLogin } from '../db/login.ts'
 import { migrate } from '../db/migrate.ts'
-import { withDatabase } from './database.ts'
+import { asOwner } from './database.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE, UsageError } from './usage.ts'
 
@@ -8,5 +10,8 @@ export async function runMigrate(config: Config, args: string[]): Promise<void> 
   const isBreaking = args.length === 1 && args[0] === '--breaking'
   if (args.length > 0 && !isBreaking) throw new UsageError(USAGE)
   const signal = stopSignal()
-  await withDatabase(config, (_, url) => migrate(url, { clock: config.clock, isBreaking, signal }))
+  await asOwner(config, async (sql, { url, ownerUrl }) => {
+    await migrate(ownerUrl, { clock: config.clock, isBreaking, signal })
+    if (readAddress(url).user !== readAddress(ownerUrl).user) await ensureLogin(sql, url)
+  })
 }

@@ -1,15 +1,25 @@
 import type { Config } from '../config.ts'
 import type { Sql } from '../db/client.ts'
+import { connectionProblem } from '../db/connection-problem.ts'
+import { SetupError } from '../setup-error.ts'
 import { formatTable } from '../table.ts'
-import { withDatabase } from './database.ts'
-import { MENDABLE, UsageError } from './usage.ts'
+import { asOwner } from './database.ts'
+import { UsageError } from './usage.ts'
 
-export async function runSql(config: Config, [text, ...rest]: string[]): Promise<void> {
-  if (!text || rest.length > 0) throw new UsageError('usage: npm run sql -- "select …"')
+const READ_ONLY = '25006'
+
+/** Asks as the owner; without --write nothing can be changed by accident. */
+export async function runSql(config: Config, args: string[]): Promise<void> {
+  const isReadOnly = args[0] !== '--write'
+  const [text, ...rest] = isReadOnly ? args : args.slice(1)
+  if (!text || rest.length > 0) throw new UsageError('usage: npm run sql -- [--write] "select …"')
   const ask = async (sql: Sql) => {
     const answer = await sql.unsafe(text).catch((error) => {
-      if (MENDABLE.test(error.code)) throw error
-      throw new UsageError(error.hint ? `${error.message}\nhint: ${error.hint}` : error.message)
+      // Of a query that may not be executed the message says what the right would be.
+      if (!error.code || (connectionProblem(error) !== null && error.code !== '42501')) throw error
+      const hint =
+        error.code === READ_ONLY ? 'to change something: npm run sql -- --write "…"' : error.hint
+      throw new SetupError(hint ? `${error.message}\nhint: ${hint}` : error.message)
     })
     // Several statements have several answers.
     const results = Array.isArray(answer[0]) ? (answer as unknown as (typeof answer)[]) : [answer]
@@ -18,5 +28,5 @@ export async function runSql(config: Config, [text, ...rest]: string[]): Promise
       console.log(columns.length > 0 ? formatTable(rows, columns) : (rows.command ?? ''))
     }
   }
-  await withDatabase(config, ask, { hasSqlNames: true })
+  await asOwner(config, ask, { hasSqlNames: true, isReadOnly })
 }

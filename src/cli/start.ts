@@ -1,14 +1,19 @@
 import { once } from 'node:events'
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { connect } from '../db/client.ts'
+import { connect, SERVICE_ROLE } from '../db/client.ts'
 import { codeAge } from '../db/code-age.ts'
+import { currentLogin, ensureLogin } from '../db/login.ts'
 import { Interrupted, migrate } from '../db/migrate.ts'
 import { createResolver } from '../domains/resolver.ts'
 import { createLog } from '../log.ts'
 import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
-import { type Demo, demoOf, firstSteps } from '../seed.ts'
-import { ROLES, type Role, type Service, startService } from '../service.ts'
-import { openDatabase, secretsOf } from './database.ts'
+import { type Demo, demoOf } from '../seed.ts'
+import { ROLES, type Role, type Service, type ServiceOptions, startService } from '../service.ts'
+import { SetupError } from '../setup-error.ts'
+import { announcement } from './announce.ts'
+import { type Database, openDatabase, secretsOf } from './database.ts'
+import { blaming, listenProblem } from './explain.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE, UsageError } from './usage.ts'
 
@@ -29,10 +34,15 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
   }
   try {
     const secrets = await secretsOf(config)
-    const demo = await prepare(config, database.url, stopping)
-    const service = await startService({
+    const { url, ownerUrl } = database
+    const prepared = await blaming('DATABASE_URL', async () => {
+      const result = await prepare(config, database, { log, signal: stopping })
+      await checkSchema(config, url)
+      return result
+    })
+    const service = await serve(config, {
       ...config,
-      url: database.url,
+      url,
       roles,
       log,
       createEmailProvider: (call) => createEmailProvider({ ...config, call, secrets }),
@@ -46,8 +56,19 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
       // As when the machine of a database is lost: TCP would notice after a quarter of an hour.
       onSilence: () => giveUp('the database has said nothing for a minute'),
     })
-    announceStart(config, database.url, roles, service, demo)
     const { address, metricsAddress } = service
+    console.log(
+      announcement({
+        roles,
+        service,
+        embedded: prepared && {
+          demo: prepared.demo,
+          psqlUrl: ownerUrl,
+          dataFolder: config.dataFolder,
+        },
+        hasSecrets: prepared !== null && (prepared.isNew || process.stdout.isTTY),
+      }),
+    )
     log.info({ roles, address, ...(metricsAddress && { metricsAddress }) }, 'started')
     if (!stopping.aborted) await once(stopping, 'abort')
     log.info('stopping')
@@ -65,44 +86,71 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
   }
 }
 
+/** Starts the service; where its database or port cannot be used, the error is a line that names the setting. */
+async function serve(config: Config, options: ServiceOptions): Promise<Service> {
+  try {
+    return await blaming('DATABASE_URL', () => startService(options))
+  } catch (error) {
+    const problem = listenProblem(error, config)
+    if (problem === null) throw error
+    throw new SetupError(problem, { cause: error })
+  }
+}
+
 /** So many that the next are ready while some are on their way, but no more than soon have their turn. */
 function smsConcurrencyOf({ sms, workerConcurrency }: Config): number {
   return sms.provider === 'smpp' ? Math.min(2 * sms.window, 10 * sms.rate) : workerConcurrency
 }
 
-/**
- * Migrates where the database is older than this version; an embedded database has a demo. One that is
- * newer is left as it is: to be started again must not undo an upgrade that is under way.
- */
-async function prepare(config: Config, url: string, signal: AbortSignal): Promise<Demo | null> {
-  const sql = connect(url, { max: 1, clock: config.clock })
+type Prepared = { demo: Demo; isNew: boolean } | null
+
+/** Brings the database to this version where that is ours to do; an embedded database has a demo. */
+async function prepare(
+  config: Config,
+  { url, ownerUrl }: Database,
+  { log, signal }: { log: Logger; signal: AbortSignal },
+): Promise<Prepared> {
+  const sql = connect(ownerUrl, { max: 1, clock: config.clock })
   try {
-    const age = await codeAge(sql)
-    // Of an embedded database this is the only process.
-    const isLeft = age === 'ours' || (age === 'newer' && config.databaseUrl !== null)
-    if (!isLeft) await migrate(url, { clock: config.clock, signal })
-    // Each start, so that a service without a clock does not run out of them while it is restarted.
-    else await sql`select api.make_partitions()`
-    return config.databaseUrl === null ? await demoOf(sql, config.dataFolder) : null
+    if (config.databaseUrl === null) {
+      // Only this version uses it, so a newer database is brought back as well.
+      if ((await codeAge(sql)) !== 'current') {
+        await migrate(ownerUrl, { clock: config.clock, signal })
+      }
+      await ensureLogin(sql, url)
+      return await demoOf(sql, config.dataFolder)
+    }
+    const login = await currentLogin(sql)
+    if (config.isProduction && login.excess !== null) {
+      log.warn(
+        { login: login.name, excess: login.excess },
+        'the login of DATABASE_URL may do more than the service needs: see /docs/deploying#logins',
+      )
+    }
+    // To be started again must not undo an upgrade that is under way, so what is newer stays.
+    if (config.migrateDatabaseUrl === null && login.isOwner && (await codeAge(sql)) === 'older') {
+      await migrate(url, { clock: config.clock, signal })
+    }
+    return null
   } finally {
     await sql.end()
   }
 }
 
-function announceStart(
-  config: Config,
-  url: string,
-  roles: readonly Role[],
-  { address, metricsAddress }: Service,
-  demo: Demo | null,
-) {
-  const lines = [`Postgram runs (${roles.join(', ')}).`]
-  if (address) lines.push(`  API       ${address}/v1`)
-  if (metricsAddress) lines.push(`  metrics   ${metricsAddress}/metrics`)
-  if (demo) lines.push(`  live key  ${demo.liveKey}`, `  test key  ${demo.testKey}`)
-  if (config.databaseUrl === null) lines.push(`  psql      ${url}`)
-  if (address && demo) lines.push('', firstSteps(address, demo))
-  console.log(lines.join('\n'))
+/** Throws where the database is older than this version, and makes the partitions that come next. */
+async function checkSchema({ clock }: Config, url: string): Promise<void> {
+  const sql = connect(url, { max: 1, clock, role: SERVICE_ROLE })
+  try {
+    if ((await codeAge(sql)) === 'older') {
+      throw new SetupError(
+        'the database is older than this version: run "npm run migrate" with the address of its owner in MIGRATE_DATABASE_URL',
+      )
+    }
+    // Each start, so that a service without a clock does not run out of them while it is restarted.
+    await sql`select api.make_partitions()`
+  } finally {
+    await sql.end()
+  }
 }
 
 function rolesOf(args: string[]): readonly Role[] {

@@ -198,6 +198,8 @@ export type Api = {
   clear_deliveries: { args: Record<string, never>; result: number }
   /** Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed. */
   close_periods: { args: Record<string, never>; result: number }
+  /** How the database stands to a version, named by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (it has not been here). */
+  code_age: { args: { sha256: string }; result: string }
   /** Remove one of the organisation's own entries, here and at the provider (interface 4.10); an address that is suppressed for another reason too is listed anew for that. Refuses not_found, also for what a hard bounce made. */
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
   /** What is to be asked about a domain whose check is due; no row when it is gone, or in someone's hands. */
@@ -321,6 +323,7 @@ export const signatures = {
   begin_removal: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb' } },
   clear_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', answers: { value: 'text' } },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'void' } },
   domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb' } },
   drop_expired: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },

@@ -1,9 +1,10 @@
 import type postgres from 'postgres'
+import { SetupError } from '../setup-error.ts'
 import type { Sql } from './client.ts'
 import type { SqlFile } from './sql-files.ts'
 
 /** Why a migration was refused: processes run that could not go on after it. */
-export class Breaking extends Error {}
+export class Breaking extends SetupError {}
 
 /** The first line of a migration that says of itself that older processes cannot go on after it. */
 const MARK = '--! breaking'

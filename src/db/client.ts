@@ -16,6 +16,8 @@ export type ClientOptions = {
   /** Columns by their names in SQL, for people to read. */
   hasSqlNames?: boolean
   applicationName?: string
+  /** Transactions may not write, unless they ask to. */
+  isReadOnly?: boolean
   /** Never close a connection for its age: it holds a lock. */
   isKept?: boolean
 }
@@ -111,6 +113,7 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
       ...(options.isKept ? keepalives : {}),
       ...options.clock,
       ...(options.role ? { role: options.role } : {}),
+      ...(options.isReadOnly ? { default_transaction_read_only: 'on' } : {}),
     } as Record<string, string>,
     // Only columns: transforming values would rename the keys inside callers' JSON.
     ...(options.hasSqlNames ? {} : { transform: { column: { from: postgres.toCamel } } }),

@@ -3,11 +3,12 @@ import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { SetupError } from '../setup-error.ts'
 import { succeeds } from './attempt.ts'
 import { reasonOf, run, type User } from './run.ts'
 
 /** The programs were left out of this installation, as in a container's image; the message says the cure. */
-export class NotInstalled extends Error {}
+export class NotInstalled extends SetupError {}
 
 /** Ends every message about a server that we cannot run. */
 export const useYourOwn = 'or set DATABASE_URL to a Postgres of your own.'
@@ -30,7 +31,7 @@ export const serverUser = async (data: string): Promise<User> => {
     }
     return { uid: await idOf('-u'), gid: await idOf('-g') }
   } catch (cause) {
-    throw new Error(`Root cannot run Postgres: make a user postgres, ${useYourOwn}`, { cause })
+    throw new SetupError(`Root cannot run Postgres: make a user postgres, ${useYourOwn}`, { cause })
   }
 }
 
@@ -65,7 +66,9 @@ export const findBinaries = async (user: User): Promise<string> => {
     return `${place}/bin`
   } catch (cause) {
     const what = `The embedded Postgres for ${platform} does not run (${reasonOf(cause)})`
-    throw new Error(`${what}: run npm ci with install scripts allowed, ${useYourOwn}`, { cause })
+    throw new SetupError(`${what}: run npm ci with install scripts allowed, ${useYourOwn}`, {
+      cause,
+    })
   }
 }
 

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
+import { SetupError } from '../setup-error.ts'
 import { succeeds } from './attempt.ts'
 import { share, useYourOwn } from './embedded-binaries.ts'
 import { reasonOf, run, type User } from './run.ts'
@@ -43,7 +44,7 @@ export const initialise = async (
     await run(`${binaries}/initdb`, [...initdbFlags, ...place], user)
   } catch (cause) {
     const cure = `mend that, ${useYourOwn}`
-    throw new Error(`Postgres cannot be set up in ${folder} (${reasonOf(cause)}): ${cure}`, {
+    throw new SetupError(`Postgres cannot be set up in ${folder} (${reasonOf(cause)}): ${cure}`, {
       cause,
     })
   }

@@ -11,6 +11,7 @@ import * as fs from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import postgres from 'postgres'
+import { SetupError } from '../setup-error.ts'
 import { succeeds, within } from './attempt.ts'
 import { findBinaries, nativeFolder, serverUser, useYourOwn } from './embedded-binaries.ts'
 import { type Cluster, initialise } from './embedded-data.ts'
@@ -21,6 +22,8 @@ import { ps, run } from './run.ts'
 export type Embedded = {
   /** The superuser's address of the database `postgram`. */
   url: string
+  /** The address of the service's login, which is made after migrate (src/db/login.ts). */
+  serviceUrl: string
   /** Whether close() stops the server: true for the one process that started or adopted it. */
   isOwner: boolean
   close(): Promise<void>
@@ -32,6 +35,9 @@ export type EmbeddedOptions = {
   /** The server outlives close(), owned by nobody until someone opens it without this option. */
   detached?: boolean
 }
+
+/** The login of the service's own processes. */
+const SERVICE_LOGIN = 'postgram_app'
 
 type Server = { pid: number; port: number }
 
@@ -52,6 +58,11 @@ export const openEmbedded = async (
   nativeFolder()
   const folder = resolve(dataFolder)
   const password = await keepOnce(folder, 'postgres-password', randomBytes(24).toString('hex'))
+  const servicePassword = await keepOnce(
+    folder,
+    'service-password',
+    randomBytes(24).toString('hex'),
+  )
   const cluster = { folder, data: join(folder, 'postgres'), password }
   let release: (() => Promise<void>) | undefined
   let hasStarted = false
@@ -65,7 +76,7 @@ export const openEmbedded = async (
       return running && (await isReady(cluster, running, release !== undefined)) && running
     })
     if (!server) {
-      throw new Error(
+      throw new SetupError(
         `The Postgres in ${folder} does not answer: stop the process that postgres-owner or ` +
           'postgres/postmaster.pid names there, or set POSTGRAM_DATA to another folder.',
       )
@@ -77,7 +88,10 @@ export const openEmbedded = async (
       if (isOwner) stopping ??= stopServer(cluster.data).finally(release)
       await stopping
     }
-    return { url: urlOf(cluster, server, 'postgram'), isOwner, close }
+    const url = urlOf(cluster, server, 'postgram')
+    const serviceLogin = { username: SERVICE_LOGIN, password: servicePassword }
+    const serviceUrl = Object.assign(new URL(url), serviceLogin).href
+    return { url, serviceUrl, isOwner, close }
   } catch (error) {
     if (hasStarted) await succeeds(stopServer(cluster.data))
     await release?.()
@@ -119,7 +133,7 @@ const startServer = async (cluster: Cluster, postgresFlags: string[]) => {
     if (!outcome) break
   }
   const reason = (await readOr(log, '')).split('\n').findLast((line) => line.includes('FATAL:'))
-  throw new Error(`Postgres does not start (${reason}), see ${log}: mend that, ${useYourOwn}`)
+  throw new SetupError(`Postgres does not start (${reason}), see ${log}: mend that, ${useYourOwn}`)
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
@@ -135,7 +149,7 @@ const stopServer = async (data: string) => {
     }
     if (await within(shutdownMs, async () => !(await findServer(data)))) return
   }
-  throw new Error(`Postgres does not stop, see ${data}/postgres.log.`)
+  throw new SetupError(`Postgres does not stop, see ${data}/postgres.log.`)
 }
 
 /** The wanted port, or else one below those that systems hand out to whoever asks: it is to stay free over restarts. */
@@ -164,7 +178,9 @@ const isReady = async (cluster: Cluster, server: Server, isOwner: boolean) => {
     if (!isAnswer) return false
     if (cause.code !== '28P01') throw cause
     const cure = 'bring the old postgres-password back, or set POSTGRAM_DATA to another folder.'
-    throw new Error(`The Postgres in ${cluster.folder} refuses its password: ${cure}`, { cause })
+    throw new SetupError(`The Postgres in ${cluster.folder} refuses its password: ${cure}`, {
+      cause,
+    })
   } finally {
     await sql.end({ timeout: 0 })
   }

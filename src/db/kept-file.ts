@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { SetupError } from '../setup-error.ts'
 import { succeeds } from './attempt.ts'
 
 /** The SECRET_KEY of embedded mode: 32 random bytes in base64, made once per data folder. */
@@ -21,7 +22,7 @@ export const keepOnce = async (
     return await fs.readFile(join(folder, name), 'utf8')
   } catch (cause) {
     const cure = 'start as the user who owns it, or set POSTGRAM_DATA to another folder.'
-    throw new Error(`The data folder ${folder} cannot be used: ${cure}`, { cause })
+    throw new SetupError(`The data folder ${folder} cannot be used: ${cure}`, { cause })
   }
 }
 

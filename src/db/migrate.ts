@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type postgres from 'postgres'
+import { SetupError } from '../setup-error.ts'
 import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { CODE_LOCK } from './call.ts'
 import { type ClockSettings, connect, type Sql } from './client.ts'
@@ -33,7 +34,7 @@ export type MigrateOptions = {
 }
 
 /** It was aborted before the database was of this version. */
-export class Interrupted extends Error {
+export class Interrupted extends SetupError {
   constructor(outcome: string) {
     super(`migrate was stopped while it waited. ${outcome}`)
   }
@@ -131,7 +132,7 @@ async function whoIsInTheWay(sql: Sql, outcome: string): Promise<Error> {
   const who = oldest
     ? `; the oldest transaction is that of process ${oldest.pid} (${oldest.application}), since ${oldest.since}`
     : ''
-  return new Error(`a lock that migrate needs is held all the time${who}. ${outcome}`)
+  return new SetupError(`a lock that migrate needs is held all the time${who}. ${outcome}`)
 }
 
 /**
@@ -209,7 +210,7 @@ async function applyMigrations(tx: postgres.TransactionSql): Promise<SqlFile[]> 
     const known = sha256ById.get(id)
     if (known === sha256) continue
     if (known !== undefined) {
-      throw new Error(
+      throw new SetupError(
         `sql/${name} was changed after it was applied; put it back and write a new migration`,
       )
     }

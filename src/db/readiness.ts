@@ -1,9 +1,10 @@
+import { SetupError } from '../setup-error.ts'
 import type { Call } from './call.ts'
 import type { Sql } from './client.ts'
 import { breaks, type Contract, readContract } from './contract.ts'
 
 /** The database is of a newer version, with which this one cannot work. */
-export class Outdated extends Error {}
+export class Outdated extends SetupError {}
 
 /**
  * Says what of the code in the database keeps a process from serving, null when nothing does. Code of

@@ -137,7 +137,7 @@ t.test('another schema of pg-boss waits until no older clock runs', async (t) =>
   t.same(await versionsIn(sql), before, 'everything is as it was')
   t.equal(await clock.end('SIGTERM'), 0)
 
-  const fresh = await spawnService(url, 'clock', {}, next.folder)
+  const fresh = await spawnService(url, 'clock', { DATABASE_URL: url }, next.folder)
   t.match(await versionsIn(sql), { boss: 44, isBossNext: true }, 'a start upgrades it as well')
   t.equal((await get(`${api.base}/readyz`, null)).status, 200)
   t.equal(await fresh.end('SIGTERM'), 0)

@@ -1,0 +1,33 @@
+import type { Config } from '../config.ts'
+import { connectionProblem } from '../db/connection-problem.ts'
+import { SetupError } from '../setup-error.ts'
+
+/** Does work on a database; where that cannot be used, the error is a line that names its setting. */
+export async function blaming<Result>(
+  setting: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    const problem = error instanceof SetupError ? null : connectionProblem(error)
+    if (problem === null) throw error
+    throw new SetupError(`${setting}: ${problem}`, { cause: error })
+  }
+}
+
+type ListenError = { code: string; syscall?: string; address?: string; port?: number }
+
+/** Says in one line why a server of ours cannot listen; null for any other error. */
+export function listenProblem(
+  error: unknown,
+  { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
+): string | null {
+  const { code, syscall, address, port } = error as ListenError
+  if (syscall === 'getaddrinfo') return `HOST: ${host} is not known (${code})`
+  if (syscall !== 'listen') return null
+  if (code === 'EADDRNOTAVAIL') return `HOST: ${address} is no address of this machine (${code})`
+  const setting = port === metricsPort ? 'METRICS_PORT' : 'PORT'
+  const reason = code === 'EADDRINUSE' ? 'is in use' : 'may not be listened on'
+  return `${setting}: ${address}:${port} ${reason} (${code})`
+}

@@ -1,0 +1,111 @@
+/** The logins of a database: what they may do, and making the one that the service needs. */
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
+import { SetupError } from '../setup-error.ts'
+import { readAddress } from './address.ts'
+import { connect, SERVICE_ROLE, type Sql } from './client.ts'
+
+export type Login = {
+  name: string
+  /** Whether migrate can be run with it. */
+  isOwner: boolean
+  /** What it may do beyond the service's role, in words; null when nothing. */
+  excess: string | null
+}
+
+/** Who has logged in by this connection. */
+export async function currentLogin(sql: Sql): Promise<Login> {
+  const [login] = await sql<
+    { name: string; superuser: boolean; creator: boolean; owner: boolean; bypass: boolean }[]
+  >`
+    select r.rolname as name, r.rolsuper as superuser, r.rolcreaterole as creator, r.rolbypassrls as bypass,
+      has_database_privilege(r.oid, current_database(), 'create') as owner
+    from pg_roles r where r.rolname = session_user`
+  if (!login) throw new Error('the session has no login')
+  const excess = [
+    login.superuser && 'is a superuser',
+    login.creator && 'may create roles',
+    login.bypass && 'bypasses row security',
+    login.owner && 'may create schemas in the database',
+  ].filter((right) => right !== false)
+  return {
+    name: login.name,
+    isOwner: login.owner,
+    excess: excess.length > 0 ? excess.join(', ') : null,
+  }
+}
+
+/** Any number will do that no other lock of ours has. */
+const LOGIN_LOCK = 5_402_120
+
+const DENIED = '42501'
+const DUPLICATE_ROLE = '42710'
+const DUPLICATE_ROW = '23505'
+const NOT_LET_IN = /^28/
+
+/**
+ * Sees to it that the login of `url` exists, is a member of the service's role, and has the address's
+ * password. What is so already is left alone, as a login that its administrator made may be. `owner` is a
+ * connection to the same database that may create roles, or nothing is missing.
+ */
+export async function ensureLogin(owner: Sql, url: string): Promise<void> {
+  try {
+    await makeLogin(owner, url).catch((error) => {
+      // Roles belong to the whole server: the migrate of another database may have made it meanwhile.
+      if (error.code !== DUPLICATE_ROLE && error.code !== DUPLICATE_ROW) throw error
+      return makeLogin(owner, url)
+    })
+  } catch (error) {
+    if ((error as { code?: string }).code !== DENIED) throw error
+    throw new SetupError(
+      `DATABASE_URL: its login is not ready, and the owner may not change that (${(error as Error).message}). ` +
+        `As an administrator run: create role ${readAddress(url).user} login password '…' in role ${SERVICE_ROLE}`,
+    )
+  }
+}
+
+async function makeLogin(owner: Sql, url: string): Promise<void> {
+  const { user, password } = readAddress(url)
+  await owner.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${LOGIN_LOCK})`
+    const [login] = await tx<{ isMember: boolean }[]>`
+      select pg_has_role(r.oid, ${SERVICE_ROLE}, 'member') as is_member
+      from pg_roles r where r.rolname = ${user}`
+    const isStale = login && password !== '' && !(await letsIn(url))
+    const statements = await tx<{ text: string }[]>`
+      select format(s.form, ${user}::text, ${scramVerifier(password)}::text, current_user) as text
+      from (values
+        (${!login}, 'create role %1$I login'),
+        (${!login?.isMember}, ${`grant ${SERVICE_ROLE} to %1$I`}),
+        (${password !== '' && (!login || isStale === true)}, 'alter role %1$I password %2$L'),
+        -- pg_stat_activity, and so /metrics, shows a session's state to members of its role only.
+        (${!login}, 'grant %1$I to %3$I')
+      ) s (is_needed, form)
+      where s.is_needed`
+    for (const { text } of statements) await tx.unsafe(text)
+  })
+}
+
+async function letsIn(url: string): Promise<boolean> {
+  const sql = connect(url, { max: 1 })
+  try {
+    await sql`select`
+    return true
+  } catch (error) {
+    if (NOT_LET_IN.test(`${(error as { code?: string }).code}`)) return false
+    throw error
+  } finally {
+    await sql.end()
+  }
+}
+
+const SCRAM_ITERATIONS = 4096
+
+/** What Postgres keeps of a password (RFC 5803), so that the password itself is in no log of the server. */
+function scramVerifier(password: string): string {
+  const salt = randomBytes(16)
+  const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256')
+  const hmac = (text: string) => createHmac('sha256', salted).update(text).digest()
+  const storedKey = createHash('sha256').update(hmac('Client Key')).digest('base64')
+  const serverKey = hmac('Server Key').toString('base64')
+  return `SCRAM-SHA-256$${SCRAM_ITERATIONS}:${salt.toString('base64')}$${storedKey}:${serverKey}`
+}

@@ -1,0 +1,206 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import { connect } from '../../src/db/client.ts'
+import { ensureLogin } from '../../src/db/login.ts'
+import { createDatabase, createEmptyDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
+import { serviceUrl } from '../fixtures/service-login.ts'
+import { until } from '../fixtures/until.ts'
+
+const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
+const id = randomUUID().replaceAll('-', '')
+
+/** A command as an operator gives it, to its end. */
+function run(args: string[], env: Record<string, string>) {
+  return new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
+    const options = {
+      cwd: new URL('../../', import.meta.url),
+      env: { PATH: process.env.PATH, SECRET_KEY, PORT: '0', ...env },
+    }
+    execFile(process.execPath, ['src/main.ts', ...args], options, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    )
+  })
+}
+
+const at = (url: string, username: string, password = '') =>
+  Object.assign(new URL(url), { username, password }).href
+
+t.test('a service', async (t) => {
+  const { url, sql } = await createDatabase()
+  const { liveKey, domain } = await createOrganisation(sql)
+  const { base } = await startTestService(url)
+  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+  await until('delivery', async () => {
+    const shown = await get(`${base}/v1/emails/${json.id}`, liveKey)
+    return shown.json.status === 'delivered'
+  })
+
+  t.test('has no connection with another login than its own', async (t) => {
+    const rows = await sql<{ usename: string; application: string }[]>`
+      select distinct usename, application_name as application from pg_stat_activity
+      where datname = current_database() and pid <> all (
+        select pid from pg_stat_activity where usename = session_user and application_name = 'postgram')
+      order by 2`
+    t.same(
+      rows.map((row) => [row.application, row.usename]),
+      ['postgram', 'postgram clock', 'postgram presence', 'postgram worker'].map((name) => [
+        name,
+        'postgram_app',
+      ]),
+    )
+  })
+
+  t.test('has no more rights after "set role none"', async (t) => {
+    const service = connect(await serviceUrl(url), { max: 1, role: 'postgram_service' })
+    t.teardown(() => service.end())
+    for (const reset of ['set role none', 'reset role', 'set role postgram_service']) {
+      await service.unsafe(reset)
+      for (const statement of [
+        'select from app.messages',
+        'select from app.api_keys',
+        'select from ops.organisations',
+        'select core.now()',
+        'create table public.x ()',
+        'create schema x',
+        'create role x',
+        'set role postgram_operator',
+      ]) {
+        await t.rejects(service.unsafe(statement), { code: '42501' }, `${reset}; ${statement}`)
+      }
+    }
+  })
+})
+
+t.test('with an owner of its own, who is no superuser', async (t) => {
+  const { url, sql } = await createEmptyDatabase()
+  const [owner, login] = [`owner_${id}`, `login_${id}`]
+  const database = new URL(url).pathname.slice(1)
+  await sql.unsafe(`
+    create role ${owner} login createrole password 'o';
+    alter database ${database} owner to ${owner}`)
+  for (const role of ['postgram_service', 'postgram_operator', 'postgram_report']) {
+    // Another test may make them at this moment.
+    await sql.unsafe(
+      `do $$ begin create role ${role}; exception when duplicate_object or unique_violation then null; end $$`,
+    )
+    await sql.unsafe(`grant ${role} to ${owner} with admin option`)
+  }
+  t.teardown(async () => {
+    await sql.unsafe(`
+      reassign owned by ${owner} to current_user; drop owned by ${owner};
+      drop role if exists ${login}; drop role ${owner}`)
+  })
+  const env = { DATABASE_URL: at(url, login, 's'), MIGRATE_DATABASE_URL: at(url, owner, 'o') }
+
+  t.test('"migrate" brings the database to this version and makes the service login', async (t) => {
+    t.same(await run(['migrate'], env), { code: 0, stdout: '', stderr: '' })
+    const [role] = await sql`
+      select r.rolcanlogin, r.rolsuper, r.rolcreaterole, r.rolpassword like 'SCRAM-SHA-256$%' as is_scram,
+        array(select m.roleid::regrole::text from pg_auth_members m where m.member = r.oid) as roles
+      from pg_authid r where r.rolname = ${login}`
+    t.match(role, {
+      rolcanlogin: true,
+      rolsuper: false,
+      rolcreaterole: false,
+      isScram: true,
+      roles: ['postgram_service'],
+    })
+    t.match(await run(['seed'], env), { code: 0, stdout: /^live key {2}sk_live_/ })
+  })
+
+  t.test('"start" has all roles with that login, and needs no owner', async (t) => {
+    // Otherwise the fixture gives it a login of its own.
+    const { DATABASE_URL } = env
+    const service = await spawnService(DATABASE_URL, 'all', {
+      DATABASE_URL,
+      NODE_ENV: 'production',
+    })
+    t.equal((await get(`${service.base}/readyz`, null)).status, 200)
+    t.notMatch(service.output(), /may do more than the service needs/)
+    t.equal(await service.end('SIGTERM'), 0)
+  })
+
+  t.test('"start" warns in production of a login that may do more', async (t) => {
+    const service = await spawnService(url, 'clock', {
+      DATABASE_URL: env.MIGRATE_DATABASE_URL,
+      NODE_ENV: 'production',
+    })
+    const [line] = service
+      .output()
+      .split('\n')
+      .filter((text) => text.includes('may do more'))
+    t.match(JSON.parse(line ?? '{}'), {
+      level: 40,
+      login: owner,
+      excess: 'may create roles, may create schemas in the database',
+    })
+    t.equal(await service.end('SIGTERM'), 0)
+  })
+
+  t.test(
+    'the doctor checks the login of the service, and asks for the owner otherwise',
+    async (t) => {
+      const { stdout } = await run(['doctor'], env)
+      t.match(stdout, /^ok {4}service login$/m)
+      t.match(stdout, /^ok {4}schema$/m)
+      const { stdout: alone } = await run(['doctor'], { DATABASE_URL: env.DATABASE_URL })
+      t.equal(
+        alone,
+        'ok    database\nok    service login\n' +
+          'WRONG owner: set MIGRATE_DATABASE_URL to the address of the owner, so that the rest can be checked\n',
+      )
+      const { stdout: excessive } = await run(['doctor'], {
+        DATABASE_URL: env.MIGRATE_DATABASE_URL,
+        NODE_ENV: 'production',
+      })
+      t.match(excessive, /^WRONG service login: owner_\w+ may create roles, .*#logins$/m)
+    },
+  )
+
+  t.test('"start" on an older schema ends with one line, whoever may migrate', async (t) => {
+    await sql`update app.code set sha256 = 'older'`
+    const line =
+      'the database is older than this version: run "npm run migrate" with the address of its owner in MIGRATE_DATABASE_URL\n'
+    const none = { code: 1, stdout: '', stderr: line }
+    t.same(await run(['start'], { DATABASE_URL: env.DATABASE_URL }), none)
+    t.same(await run(['start'], { ...env, DATABASE_URL: env.MIGRATE_DATABASE_URL }), none)
+    t.same([...(await sql`select sha256 from app.code`)], [{ sha256: 'older' }])
+  })
+
+  t.test('"start" on an empty database ends with one line', async (t) => {
+    const empty = await createEmptyDatabase()
+    const { code, stderr } = await run(['start'], { DATABASE_URL: at(empty.url, login, 's') })
+    t.same([code, stderr.split('\n').length], [1, 2])
+    t.match(stderr, /^the database is older than this version: run "npm run migrate"/)
+  })
+})
+
+t.test('ensureLogin(): leaves what is there, and says what an administrator can do', async (t) => {
+  const { url, sql } = await createDatabase()
+  const name = `kept_${id}`
+  await sql.unsafe(`create role ${name} login noinherit password 'x' in role postgram_service`)
+  const passwordOf = async () =>
+    (await sql`select rolpassword from pg_authid where rolname = ${name}`)[0]?.rolpassword
+  const before = await passwordOf()
+  await ensureLogin(sql, at(url, name, 'x'))
+  t.equal(await passwordOf(), before)
+
+  t.test('a login that does not inherit starts a service as well', async (t) => {
+    const DATABASE_URL = at(url, name, 'x')
+    const service = await spawnService(url, 'worker', { DATABASE_URL })
+    t.equal(await service.end('SIGTERM'), 0)
+  })
+
+  const weak = connect(at(url, name, 'x'), { max: 1, role: 'postgram_service' })
+  t.teardown(() => weak.end())
+  await t.rejects(ensureLogin(weak, at(url, `none_${id}`, 'x')), {
+    message: new RegExp(
+      `^DATABASE_URL: its login .* run: create role none_${id} login password '…' in role postgram_service$`,
+    ),
+  })
+  t.teardown(() => sql.unsafe(`drop role ${name}`))
+})
