@@ -11,6 +11,7 @@ declare
   v_kept app.idempotency_keys;
   v_domain app.domains;
   v_body text;
+  v_limit integer;
 begin
   perform core.lock_organisations(array[begin_domain.organisation_id]);
   v_kept := core.claim_key(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint);
@@ -33,10 +34,12 @@ begin
     perform core.refuse('already_exists');
   end if;
 
-  if (select count(*) from app.domains d where d.organisation_id = begin_domain.organisation_id)
-    >= (select p.domains_included from app.organisations o join app.plans p on p.id = o.plan_id
-        where o.id = begin_domain.organisation_id) then
-    perform core.refuse('plan_limit_reached');
+  select p.domains_included into v_limit
+  from app.organisations o
+  join app.plans p on p.id = o.plan_id
+  where o.id = begin_domain.organisation_id;
+  if (select count(*) from app.domains d where d.organisation_id = begin_domain.organisation_id) >= v_limit then
+    perform core.refuse('plan_limit_reached', null, format('The plan allows %s domains, and the organisation has them.', v_limit));
   end if;
   insert into app.domains (id, organisation_id, name, mail_from_label, change, change_since, last_checked_at, created_at)
   values (core.new_id(v_now), begin_domain.organisation_id, begin_domain.name, begin_domain.mail_from_label,

@@ -11,54 +11,90 @@ as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := core.now();
+  v_hour timestamptz := date_trunc('hour', v_now, 'UTC');
+  -- Addresses an hour: refusals that name more would tell anybody which addresses do not exist.
+  c_named_hourly constant integer := 500;
+  v_sized core.sized_email[];
+  v_templates core.parsed_template[];
 begin
+  if items @? '$[*].template_id ? (@ != null)' then
+    select s.sized, s.templates into v_sized, v_templates from core.size_emails(calls, items) s;
+  end if;
   return query
   with call as materialized (
     select * from core.judge_calls(calls, accept_emails_turn.turn, v_now)
   ),
   item as materialized (
     select i.*, c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.batch, c.is_paused, c.email_allowance, c.backlog,
-      core.new_id(v_now) as id,
-      case when i.template_id is not null
-        then core.render_email(c.organisation_id, i.template_id, i.subject, i.variables) end as rendered,
-      case when c.mode = 'live' then (
-        select jsonb_agg(s.email || ': ' || s.reason order by s.email)
-        from core.suppressed(c.organisation_id, i.recipients, i.class) s
-      ) end as suppressed
-    from jsonb_to_recordset(items) as i (
+      c.emails_included, c.period_end, c.test_limit, c.test_allowance, core.new_id(v_now) as id,
+      v_sized[i.ordinality] as sized
+    from rows from (jsonb_to_recordset(items) as (
       call integer, index integer, error jsonb, class app.class, sender text, from_address text,
       from_domain text, "to" text[], cc text[], bcc text[], to_addresses text, recipients text[],
       reply_to text, subject text, html text, text text, template_id text, variables jsonb,
       headers jsonb, tags text[], is_rehearsal boolean
-    )
+    )) with ordinality as i
     join call c on c.n = i.call and c.answer is null
   ),
-  judged as (
+  checked as materialized (
     select i.*,
       case
         when i.error is not null then i.error ->> 'code'
-        when (i.rendered).fields is not null then 'validation_error'
+        when (i.sized).fields is not null then 'validation_error'
         when i.is_paused then 'org_paused'
         when i.mode = 'live' and not exists (select from core.sending_domains(i.organisation_id, i.from_domain))
           then 'domain_not_verified'
-        when i.suppressed is not null then 'recipient_suppressed'
       end as code
     from item i
+  ),
+  -- Three look-ups for each recipient: only of emails that nothing else refuses.
+  suppressed as materialized (
+    select s.*,
+      sum(s.foreign_addresses) over (partition by s.organisation_id order by s.n, s.index)
+        + coalesce((
+          select b.addresses from app.named_bounces b where b.organisation_id = s.organisation_id and b.hour = v_hour
+        ), 0) > c_named_hourly as is_beyond
+    from (
+      select c.id, c.organisation_id, c.n, c.index, jsonb_agg(s.email || ': ' || s.reason order by s.email) as named,
+        count(*) filter (where s.is_foreign) as foreign_addresses
+      from checked c
+      cross join lateral core.suppressed(c.organisation_id, c.recipients, c.class) s
+      where c.code is null and c.mode = 'live'
+      group by c.id, c.organisation_id, c.n, c.index
+    ) s
+  ),
+  judged as (
+    select c.*, s.named,
+      coalesce(c.code, case when s.is_beyond then 'rate_limited' when s.id is not null then 'recipient_suppressed' end) as verdict
+    from checked c
+    left join suppressed s on s.id = c.id
   ),
   counted as (
     select j.*,
       -- Of its own partition, so that what is refused or free does not use up what the others need.
-      core.fits(cardinality(j.recipients), j.email_allowance) over (
-        partition by j.organisation_id, j.is_counted order by j.n, j.index
-      ) as fits
+      core.fits(cardinality(j.recipients), j.email_allowance) over arrival as fits,
+      row_number() over arrival as free_place
     from (
-      select j.*, j.code is null and j.mode = 'live' and j.is_rehearsal is not true as is_counted
+      select j.*, j.verdict is null and not (j.mode = 'test' or j.is_rehearsal is true) as is_counted,
+        j.verdict is null and (j.mode = 'test' or j.is_rehearsal is true) as is_free
       from judged j
     ) j
+    window arrival as (partition by j.organisation_id, j.is_counted, j.is_free order by j.n, j.index)
   ),
   outcome as materialized (
     select c.*,
-      coalesce(c.code, case when c.is_counted and not c.fits then 'plan_allowance_exceeded' end) as refusal
+      case
+        when c.verdict is not null then c.verdict
+        when c.is_free and c.free_place > c.test_allowance then 'rate_limited'
+        when c.is_counted and not c.fits then
+          -- Told from an accepted email, this would go on to say which addresses bounced.
+          case when exists (
+            select from app.named_bounces b
+            where b.organisation_id = c.organisation_id and b.hour = v_hour and b.addresses > c_named_hourly
+          ) then 'rate_limited' else 'plan_allowance_exceeded' end
+      end as refusal,
+      sum(cardinality(c.recipients)) filter (where c.fits) over (
+        partition by c.organisation_id, c.is_counted, c.is_free order by c.n, c.index) as taken
     from counted c
   ),
   accepted as materialized (
@@ -74,7 +110,7 @@ begin
     select
       case a.mode when 'live' then 'queued' else 'sent' end::app.message_status, a.id,
       a.organisation_id, 'email', a.mode, a.class, a.from_address, a.to_addresses,
-      coalesce((a.rendered).subject, a.subject), a.tags, cardinality(a.recipients), v_now, case a.mode when 'test' then v_now end,
+      coalesce((a.sized).subject, a.subject), a.tags, cardinality(a.recipients), v_now, case a.mode when 'test' then v_now end,
       a.is_rehearsal is true
     from accepted a
   ),
@@ -87,17 +123,35 @@ begin
   new_bodies as (
     insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, reply_to, html, text, headers)
     select a.id, a.sender, a."to", a.cc, a.bcc, a.recipients, a.reply_to,
-      coalesce((a.rendered).html, a.html), coalesce((a.rendered).text, a.text), a.headers
+      case when a.template_id is null then a.html
+        else core.render_template_text(v_templates[(a.sized).template].html, a.variables, true) end,
+      case when a.template_id is null then a.text
+        else core.render_template_text(v_templates[(a.sized).template].text, a.variables, false) end,
+      a.headers
     from accepted a
+    -- Nobody can see the body of a test message.
+    where a.mode = 'live'
+  ),
+  named as (
+    insert into app.named_bounces as b (organisation_id, hour, addresses, exceeded_at)
+    select s.organisation_id, v_hour, sum(s.foreign_addresses), max(v_now) filter (where s.is_beyond)
+    from suppressed s
+    group by s.organisation_id
+    having sum(s.foreign_addresses) > 0
+    on conflict (organisation_id) do update set
+      hour = excluded.hour,
+      addresses = excluded.addresses + case when b.hour = excluded.hour then b.addresses else 0 end,
+      exceeded_at = coalesce(excluded.exceeded_at, b.exceeded_at)
   ),
   used as (
     update app.allowances a
-    set emails_used = a.emails_used + u.recipients, messages_accepted = a.messages_accepted + u.messages
+    set emails_used = a.emails_used + u.recipients, messages_accepted = a.messages_accepted + u.messages,
+      test_messages = u.free + case when a.test_day = u.day then a.test_messages else 0 end, test_day = u.day
     from (
       select organisation_id, coalesce(sum(cardinality(recipients)) filter (where is_counted), 0) as recipients,
-        count(*) as messages
+        count(*) filter (where mode = 'live') as messages, count(*) filter (where is_free) as free,
+        (v_now at time zone 'UTC')::date as day
       from accepted
-      where mode = 'live'
       group by organisation_id
     ) u
     where a.organisation_id = u.organisation_id
@@ -110,10 +164,24 @@ begin
   ),
   result as (
     select array_agg(row(
-      o.n, o.index, o.refusal, null::text,
+      o.n, o.index, o.refusal,
       case o.refusal
-        when 'validation_error' then (o.rendered).fields
-        when 'recipient_suppressed' then jsonb_build_object('to', o.suppressed)
+        when 'domain_not_verified' then
+          format('%s is not verified for this organisation; add the domain, or send from a verified one.', o.from_domain)
+        when 'plan_allowance_exceeded' then
+          format('This email needs %s of the plan''s %s emails, and %s are left until %s; nothing was queued.',
+            cardinality(o.recipients), o.emails_included, greatest(0, o.email_allowance - coalesce(o.taken, 0)),
+            core.iso(o.period_end))
+        when 'rate_limited' then case
+          when o.is_free then core.test_limit_words(o.test_limit)
+          else format('Refusals name at most %s addresses an hour that bounced for other senders; retry after %s.',
+            c_named_hourly, core.iso(v_hour + interval '1 hour')) end
+      end,
+      case o.refusal when 'rate_limited' then
+        ceil(extract(epoch from case when o.is_free then date_trunc('day', v_now, 'UTC') + interval '24 hours' else v_hour + interval '1 hour' end - v_now)) end,
+      case o.refusal
+        when 'validation_error' then (o.sized).fields
+        when 'recipient_suppressed' then jsonb_build_object('to', o.named)
       end,
       o.error, format('{"id":"%s","status":"queued"}', core.encode_id('em', o.id))
     )::core.outcome) as outcomes

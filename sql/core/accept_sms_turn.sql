@@ -17,7 +17,7 @@ begin
   ),
   item as materialized (
     select i.*, c.n, c.organisation_id, c.mode, c.is_paused, c.backlog, c.sms_allowance, c.sms_credits,
-      c.period_start, core.new_id(v_now) as id, coalesce(i.sender_id, v_shared_sender) as sender,
+      c.test_limit, c.test_allowance, c.period_start, core.new_id(v_now) as id, coalesce(i.sender_id, v_shared_sender) as sender,
       core.sms_problems(c.organisation_id, nullif(i.sender_id, v_shared_sender), i.scheduled_at, v_now) as problems
     from jsonb_to_recordset(items) as i (
       call integer, index integer, error jsonb, class app.class, sender_id text, recipient text, body text,
@@ -33,17 +33,29 @@ begin
         when i.is_paused then 'org_paused'
       end as code,
       case when i.is_rehearsal is true then 0 else i.segments end as price,
+      i.mode = 'test' or i.is_rehearsal is true as is_free,
       -- Test calls take nothing, so each of them starts from what is there.
       case i.mode when 'test' then i.n end as test_call
     from item i
   ),
-  outcome as (
+  counted as (
     select j.*,
-      coalesce(j.code, case when j.mode = 'live' and not
-        core.fits_until_short(j.price, j.sms_allowance::bigint + j.sms_credits, j.n) over (
-          partition by j.organisation_id, j.mode, j.code order by j.n, j.index)
-        then 'insufficient_credits' end) as refusal
+      core.fits_until_short(j.price, j.sms_allowance::bigint + j.sms_credits, j.n) over (
+        partition by j.organisation_id, j.mode, j.code order by j.n, j.index) as fits,
+      count(*) filter (where j.is_free) over (
+        partition by j.organisation_id, j.code order by j.n, j.index) as free_place
     from judged j
+  ),
+  outcome as (
+    select c.*,
+      case
+        when c.code is not null then c.code
+        when c.is_free and c.free_place > c.test_allowance then 'rate_limited'
+        when c.mode = 'live' and not c.fits then 'insufficient_credits'
+      end as refusal,
+      sum(c.price) filter (where c.fits) over (
+        partition by c.organisation_id, c.mode, c.code order by c.n, c.index) as fitted
+    from counted c
   ),
   placed as (
     select o.*,
@@ -94,6 +106,8 @@ begin
     insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, text)
     select a.id, a.sender, array[a.recipient], '{}', '{}', array[a.recipient], a.body
     from accepted a
+    -- Nobody can see the body of a test message.
+    where a.mode = 'live'
   ),
   new_events as (
     insert into app.events (message_id, type, occurred_at, detail)
@@ -112,12 +126,14 @@ begin
   used as (
     update app.allowances a
     set sms_used = a.sms_used + u.included, sms_credits = a.sms_credits - u.credits,
-      messages_accepted = a.messages_accepted + u.messages
+      messages_accepted = a.messages_accepted + u.messages,
+      test_messages = u.free + case when a.test_day = u.day then a.test_messages else 0 end, test_day = u.day
     from (
-      select organisation_id, sum(credits) as credits, sum(price - credits) as included,
-        count(*) filter (where scheduled_at is null) as messages
+      select organisation_id, coalesce(sum(credits) filter (where mode = 'live'), 0) as credits,
+        coalesce(sum(price - credits) filter (where mode = 'live'), 0) as included,
+        count(*) filter (where mode = 'live' and scheduled_at is null) as messages,
+        count(*) filter (where is_free) as free, (v_now at time zone 'UTC')::date as day
       from accepted
-      where mode = 'live'
       group by organisation_id
     ) u
     where a.organisation_id = u.organisation_id
@@ -137,7 +153,17 @@ begin
   ),
   result as (
     select array_agg(row(
-      p.n, p.index, p.refusal, null::text, case p.refusal when 'validation_error' then p.problems end, p.error,
+      p.n, p.index, p.refusal,
+      case p.refusal
+        when 'insufficient_credits' then
+          format('This SMS needs %s segments; %s of the plan and %s credits are left.', p.price,
+            greatest(0, p.sms_allowance - coalesce(p.fitted, 0)),
+            p.sms_credits - greatest(0, coalesce(p.fitted, 0) - p.sms_allowance))
+        when 'rate_limited' then core.test_limit_words(p.test_limit)
+      end,
+      case p.refusal when 'rate_limited' then
+        ceil(extract(epoch from date_trunc('day', v_now, 'UTC') + interval '24 hours' - v_now)) end,
+      case p.refusal when 'validation_error' then p.problems end, p.error,
       format('{"id":"%s","status":"%s","segments":%s,"credits":%s}', core.encode_id('sm', p.id),
         case when p.scheduled_at is null then 'queued' else 'scheduled' end, p.segments, p.credits)
     )::core.outcome) as outcomes

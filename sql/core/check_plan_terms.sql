@@ -1,13 +1,14 @@
 create function core.check_plan_terms(
-  name text, price_rand integer, emails_included integer, sms_included integer, domains_included integer
+  name text, price_rand integer, emails_included integer, sms_included integer, domains_included integer,
+  test_messages_daily integer
 )
 returns void
 language plpgsql immutable
 as $$
 begin
   perform core.check_name(name);
-  if num_nulls(price_rand, emails_included, sms_included, domains_included) > 0
-    or least(price_rand, emails_included, sms_included, domains_included) < 0 then
+  if num_nulls(price_rand, emails_included, sms_included, domains_included, test_messages_daily) > 0
+    or least(price_rand, emails_included, sms_included, domains_included, test_messages_daily) < 0 then
     raise exception 'the price and what is included must be numbers from 0 on';
   end if;
 end

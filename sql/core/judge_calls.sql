@@ -13,11 +13,13 @@ as $$
     -- Of a single send what the schema could not see is judged before this, like all else in its body.
     o.state = 'paused' and c.mode = 'live',
     a.messages_accepted - d.messages,
-    p.emails_included - a.emails_used,
+    p.emails_included, p.emails_included - a.emails_used,
     -- Of a smaller plan more than all may have been used.
     greatest(0, p.sms_included - a.sms_used),
     a.sms_credits,
-    a.period_start
+    a.period_start, a.period_end,
+    p.test_messages_daily,
+    p.test_messages_daily - case when a.test_day = (at at time zone 'UTC')::date then a.test_messages else 0 end
   from core.calls_in_turn(calls, judge_calls.turn) c
   join app.organisations o on o.id = c.organisation_id
   join app.plans p on p.id = o.plan_id

@@ -1,15 +1,16 @@
 create function core.suppressed(organisation_id uuid, recipients text[], class app.class)
-returns table (email text, reason text)
+returns table (email text, reason text, is_foreign boolean)
 language sql stable
 as $$
-  select r.email, coalesce(s.reason::text, case when b.email is not null then 'hard_bounce' end, e.bar::text)
+  select r.email, coalesce(s.reason::text, case when b.email is not null then 'hard_bounce' end, e.bar::text),
+    s.email is null and (b.email is not null or e.is_foreign)
   from unnest(recipients) as r (email)
   left join app.suppressions s
     on s.organisation_id = suppressed.organisation_id and s.email = r.email
     and (s.reason <> 'unsubscribe' or class = 'marketing')
   left join app.hard_bounces b on b.email = r.email
   left join lateral (
-    select min(a.bar) as bar
+    select min(a.bar) as bar, bool_and(a.organisation_id = core.everyone()) as is_foreign
     from core.bars_against(r.email) a
     where a.organisation_id in (suppressed.organisation_id, core.everyone())
       and a.bar in ('hard_bounce', 'complaint', 'unsubscribe', 'manual')
@@ -19,4 +20,4 @@ as $$
 $$;
 
 comment on function core.suppressed is
-  'Which of these addresses, in lower case, must not be sent to, and why (interface 2.4).';
+  'Which of these addresses, in lower case, must not be sent to, and why (interface 2.4). is_foreign: only because they bounced for another organisation.';

@@ -1,11 +1,26 @@
-create type core.rendered_email as (
+create type core.template_text as (
+  literals text[],
+  names text[],
+  bytes integer
+);
+comment on type core.template_text is
+  'A subject or body of a template, parsed: the text before, between and behind its placeholders, their names, and how many bytes that text has.';
+
+create type core.parsed_template as (
   subject text,
-  html text,
-  text text,
+  html core.template_text,
+  text core.template_text
+);
+comment on type core.parsed_template is 'A template as its emails are rendered from it.';
+
+create type core.sized_email as (
+  template integer,
+  subject text,
+  bytes integer,
   fields jsonb
 );
-comment on type core.rendered_email is
-  'A template with its variables filled in, or, in fields, what is wrong with the request.';
+comment on type core.sized_email is
+  'What is known of a templated email before its bodies are rendered: the place of its template among those parsed, its subject, how many bytes the bodies will have, and what is wrong with the request.';
 
 create type core.ending as (
   message_id uuid,
@@ -28,10 +43,14 @@ create type core.judged_call as (
   stored_body text,
   is_paused boolean,
   backlog bigint,
+  emails_included integer,
   email_allowance integer,
   sms_allowance integer,
   sms_credits integer,
-  period_start timestamptz
+  period_start timestamptz,
+  period_end timestamptz,
+  test_limit integer,
+  test_allowance integer
 );
 comment on type core.judged_call is
   'What is known of a call before its items are looked at: answer is null when they are to be judged, else replay or the code with which the call as a whole is refused.';
@@ -41,6 +60,7 @@ create type core.outcome as (
   index integer,
   refusal text,
   words text,
+  retry_after integer,
   fields jsonb,
   error jsonb,
   data text

@@ -48,7 +48,10 @@ select 'owner mail', coalesce((select n.given_up_at is null from app.notices n
   where n.sent_at is not null or n.given_up_at is not null
   order by n.id desc
   limit 1), true),
-  'the last mail to an owner was refused: select * from ops.notices; is SYSTEM_FROM a sender that the provider takes?';
+  'the last mail to an owner was refused: select * from ops.notices; is SYSTEM_FROM a sender that the provider takes?'
+union all
+select 'address probes', not exists (select from app.named_bounces b where b.exceeded_at > core.now() - interval '1 day'),
+  'an organisation wrote to more than 500 addresses in an hour that had bounced for others; it may be testing which addresses exist: select * from ops.organisations where probed_at > now() - interval ''1 day''';
 
 comment on view ops.checks is 'What "npm run doctor" asks the database: each check, whether it is well, and the cure if not.';
 

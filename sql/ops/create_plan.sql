@@ -1,5 +1,6 @@
 create function ops.create_plan(
-  id text, name text, price_rand integer, emails_included integer, sms_included integer, domains_included integer
+  id text, name text, price_rand integer, emails_included integer, sms_included integer, domains_included integer,
+  test_messages_daily integer default 10000
 )
 returns text
 language plpgsql volatile security definer
@@ -12,10 +13,11 @@ begin
   if create_plan.id is null or create_plan.id !~ '^[a-z0-9][a-z0-9_-]{0,63}$' then
     raise exception 'the id must be 1 to 64 lower-case letters, digits, hyphens or underscores, a letter or digit first';
   end if;
-  perform core.check_plan_terms(create_plan.name, price_rand, emails_included, sms_included, domains_included);
-  insert into app.plans (id, name, price_rand, emails_included, sms_included, domains_included)
+  perform core.check_plan_terms(create_plan.name, price_rand, emails_included, sms_included, domains_included,
+    test_messages_daily);
+  insert into app.plans (id, name, price_rand, emails_included, sms_included, domains_included, test_messages_daily)
   values (create_plan.id, create_plan.name, create_plan.price_rand, create_plan.emails_included,
-    create_plan.sms_included, create_plan.domains_included)
+    create_plan.sms_included, create_plan.domains_included, create_plan.test_messages_daily)
   on conflict on constraint plans_pkey do nothing
   returning core.plan_terms(plans) into v_after;
   if v_after is null then
@@ -27,4 +29,4 @@ end
 $$;
 
 comment on function ops.create_plan is
-  'Create a plan: what it costs in rand each month, and the email recipients, SMS segments and domains that it includes.';
+  'Create a plan: what it costs in rand each month, and the email recipients, SMS segments and domains that it includes; and how many test and sandbox messages it allows each day.';

@@ -18,12 +18,15 @@ select
   o.paused_at,
   o.pause_reason,
   o.suspended_at,
-  o.suspension_reason
+  o.suspension_reason,
+  case when a.test_day = (core.now() at time zone 'UTC')::date then a.test_messages else 0 end as test_messages_today,
+  b.exceeded_at as probed_at
 from app.organisations o
 join app.plans p on p.id = o.plan_id
 join app.allowances a on a.organisation_id = o.id
 cross join lateral core.current_usage(o.id) u
-join app.departures d on d.organisation_id = o.id;
+join app.departures d on d.organisation_id = o.id
+left join app.named_bounces b on b.organisation_id = o.id;
 
 comment on view ops.organisations is 'Organisations with their state, what they used of their plan, the SMS credits they have left, and what they have waiting.';
 
@@ -46,3 +49,7 @@ comment on column ops.organisations.paused_at is 'When its pause began; null whe
 comment on column ops.organisations.pause_reason is 'Why it is paused, whether or not it is suspended as well.';
 comment on column ops.organisations.suspended_at is 'When its suspension began; null when it is not suspended.';
 comment on column ops.organisations.suspension_reason is 'Why it is suspended.';
+comment on column ops.organisations.test_messages_today is
+  'Test messages, and sandbox messages beside a real provider, of this day in UTC; its plan allows test_messages_daily.';
+comment on column ops.organisations.probed_at is
+  'When it last wrote to more than 500 addresses in an hour that had bounced for other organisations; null when it never did.';

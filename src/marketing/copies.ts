@@ -3,7 +3,7 @@ import { escapeHtml } from '../html.ts'
 import type { OutgoingEmail } from '../providers/email.ts'
 import type { UnsubscribeLinks } from './link.ts'
 
-/** As core.render_parts() leaves it, or as it came: blanks inside the braces are allowed. */
+/** As core.template_value() leaves it, or as it came: blanks inside the braces are allowed. */
 const PLACEHOLDER = /\{\{\s*unsubscribe_url\s*\}\}/g
 
 /** A link is 25 times as long as a placeholder, and 2 MB of those must not become 50. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { ErrorBody } from '../../src/errors.ts'
 import { acceptTogether } from '../fixtures/accept.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
@@ -88,9 +89,22 @@ t.test('a batch over the end of the allowance accepts what fits, in order', asyn
     json.results.map(({ ok }: { ok: boolean }) => ok),
     fits,
   )
-  for (const result of json.results.filter(({ ok }: { ok: boolean }) => !ok)) {
-    t.strictSame(result.error, errorOf('plan_allowance_exceeded'))
-  }
+  const { periodEnd } = await usedBy(organisation)
+  t.strictSame(
+    json.results.flatMap(({ error }: { error?: ErrorBody }) => (error ? [error] : [])),
+    [
+      [7, 6],
+      [4, 3],
+      [2, 1],
+      [1, 0],
+    ].map(([needed, left]) =>
+      errorOf(
+        'plan_allowance_exceeded',
+        undefined,
+        `This email needs ${needed} of the plan's 10 emails, and ${left} are left until ${periodEnd.toISOString()}; nothing was queued.`,
+      ),
+    ),
+  )
   t.equal((await usedBy(organisation)).emailsUsed, 10)
 })
 

@@ -43,7 +43,14 @@ t.test('of 1 000 items 37 are bad, each in its way, and 963 are accepted in orde
       invalid({ 'to.1': ['must not be empty'], subject: ['must be a string'] }),
     ],
     [email({ attachments: [] }), invalid({ attachments: ['attachments are not yet available'] })],
-    [email({ from: 'hello@elsewhere.example' }), errorOf('domain_not_verified')],
+    [
+      email({ from: 'hello@elsewhere.example' }),
+      errorOf(
+        'domain_not_verified',
+        undefined,
+        'elsewhere.example is not verified for this organisation; add the domain, or send from a verified one.',
+      ),
+    ],
     [
       email({ to: ['fine@c.example', 'Ann <ANN@c.example>'] }),
       errorOf('recipient_suppressed', { to: ['ann@c.example: complaint'] }),

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
+import { errorAs, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
 
@@ -88,7 +88,7 @@ t.test('a batch judges the domain of each of its items', async (t) => {
     const result = json.results[index]
     if (index < ALLOWED.length) t.equal(result.ok, true, from)
     else {
-      const error = errorOf('domain_not_verified')
+      const error = errorAs('domain_not_verified', result.error)
       t.strictSame(result, { index, ok: false, error }, from)
     }
   }

@@ -19,7 +19,6 @@ type Result = {
   error?: ErrorBody
 }
 
-const INSUFFICIENT = errorOf('insufficient_credits')
 const invalid = (fields: Record<string, string[]>) => errorOf('validation_error', fields)
 
 const kinds: [item: unknown, error: ErrorBody][] = [
@@ -125,7 +124,15 @@ t.test('where credits run out the rest fails, and what came before still sends',
       'insufficient_credits',
     ],
   )
-  t.strictSame(json.results[5], { index: 5, ok: false, error: INSUFFICIENT })
+  t.strictSame(json.results[5], {
+    index: 5,
+    ok: false,
+    error: errorOf(
+      'insufficient_credits',
+      undefined,
+      'This SMS needs 1 segments; 0 of the plan and 0 credits are left.',
+    ),
+  })
   const accepted = json.results.filter(({ ok }: Result) => ok)
   for (const { data } of accepted) {
     const shown = await get(`${base}/v1/sms/${data.id}`, liveKey)
@@ -138,8 +145,12 @@ t.test('once one does not fit, a smaller one behind it fails too', async (t) => 
   const messages = [anSms(), anSms({ body: 'x'.repeat(161) }), anSms()]
   const { json } = await post(path, liveKey, { messages })
   t.strictSame(
-    json.results.map(({ ok, error }: Result) => ok || error),
-    [true, INSUFFICIENT, INSUFFICIENT],
+    json.results.map(({ ok, error }: Result) => ok || error?.message),
+    [
+      true,
+      'This SMS needs 2 segments; 1 of the plan and 0 credits are left.',
+      'This SMS needs 1 segments; 1 of the plan and 0 credits are left.',
+    ],
   )
 })
 

@@ -31,7 +31,6 @@ t.test('a test SMS is shown as sent, is never queued and costs nothing', async (
   t.strictSame(await traces(sql), {
     ...before,
     messages: before.messages + 1,
-    bodies: before.bodies + 1,
     keys: before.keys + 1,
   })
 })
@@ -90,7 +89,7 @@ t.test('test SMS are validated like live ones', async (t) => {
   const batch = await post(`${base}/v1/sms/batch`, organisation.testKey, { messages })
   const error = errorOf('validation_error', fields)
   t.strictSame(batch.json.results, [{ index: 0, ok: false, error }])
-  t.strictSame(await traces(sql), { ...before, keys: before.keys + 1 }, 'only the batch is kept')
+  t.strictSame(await traces(sql), before, 'nothing is kept')
 })
 
 t.test('marketing is judged at once, and shown as sent or rejected', async (t) => {

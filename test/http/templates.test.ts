@@ -3,7 +3,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
 
@@ -260,4 +260,27 @@ t.test('a template that is changed is another from the next request on', async (
   const [kept] = await sql`
     select text from app.bodies where message_id = core.decode_id('em', ${before.json.id})`
   t.same(kept, { text: 'Before' }, 'what was accepted with it stays')
+})
+
+t.test('a batch whose templates would render to gigabytes writes no temporary files', async (t) => {
+  const template = await createTemplate({ subject: 'Hi', html: '{{a}}'.repeat(200), text: null })
+  const email = anEmail(domain, {
+    subject: undefined,
+    text: undefined,
+    templateId: template,
+    variables: { a: 'x'.repeat(10_000) },
+  })
+  // Of connections that are opened from now on; a statement that needs a temporary file fails.
+  await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set temp_file_limit = 0`)
+  const { base } = await startTestService(url, { roles: ['api'] })
+  const { json } = await post(`${base}/v1/emails/batch`, liveKey, {
+    emails: Array.from({ length: 100 }, () => email),
+  })
+  const fields = {
+    templateId: ['together with the emails before it is larger than 16 MB once rendered'],
+  }
+  t.strictSame(
+    json.results.map(({ ok, error }: { ok: boolean; error: unknown }) => ok || error),
+    [...Array(8).fill(true), ...Array(92).fill(errorOf('validation_error', fields))],
+  )
 })

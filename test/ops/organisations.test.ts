@@ -102,6 +102,7 @@ t.test('a plan is made and an organisation moves to it and back', async (t) => {
         emailsIncluded: 0,
         smsIncluded: 0,
         domainsIncluded: 2_147_483_647,
+        testMessagesDaily: 10_000,
         organisations: '1',
       },
       {
@@ -111,6 +112,7 @@ t.test('a plan is made and an organisation moves to it and back', async (t) => {
         emailsIncluded: 10_000,
         smsIncluded: 100,
         domainsIncluded: 3,
+        testMessagesDaily: 10_000,
         organisations: '0',
       },
     ])

@@ -43,7 +43,7 @@ const nullable = [
   'export_person.1',
   'change_template.3',
   'change_template.4',
-  ...[1, 2, 3, 4, 5].map((place) => `set_plan_terms.${place}`),
+  ...[1, 2, 3, 4, 5, 6].map((place) => `set_plan_terms.${place}`),
 ]
 
 const noOrganisation = /^there is no organisation /
@@ -100,6 +100,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['create_plan', ['new', 'New', 0, -1, 2, 3], included],
   ['create_plan', ['new', 'New', 0, 1, -1, 3], included],
   ['create_plan', ['new', 'New', 0, 1, 2, -2_147_483_648], included],
+  ['create_plan', ['new', 'New', 0, 1, 2, 3, -1], included],
   ['create_plan', ['known', 'New', 0, 1, 2, 3], "there is a plan 'known' already"],
   ...['', 'gold', 'Known', org].map((id): [string, Value[], RegExp] => [
     'set_plan_terms',
@@ -108,9 +109,9 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ]),
   ['set_plan_terms', ['known', null, null, null, null, null], /^say what is to change: name, /],
   ['set_plan_terms', ['known', long(201), null, null, null, null], aName],
-  ...[2, 3, 4, 5].map((place): [string, Value[], string] => [
+  ...[2, 3, 4, 5, 6].map((place): [string, Value[], string] => [
     'set_plan_terms',
-    ['known', null, ...[2, 3, 4, 5].map((at) => (at === place ? -1 : null))],
+    ['known', null, ...[2, 3, 4, 5, 6].map((at) => (at === place ? -1 : null))],
     included,
   ]),
 

@@ -23,10 +23,17 @@ async function render(
   variables: Variables | null = null,
   { subject = null as string | null, owner = organisation } = {},
 ): Promise<Rendered> {
+  const item = { call: 0, template_id: template, subject, variables }
+  const filled = JSON.stringify(variables ?? {})
   const [row] = await tx<Rendered[]>`
-    select r.subject, r.html, r.text, r.fields
-    from core.render_email(core.decode_id('org', ${owner}), ${template}, ${subject},
-      ${variables && JSON.stringify(variables)}::text::jsonb) r`
+    select s.subject, s.fields,
+      case when s.fields is null then core.render_template_text(t.html, ${filled}::text::jsonb, true) end as html,
+      case when s.fields is null then core.render_template_text(t.text, ${filled}::text::jsonb, false) end as text
+    from core.size_emails(
+      jsonb_build_array(jsonb_build_object('n', 0, 'organisation_id', core.decode_id('org', ${owner}))),
+      ${JSON.stringify([item])}::text::jsonb) e
+    cross join unnest(e.sized) s
+    left join unnest(e.templates) t on s.template > 0`
   if (!row) throw new Error('nothing was rendered')
   return { ...row }
 }
@@ -236,4 +243,82 @@ t.test('any template with any variables is what replacing each name once gives',
     ),
     { numRuns: 200 },
   )
+})
+
+type Sized = { template: number; bytes: number | null; fields: Record<string, string[]> | null }
+
+/** Sizes emails with templates, given as call, template and value of a. */
+async function sizedOf(tx: Tx, emails: [call: number, template: string, a: string][]) {
+  const calls = [...new Set(emails.map(([call]) => call))]
+  const items = emails.map(([call, template, a]) => ({
+    call,
+    template_id: template,
+    variables: { a },
+  }))
+  const [row] = await tx<{ sized: (Sized | null)[]; templates: number }[]>`
+    select to_jsonb(e.sized) as sized, cardinality(e.templates) as templates
+    from core.size_emails(
+      (select jsonb_agg(jsonb_build_object('n', n, 'organisation_id', core.decode_id('org', ${organisation})))
+       from unnest(${calls}::integer[]) n),
+      ${JSON.stringify(items)}::text::jsonb) e`
+  if (!row) throw new Error('nothing was sized')
+  return row
+}
+
+const TOO_MUCH = {
+  templateId: ['together with the emails before it is larger than 16 MB once rendered'],
+}
+
+t.test(
+  'a call may render 16 MB, and smaller emails behind one that is too large fit',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const template = await createTemplate(tx, { html: '{{a}}'.repeat(200) })
+      const large = 'x'.repeat(10_000)
+      const { sized, templates } = await sizedOf(tx, [
+        ...Array.from({ length: 9 }, (): [number, string, string] => [0, template, large]),
+        [0, template, 'x'],
+        [1, template, large],
+      ])
+      t.equal(templates, 1, 'the template is parsed once')
+      t.strictSame(
+        sized.map((email) => email?.fields),
+        [...Array(8).fill(null), TOO_MUCH, null, null],
+      )
+      t.equal(sized[0]?.bytes, 2_000_000)
+    })
+  },
+)
+
+t.test('a call may use 16 MB of templates, whatever is rendered from them', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const templates: string[] = []
+    for (let n = 0; n < 9; n++) {
+      templates.push(await createTemplate(tx, { html: `{{${' '.repeat(2_000_000)}a}}` }))
+    }
+    const result = await sizedOf(
+      tx,
+      templates.map((template) => [0, template, 'x']),
+    )
+    t.equal(result.templates, 8, 'the ninth is not even parsed')
+    t.strictSame(
+      result.sized.map((email) => email?.fields),
+      [...Array(8).fill(null), TOO_MUCH],
+    )
+  })
+})
+
+t.test('items without a template have no place among those that are sized', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const template = await createTemplate(tx, { text: '{{a}}' })
+    const { sized } = await sizedOf(tx, [
+      [0, template, 'x'],
+      [0, null as unknown as string, ''],
+      [0, template, 'xy'],
+    ])
+    t.strictSame(
+      sized.map((email) => email?.bytes),
+      [1, undefined, 2],
+    )
+  })
 })

@@ -1,0 +1,74 @@
+-- Reads each template once, and renders nothing large: what a call may not have is refused before it costs anything.
+create function core.size_emails(
+  calls jsonb, items jsonb, out sized core.sized_email[], out templates core.parsed_template[]
+)
+language plpgsql stable
+as $$
+declare
+  c_max_bytes constant integer := 16 * 1024 * 1024;
+  v_item record;
+  v_template record;
+  v_parsed core.parsed_template;
+  v_email core.sized_email;
+  -- Which of the templates has an organisation and id; 0 for one that the organisation does not have.
+  v_places jsonb := '{}';
+  v_place integer;
+  v_call integer;
+  v_parsed_bytes bigint;
+  v_rendered_bytes bigint;
+begin
+  templates := '{}';
+  for v_item in
+    select i.ordinality as place, i.call, i.template_id, i.subject, i.variables, c.organisation_id,
+      c.organisation_id || ' ' || i.template_id as key
+    from rows from (
+      jsonb_to_recordset(items) as (call integer, template_id text, subject text, variables jsonb)
+    ) with ordinality as i
+    join jsonb_to_recordset(calls) as c (n integer, organisation_id uuid) on c.n = i.call
+    where i.template_id is not null
+    order by i.ordinality
+  loop
+    if v_item.call is distinct from v_call then
+      v_call := v_item.call;
+      v_parsed_bytes := 0;
+      v_rendered_bytes := 0;
+    end if;
+    v_email := null;
+    v_place := v_places -> v_item.key;
+    if v_place is null then
+      -- The lengths of what is stored are known without reading it.
+      select t.*, coalesce(octet_length(t.html), 0) + coalesce(octet_length(t.text), 0) as bytes into v_template
+      from app.templates t
+      where t.id = core.decode_id('tpl', v_item.template_id) and t.organisation_id = v_item.organisation_id;
+      if not found then
+        v_place := 0;
+      elsif v_parsed_bytes + v_template.bytes <= c_max_bytes then
+        v_parsed := (v_template.subject, core.parse_template_text(v_template.html), core.parse_template_text(v_template.text));
+        templates := templates || v_parsed;
+        v_place := cardinality(templates);
+        v_parsed_bytes := v_parsed_bytes + v_template.bytes;
+      end if;
+      v_places := v_places || jsonb_strip_nulls(jsonb_build_object(v_item.key, v_place));
+    end if;
+
+    if v_place = 0 then
+      v_email.fields := '{"templateId": ["is not a template of this organisation"]}';
+    elsif v_place is not null then
+      v_parsed := templates[v_place];
+      v_email := core.size_email(coalesce(v_item.subject, v_parsed.subject), (v_parsed.html).bytes, (v_parsed.html).names,
+        (v_parsed.text).bytes, (v_parsed.text).names, coalesce(v_item.variables, '{}'));
+    end if;
+    if v_place is null or v_rendered_bytes + v_email.bytes > c_max_bytes then
+      v_email.fields := format('{"templateId": ["together with the emails before it is larger than %s MB once rendered"]}',
+        c_max_bytes / 1024 / 1024);
+    else
+      v_rendered_bytes := v_rendered_bytes + coalesce(v_email.bytes, 0);
+    end if;
+    v_email.template := v_place;
+    sized[v_item.place] := v_email;
+  end loop;
+end
+$$;
+
+comment on function core.size_emails is
+  'For each item with a template, at its place among the items: its subject, how large its bodies will be, and what is wrong with it; and the templates, parsed.';
