@@ -59,13 +59,12 @@ const databaseGauges: Record<string, readonly [help: string, ...labels: string[]
 }
 
 export type MetricsOptions = {
-  /** Calls to the database that are under way, and how many connections they share. */
-  callsUnderWay(): number
-  poolSize: number
+  /** The connection pools of this process by name. */
+  pools: Record<string, { underWay(): number; size: number }>
 }
 
 /** Counts for this process, from nothing. */
-export function createMetrics({ callsUnderWay, poolSize }: MetricsOptions): Metrics {
+export function createMetrics({ pools }: MetricsOptions): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const named = (name: string, help: string, labelNames: readonly string[] = []) =>
@@ -94,12 +93,13 @@ export function createMetrics({ callsUnderWay, poolSize }: MetricsOptions): Metr
   )
   const jobs = new Counter(named('jobs_total', 'Jobs that ended.', ['task', 'outcome']))
   new Gauge({
-    ...named('database_calls', 'Calls to the database under way in this process.'),
+    ...named('database_calls', 'Calls to the database under way, also those that wait.', ['pool']),
     collect() {
-      this.set(callsUnderWay())
+      for (const [pool, { underWay }] of Object.entries(pools)) this.set({ pool }, underWay())
     },
   })
-  new Gauge(named('database_pool_size', 'Connections that those calls share.')).set(poolSize)
+  const sizes = new Gauge(named('database_pool_size', 'Connections of a pool at most.', ['pool']))
+  for (const [pool, { size }] of Object.entries(pools)) sizes.set({ pool }, size)
   const answers = new Gauge(named('database_up', 'Whether the database answered this scrape.'))
   const gauges = new Map(
     Object.entries(databaseGauges).map(([name, [help, ...labels]]) => [

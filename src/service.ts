@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { startClock } from './clock.ts'
 import { signatures } from './db/api.gen.ts'
-import { type Call, caller } from './db/call.ts'
-import { type ClientOptions, type ClockSettings, connect, SERVICE_ROLE } from './db/client.ts'
-import { countedCall } from './db/counted-call.ts'
+import type { Call } from './db/call.ts'
+import { type ClientOptions, type ClockSettings, SERVICE_ROLE } from './db/client.ts'
+import { readContract } from './db/contract.ts'
+import { createPools } from './db/pools.ts'
 import { foreignQueues } from './db/queues.ts'
 import { createJudge, Outdated } from './db/readiness.ts'
 import { codeSha256 } from './db/sql-files.ts'
@@ -78,8 +79,8 @@ export type Service = {
   stop(): Promise<void>
 }
 
-/** Connections that the calls of a process share. */
-const POOL_SIZE = 10
+/** What calls under way get to finish in when the process stops. */
+const CALLS_FINISH_WITHIN_MS = 5000
 
 type Part = { stop(): Promise<void> }
 
@@ -87,12 +88,15 @@ type Part = { stop(): Promise<void> }
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { url, roles, log, onSilence = () => undefined } = options
   const client: ClientOptions = { role: SERVICE_ROLE, clock: options.clock }
-  const sql = connect(url, { ...client, max: POOL_SIZE })
-  const { call, underWay } = countedCall(caller(sql))
-  const metrics = createMetrics({ callsUnderWay: underWay, poolSize: POOL_SIZE })
-  const judge = createJudge({ sql, call }, { sha256: await codeSha256(), needs: signatures })
+  const pools = createPools(url, client)
+  const { use, work: call } = pools
+  const metrics = createMetrics({ pools: pools.all })
+  const judge = createJudge(
+    { read: () => use(readContract), call: pools.probe },
+    { sha256: await codeSha256(), needs: signatures },
+  )
   const readiness = () => judge().catch(() => 'the database cannot be reached')
-  const parts: Part[] = [{ stop: () => sql.end({ timeout: 5 }) }]
+  const parts: Part[] = [{ stop: () => pools.end(CALLS_FINISH_WITHIN_MS) }]
   const announceAs = (as: readonly string[]) => {
     const announcer = createAnnouncer(url, client, as, { log, onSilence })
     parts.push(announcer)
@@ -110,7 +114,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   try {
-    const problem = (await judge()) ?? (await foreignQueues(sql, roles))
+    const problem = (await judge()) ?? (await use((sql) => foreignQueues(sql, roles)))
     if (problem !== null) throw new Outdated(`${problem}; upgrade this process`)
     const metricsServer =
       options.metricsPort === null
@@ -133,8 +137,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ? await startApi({
           ...options,
           ...(options.httpLimits && { limits: options.httpLimits }),
-          call,
-          registry,
+          call: pools.requests,
+          registry: createRegistry({
+            ...options,
+            call: pools.requests,
+            provider: emailProvider,
+          }),
           emailProvider,
           readiness,
           metrics,
@@ -180,7 +188,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await announceAs(roles)(`${roles.join('-')}-${randomUUID()}`)
     }
     if (roles.includes('clock'))
-      runningRoles.push(await startClock({ url, role: SERVICE_ROLE, call, emailProvider, log }))
+      runningRoles.push(
+        await startClock({ url, role: SERVICE_ROLE, call: pools.clock, emailProvider, log }),
+      )
     return {
       address: api?.address ?? null,
       metricsAddress: metricsServer?.address ?? null,

@@ -106,8 +106,10 @@ t.test('the database tells its queues, processes and connections', async (t) => 
   const all = of.get('postgram_connections_all') ?? 0
   t.ok(all >= 5 && all <= (of.get('postgram_connections_limit') ?? 0))
   t.equal(of.get('postgram_database_up'), 1)
-  t.equal(of.get('postgram_database_pool_size'), 10)
-  t.ok((of.get('postgram_database_calls') ?? 99) < 99)
+  for (const pool of ['intake', 'requests', 'work', 'clock']) {
+    t.ok((of.get(`postgram_database_pool_size{pool="${pool}"}`) ?? 0) > 0)
+    t.ok((of.get(`postgram_database_calls{pool="${pool}"}`) ?? 99) < 99)
+  }
   t.ok((of.get('postgram_process_resident_memory_bytes') ?? 0) > 1e7)
   t.ok(of.has('postgram_nodejs_eventloop_lag_p99_seconds'))
 })
@@ -199,7 +201,7 @@ t.test('webhook attempts are counted by what came of them', async (t) => {
     t.ok(of.has(`postgram_webhook_attempts_total{outcome="${outcome}"}`), 'from nothing on')
   }
   const counts = { delivered: 0, refused: 0, unanswered: 0 }
-  const metrics = createMetrics({ callsUnderWay: () => 0, poolSize: 1 })
+  const metrics = createMetrics({ pools: {} })
   const counting = {
     ...metrics,
     webhookAttempt: (outcome: keyof typeof counts) => {
@@ -230,7 +232,7 @@ t.test('webhook attempts are counted by what came of them', async (t) => {
 })
 
 t.test('what a newer database tells is passed over, and the rest is told', async (t) => {
-  const metrics = createMetrics({ callsUnderWay: () => 0, poolSize: 1 })
+  const metrics = createMetrics({ pools: {} })
   const text = await metrics.text([
     { name: 'moons', labels: {}, value: 7 },
     { name: 'processes', labels: { role: 'api', moon: 'new' }, value: 8 },

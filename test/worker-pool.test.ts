@@ -42,7 +42,7 @@ async function startPool(t: Test, announce: (poolId: string) => Promise<void>, t
       },
     },
     concurrency: 1,
-    metrics: createMetrics({ callsUnderWay: () => 0, poolSize: 1 }),
+    metrics: createMetrics({ pools: {} }),
     log,
     announce,
   })

@@ -1,3 +1,5 @@
+import { concernsAll } from './repeated-call.ts'
+
 export type Batcher<Item, Result> = {
   /** Put an item into the next run; settles with its own result. */
   (item: Item): Promise<Result>
@@ -26,7 +28,7 @@ type Waiting<Item, Result> = {
  * Collects the items that arrive while a run is under way and passes them to the next run together:
  * under load one transaction carries many requests, when idle nothing waits. `run` answers with one
  * result for each item, in order. When a run fails, each of its items is run once more alone, so that
- * a bad one fails alone; so `run` must be safe to repeat.
+ * a bad one fails alone, unless the error concerns all; so `run` must be safe to repeat.
  */
 export function createBatcher<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
@@ -100,7 +102,11 @@ export function createBatcher<Item, Result>(
           entry.resolve(results[place] as Result)
         })
     } catch (error) {
-      if (entries.length === 1) return () => entries[0]?.reject(error)
+      if (entries.length === 1 || concernsAll(error)) {
+        return () => {
+          for (const { reject } of entries) reject(error)
+        }
+      }
       const settles = await Promise.all(entries.map((entry) => attempt([entry])))
       return () => {
         for (const settle of settles) settle()

@@ -2,6 +2,7 @@ import postgres from 'postgres'
 import { type Code, Refusal } from '../errors.ts'
 import { type Api, signatures } from './api.gen.ts'
 import type { Sql } from './client.ts'
+import type { Pool, UseOptions } from './pool.ts'
 
 type Argument = string | number | boolean | string[] | Date | null | undefined
 
@@ -12,6 +13,7 @@ type Argument = string | number | boolean | string[] | Date | null | undefined
 export type Call = <Name extends keyof Api>(
   name: Name,
   args: Api[Name]['args'],
+  options?: UseOptions,
 ) => Promise<Api[Name]['result']>
 
 const SQLSTATE_REFUSED = 'MSREF'
@@ -28,8 +30,10 @@ export const CODE_LOCK = 5_402_118
 const SQLSTATE_REPLACED = /^(0A000|3F000|42...|XX000)$/
 
 /** A Call over these connections. */
-export function caller(sql: Sql): Call {
-  return async (name, args) => {
+export function caller(connections: Sql | Pool): Call {
+  const use: Pool['use'] =
+    'use' in connections ? connections.use : (work) => work(connections as Sql)
+  return async (name, args, options) => {
     const { types, returns } = signatures[name]
     const given = Object.entries(args as Record<string, Argument>).filter(
       ([, value]) => value !== undefined,
@@ -43,14 +47,18 @@ export function caller(sql: Sql): Call {
     const text =
       returns === 'rows' ? `select * from ${invocation}` : `select ${invocation} as value`
     const values = given.map(([, value]) => asText(value))
-    const ask = () => sql.unsafe(text, values, { prepare: true })
+    const ask = (sql: Sql) => sql.unsafe(text, values, { prepare: true })
     try {
-      const rows = await ask().catch(async (error) => {
-        if (!SQLSTATE_REPLACED.test(error.code)) throw error
-        // What failed was a transaction and left nothing behind.
-        await sql`select pg_advisory_xact_lock_shared(${CODE_LOCK})`
-        return ask()
-      })
+      const rows = await use(
+        (sql) =>
+          ask(sql).catch(async (error) => {
+            if (!SQLSTATE_REPLACED.test(error.code)) throw error
+            // The statement was rolled back.
+            await sql`select pg_advisory_xact_lock_shared(${CODE_LOCK})`
+            return ask(sql)
+          }),
+        options,
+      )
       if (returns === 'rows') return rows as never
       if (returns === 'values') return rows.map((row) => row.value) as never
       return rows[0]?.value as never

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { parse as parseArray } from 'postgres-array'
 import { readAddress } from './address.ts'
@@ -18,9 +19,18 @@ export type ClientOptions = {
   applicationName?: string
   /** Transactions may not write, unless they ask to. */
   isReadOnly?: boolean
-  /** Never close a connection for its age: it holds a lock. */
+  /** The driver never closes a connection for its age: it holds a lock, or belongs to a Pool. */
   isKept?: boolean
+  /** Further settings for its connections, such as statement_timeout. */
+  settings?: Record<string, string>
+  /** Makes the socket of a connection; the driver's own when absent. */
+  socket?: (target: Target) => Promise<Socket>
+  /** Called when a connection has closed. */
+  onClose?: () => void
 }
+
+/** Where to connect to, as the driver has read it from the address. */
+export type Target = { host: string[]; port: number[]; path: string | false }
 
 /** One of the two settings that core.now() reads; both absent, time is the server's. */
 export type ClockSettings = { 'postgram.now'?: string; 'postgram.shift'?: string }
@@ -103,7 +113,10 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
     connect_timeout: 5,
     // The library would wait for up to 20 seconds before it tries again, and requests with it.
     backoff: () => RECONNECT_AFTER_SECONDS,
-    ...(options.role ? arrayTypes : {}),
+    ...(options.role || options.socket ? arrayTypes : {}),
+    // `socket` is not in its types.
+    ...(options.socket ? ({ socket: options.socket } as object) : {}),
+    ...(options.onClose ? { onclose: options.onClose } : {}),
     ...(options.isKept ? { max_lifetime: null, idle_timeout: 0 } : {}),
     connection: {
       application_name: options.applicationName ?? 'postgram',
@@ -112,6 +125,7 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
       // A machine that is lost says no goodbye; the server would hold its lock for two hours.
       ...(options.isKept ? keepalives : {}),
       ...options.clock,
+      ...options.settings,
       ...(options.role ? { role: options.role } : {}),
       ...(options.isReadOnly ? { default_transaction_read_only: 'on' } : {}),
     } as Record<string, string>,

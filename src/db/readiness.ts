@@ -1,7 +1,6 @@
 import { SetupError } from '../setup-error.ts'
 import type { Call } from './call.ts'
-import type { Sql } from './client.ts'
-import { breaks, type Contract, readContract } from './contract.ts'
+import { breaks, type Contract } from './contract.ts'
 
 /** The database is of a newer version, with which this one cannot work. */
 export class Outdated extends SetupError {}
@@ -12,7 +11,7 @@ export class Outdated extends SetupError {}
  * side while they are upgraded. Throws when the database does not answer.
  */
 export function createJudge(
-  { sql, call }: { sql: Sql; call: Call },
+  { read, call }: { read(): Promise<Contract>; call: Call },
   { sha256, needs }: { sha256: string; needs: Contract },
 ): () => Promise<string | null> {
   // The code of one version stays what it is.
@@ -20,7 +19,7 @@ export function createJudge(
   return async () => {
     const inPlace = await call('health', {})
     if (inPlace !== judged.sha256) {
-      const problems = breaks(needs, await readContract(sql))
+      const problems = breaks(needs, await read())
       const problem = `the schema is of another version: ${problems.join('; ')}`
       judged = { sha256: inPlace, problem: problems.length > 0 ? problem : null }
     }

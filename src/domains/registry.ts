@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Api, DomainWork, Reply } from '../db/api.gen.ts'
 import type { Call } from '../db/call.ts'
+import { ConnectionLost, Unreachable } from '../db/connection-errors.ts'
+import { CLIENT_PATIENCE } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
 import {
   type DkimKey,
@@ -114,6 +116,7 @@ export function createRegistry(options: RegistryOptions): Registry {
           const { fingerprint: _, ...holder } = asker
           return call('abandon_domain', { ...holder, id: work.id })
         },
+        { isRepeatable: true },
       ),
 
     verify: (asker, id) =>
@@ -127,6 +130,7 @@ export function createRegistry(options: RegistryOptions): Registry {
           const { fingerprint: _, ...holder } = asker
           return call('abandon_check', holder)
         },
+        { isRepeatable: true },
       ),
 
     remove: (organisationId, id) =>
@@ -176,28 +180,34 @@ export function createRegistry(options: RegistryOptions): Registry {
 
 /**
  * Begins once nobody else is at it, and carries out what is to be done, or abandons it. What fails in
- * between is put right by who comes next, so an abandonment that fails too is no harm.
+ * between is put right by who comes next, so an abandonment that fails too is no harm. Begins again when
+ * the connection to the database was lost, if that does nothing twice, so that the response is true.
  */
 async function inTurn(
   begin: () => Promise<DomainWork[]>,
   carryOut: (work: DomainWork) => Promise<Reply[]>,
   abandon: (work: DomainWork) => Promise<Api['abandon_check']['result']>,
+  { isRepeatable = false } = {},
 ): Promise<Reply> {
-  const deadline = performance.now() + ASK_AGAIN_FOR_MS
+  const start = performance.now()
+  let lost: ConnectionLost | undefined
   for (;;) {
-    const work = only(await begin())
-    if (work.verdict === 'answer') {
-      return { status: work.status ?? 200, body: work.body ?? '', replayed: work.replayed }
-    }
-    if (work.verdict === 'work') {
-      try {
-        return only(await carryOut(work))
-      } catch (error) {
-        await abandon(work).catch(() => undefined)
-        throw asRefusal(error)
+    let work: DomainWork | undefined
+    try {
+      work = only(await begin())
+      if (work.verdict === 'answer') {
+        return { status: work.status ?? 200, body: work.body ?? '', replayed: work.replayed }
       }
+      if (work.verdict === 'work') return only(await carryOut(work))
+    } catch (error) {
+      if (work) await abandon(work).catch(() => undefined)
+      if (isRepeatable && error instanceof ConnectionLost) lost = error
+      else throw error instanceof Unreachable && lost ? lost : asRefusal(error)
     }
-    if (performance.now() > deadline) throw new Refusal('email_provider_unavailable')
+    const limitMs = lost ? CLIENT_PATIENCE.beginsWithinMs : ASK_AGAIN_FOR_MS
+    if (performance.now() - start > limitMs) {
+      throw lost ?? new Refusal('email_provider_unavailable')
+    }
     await pause(ASK_AGAIN_AFTER_MS)
   }
 }

@@ -63,7 +63,8 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
     })
     if (code !== null)
       throw new Refusal(code as Code, fields as Fields | null, { words, retryAfter })
-    return { status, body: body as string, isReplay: replayed }
+    // Without an Idempotency-Key only we can have repeated it, after a lost connection.
+    return { status, body: body as string, isReplay: replayed && request.idempotencyKey !== null }
   }
   return Object.assign(acceptRequest, { idle: accept.idle })
 }

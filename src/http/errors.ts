@@ -3,6 +3,8 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
+import { ConnectionLost } from '../db/connection-errors.ts'
+import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
 import { BROKEN_OFF } from './body.ts'
@@ -23,7 +25,7 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
         const route = routeOf(ctx as Context)
         log.error({ err: error, requestId, method: ctx.method, route }, 'a request failed')
       }
-      const { code, fields, status, words, retryAfter } = refusal ?? new Refusal('internal_error')
+      const { code, fields, status, words, retryAfter } = refusal ?? fault(error, ctx as Context)
       ctx.status = status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
@@ -76,6 +78,23 @@ const LATE = new Refusal('invalid_json', null, {
 
 function envelope(publicUrl: string, code: Code, fields?: Fields, words?: string): string {
   return JSON.stringify({ error: errorBody(publicUrl, code, fields, words) })
+}
+
+/**
+ * A failure on our side. The message of the catalogue says that nothing was sent, so where that is not
+ * certain there is another.
+ */
+function fault(error: unknown, { method, headers, state }: Context): Refusal {
+  const isUncertain = error instanceof OutcomeUnknown || error instanceof ConnectionLost
+  if (!isUncertain || method === 'GET' || method === 'HEAD') return new Refusal('internal_error')
+  const advice =
+    headers['idempotency-key'] !== undefined
+      ? 'Repeat it with the same Idempotency-Key: it takes effect once.'
+      : method === 'DELETE'
+        ? 'Repeat it: not_found then means that it did.'
+        : `It has no Idempotency-Key, so a retry may take effect twice: the operator can look it up by its x-request-id, ${state.requestId}.`
+  const words = `The database stopped responding, and it is unknown whether this request took effect. ${advice}`
+  return new Refusal('internal_error', null, { words })
 }
 
 /** Errors of Koa and its router carry a status; below 500 the request was at fault. */

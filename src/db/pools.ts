@@ -1,0 +1,108 @@
+import type { Api } from './api.gen.ts'
+import { type Call, caller } from './call.ts'
+import type { ClientOptions } from './client.ts'
+import { fairCall } from './fair-call.ts'
+import { createPool, type Pool } from './pool.ts'
+import { CLIENT_PATIENCE, repeatedCall } from './repeated-call.ts'
+
+/** The connections of a process by what they are for, so that no kind of call waits for another. */
+export type Pools = {
+  /** For HTTP requests: admission and accepts have connections of their own. */
+  requests: Call
+  /** For jobs and what networks report. */
+  work: Call
+  /** For scheduled tasks, which may take minutes. */
+  clock: Call
+  /** For health checks: fails at once while there is no connection. */
+  probe: Call
+  /** For reading the catalog. */
+  use: Pool['use']
+  /** Each pool by its name. */
+  all: Record<string, Pool>
+  end(timeoutMs: number): Promise<void>
+}
+
+/**
+ * Functions on connections of their own: those that a send needs. Two runs at a time of each of the three
+ * (src/db/batcher.ts) make six.
+ */
+const INTAKE: ReadonlySet<keyof Api> = new Set(['admit', 'accept_emails', 'accept_sms'])
+const INTAKE_SIZE = 6
+
+/** Functions that repeatedCall may call again. */
+const REPEATABLE: ReadonlySet<keyof Api> = new Set([
+  ...INTAKE,
+  'add_suppression',
+  'get_domain',
+  'get_message',
+  'get_usage',
+  'list_domains',
+  'list_suppressions',
+  'record_callbacks',
+  'unsubscribe',
+])
+
+/** Half of the connections for other requests, so that one organisation leaves the other half. */
+const REQUESTS_SIZE = 4
+const ONE_ORGANISATION = { atOnce: 2, waiting: 100 }
+
+const WORK_SIZE = 5
+const CLOCK_SIZE = 3
+
+/** How long jobs and scheduled tasks wait for a connection; both run again when they fail. */
+const WORK_WAITS_MS = 5000
+const PROBE_WAITS_MS = 1000
+
+/**
+ * In seconds. A request is answered within 10 s. Its lock_timeout is shorter than its statement_timeout: of a
+ * batch of accepts only those whose organisation is locked fail.
+ */
+const requestLimits = { statement: 8, lock: 3 }
+const workLimits = { statement: 30, lock: 30 }
+const clockLimits = { statement: 600, lock: 60 }
+
+/**
+ * Only superusers, and roles that one has granted it, may set temp_file_limit. migrate grants it to the
+ * service's role where it can, and ops.checks reports where the limit is missing.
+ */
+const LIMIT_TEMP_FILES = `select set_config('temp_file_limit', '512MB', false)
+  where has_parameter_privilege('temp_file_limit', 'set')`
+
+/** A call may take two statements, with a wait until the code in the database has been replaced. */
+const STATEMENTS = 2
+
+export function createPools(url: string, client: Pick<ClientOptions, 'role' | 'clock'>): Pools {
+  const pool = (size: number, { statement, lock }: typeof requestLimits, waitMs: number) =>
+    createPool(url, {
+      ...client,
+      size,
+      waitMs,
+      workMs: STATEMENTS * statement * 1000,
+      settings: {
+        statement_timeout: `${statement}s`,
+        lock_timeout: `${lock}s`,
+        idle_in_transaction_session_timeout: '10s',
+      },
+      onOpen: LIMIT_TEMP_FILES,
+    })
+  const all = {
+    intake: pool(INTAKE_SIZE, requestLimits, CLIENT_PATIENCE.beginsWithinMs),
+    requests: pool(REQUESTS_SIZE, requestLimits, CLIENT_PATIENCE.beginsWithinMs),
+    work: pool(WORK_SIZE, workLimits, WORK_WAITS_MS),
+    clock: pool(CLOCK_SIZE, clockLimits, WORK_WAITS_MS),
+  }
+  const intake = repeatedCall(caller(all.intake), REPEATABLE)
+  const others = fairCall(repeatedCall(caller(all.requests), REPEATABLE), ONE_ORGANISATION)
+  const work = caller(all.work)
+  return {
+    requests: (name, args) => (INTAKE.has(name) ? intake : others)(name, args),
+    work,
+    clock: caller(all.clock),
+    probe: (name, args) => work(name, args, { waitMs: PROBE_WAITS_MS }),
+    use: all.work.use,
+    all,
+    async end(timeoutMs) {
+      await Promise.all(Object.values(all).map((each) => each.end(timeoutMs)))
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import t from 'tap'
+import type { Call } from '../../src/db/call.ts'
+import { ConnectionLost, Unreachable } from '../../src/db/connection-errors.ts'
+import { OutcomeUnknown, repeatedCall, TimedOut } from '../../src/db/repeated-call.ts'
+import { Refusal } from '../../src/errors.ts'
+
+const lost = new ConnectionLost({ code: 'ECONNRESET' })
+const unreachable = new Unreachable('refused')
+const cancelled = Object.assign(new Error('canceling statement'), { code: '57014' })
+
+/** A repeated call of a function whose attempts end like this in turn, and how many attempts there were. */
+function repeated(
+  outcomes: unknown[],
+  options = { beginsWithinMs: 60_000, answersWithinMs: 60_000 },
+) {
+  let attempts = 0
+  const attempt = (async () => {
+    const outcome = outcomes[attempts]
+    attempts += 1
+    if (outcome instanceof Error) throw outcome
+    return outcome
+  }) as Call
+  const call = repeatedCall(attempt, new Set(['admit']), options)
+  return {
+    admit: () => call('admit', { keys: [] }) as Promise<unknown>,
+    leave: () => call('leave', { pool_id: '' }) as Promise<unknown>,
+    attempts: () => attempts,
+  }
+}
+
+t.test(
+  'repeatedCall: a call whose connection was lost is repeated until it is answered',
+  async (t) => {
+    const { admit, attempts } = repeated([lost, lost, unreachable, 'answer'])
+    t.equal(await admit(), 'answer')
+    t.equal(attempts(), 4)
+  },
+)
+
+t.test('repeatedCall: a refusal of a later attempt is the answer', async (t) => {
+  const refusal = new Refusal('org_suspended')
+  await t.rejects(repeated([lost, refusal]).admit(), refusal)
+})
+
+t.test('repeatedCall: an error before anything was sent is passed on', async (t) => {
+  await t.rejects(repeated([unreachable]).admit(), { name: 'Unreachable' })
+})
+
+t.test('repeatedCall: a statement that the server cancelled is not repeated', async (t) => {
+  const { admit, attempts } = repeated([cancelled])
+  const error = await admit().catch((error) => error)
+  t.type(error, TimedOut)
+  t.equal(attempts(), 1)
+})
+
+t.test('repeatedCall: after a lost connection only an answer settles the outcome', async (t) => {
+  const limits = { beginsWithinMs: 0, answersWithinMs: 60_000 }
+  for (const outcomes of [[lost], [lost, unreachable], [lost, cancelled]]) {
+    const error = await repeated(outcomes, limits)
+      .admit()
+      .catch((error) => error)
+    t.type(error, OutcomeUnknown)
+  }
+})
+
+t.test('repeatedCall: an attempt that does not end leaves the outcome unknown', async (t) => {
+  const never = new Promise(() => undefined)
+  const limits = { beginsWithinMs: 0, answersWithinMs: 1 }
+  const error = await repeated([never], limits)
+    .admit()
+    .catch((error) => error)
+  t.type(error, OutcomeUnknown)
+})
+
+t.test('repeatedCall: a function that is not named is called once', async (t) => {
+  const { leave, attempts } = repeated([lost, 'answer'])
+  await t.rejects(leave(), { name: 'ConnectionLost' })
+  t.equal(attempts(), 1)
+})

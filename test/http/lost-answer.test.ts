@@ -1,0 +1,101 @@
+import { createServer } from 'node:http'
+import type { Context, Next } from 'koa'
+import Koa from 'koa'
+import { pino } from 'pino'
+import t from 'tap'
+import { Unreachable } from '../../src/db/connection-errors.ts'
+import { OutcomeUnknown, TimedOut } from '../../src/db/repeated-call.ts'
+import { renderErrors } from '../../src/http/errors.ts'
+import { requestId } from '../../src/http/request-id.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
+import { anEmail, post, request } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { listen } from '../fixtures/tcp-server.ts'
+
+const { url, sql } = await createDatabase()
+const proxy = await startDatabaseProxy(url)
+const { base } = await startTestService(proxy.url, { roles: ['api'] })
+const { liveKey, domain } = await createOrganisation(sql)
+
+/** How many messages have this subject. */
+async function count(subject: string): Promise<number> {
+  const rows = await sql`select from app.messages where subject = ${subject}`
+  return rows.length
+}
+
+t.test(
+  'POST /v1/emails: a send whose answer the database connection lost is accepted once',
+  async (t) => {
+    for (const headers of [{}, { 'Idempotency-Key': 'lost' }]) {
+      const subject = `lost ${JSON.stringify(headers)}`
+      proxy.loseAnswerTo(subject.slice(0, 6))
+      const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { subject }), headers)
+      t.equal(answer.status, 200)
+      t.equal(await count(subject), 1)
+    }
+  },
+)
+
+t.test('POST /v1/emails: without an Idempotency-Key it is no replay to its caller', async (t) => {
+  proxy.loseAnswerTo('no replay')
+  const email = anEmail(domain, { subject: 'no replay' })
+  const answer = await post(`${base}/v1/emails`, liveKey, email)
+  t.equal(answer.status, 200)
+  t.equal(answer.headers.get('idempotent-replayed'), null)
+})
+
+t.test('POST /v1/domains: an addition whose answer was lost is made once', async (t) => {
+  proxy.loseAnswerTo('_domainkey.found.example')
+  const headers = { 'Idempotency-Key': 'a domain' }
+  const answer = await post(`${base}/v1/domains`, liveKey, { name: 'found.example' }, headers)
+  t.equal(answer.status, 201)
+})
+
+t.test(
+  'DELETE /v1/suppressions: a removal whose answer was lost is answered as unknown',
+  async (t) => {
+    const { json } = await post(`${base}/v1/suppressions`, liveKey, { email: 'lost@b.example' })
+    proxy.loseAnswerTo(json.id)
+    const path = `${base}/v1/suppressions/${json.id}`
+    const answer = await request('DELETE', path, liveKey)
+    t.equal(answer.status, 500)
+    t.match(answer.json.error, {
+      code: 'internal_error',
+      message: /it is unknown whether.*not_found/,
+    })
+    t.equal((await request('DELETE', path, liveKey)).status, 404, 'it had taken effect')
+  },
+)
+
+t.test('renderErrors: "nothing was sent" is said only where that is certain', async (t) => {
+  const errors = {
+    certain: new Unreachable('no'),
+    cancelled: new TimedOut('late'),
+    unknown: new OutcomeUnknown('lost'),
+  }
+  const app = new Koa()
+  app.use(requestId())
+  app.use(renderErrors({ log: pino({ level: 'silent' }), publicUrl: 'https://postgram.test' }))
+  app.use(async (ctx: Context, _: Next) => {
+    throw errors[ctx.path.slice(1) as keyof typeof errors]
+  })
+  const server = createServer(app.callback())
+  const { port } = await listen(server)
+  const send = async (path: string, headers: Record<string, string> = {}) => {
+    const {
+      status,
+      json,
+      headers: given,
+    } = await post(`http://127.0.0.1:${port}/${path}`, null, {}, headers)
+    t.equal(status, 500)
+    return { message: json.error.message as string, requestId: given.get('x-request-id') ?? '' }
+  }
+  t.match((await send('certain')).message, /nothing was sent/)
+  t.match((await send('cancelled')).message, /nothing was sent/)
+  const { message, requestId: id } = await send('unknown')
+  t.match(message, /it is unknown whether this request took effect/)
+  t.ok(message.includes(id), 'with the request id to look it up by')
+  t.match((await send('unknown', { 'Idempotency-Key': 'k' })).message, /same Idempotency-Key/)
+})
