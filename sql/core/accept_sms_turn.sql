@@ -164,8 +164,12 @@ begin
       case p.refusal when 'rate_limited' then
         ceil(extract(epoch from date_trunc('day', v_now, 'UTC') + interval '24 hours' - v_now)) end,
       case p.refusal when 'validation_error' then p.problems end, p.error,
-      format('{"id":"%s","status":"%s","segments":%s,"credits":%s}', core.encode_id('sm', p.id),
-        case when p.scheduled_at is null then 'queued' else 'scheduled' end, p.segments, p.credits)
+      format('{"id":"%s","status":"%s","segments":%s,"credits":%s%s}', core.encode_id('sm', p.id),
+        case when p.scheduled_at is null then 'queued' else 'scheduled' end, p.segments, p.credits,
+        -- The other rules of marketing depend on when it is sent; the text does not change.
+        case when p.refusal is null and p.class = 'marketing' and not core.has_opt_out_footer(p.body) then
+          format(',"warning":{"code":"opt_out_footer_missing","message":%s}', to_json(core.opt_out_footer_missing()))
+        end)
     )::core.outcome) as outcomes
     from priced p
   )

@@ -26,7 +26,7 @@ begin
   ) i;
 
   with own as (
-    select e.message_id, e.id, e.detail,
+    select e.message_id, e.id, e.detail, m.recipients,
       lower(e.detail ->> 'recipient') = person or m.channel = 'sms' and e.provider_event_id is not null as is_theirs
     from app.messages m
     join app.events e on e.message_id = m.id
@@ -43,7 +43,7 @@ begin
     from own o
     where e.message_id = any (ids) and (e.message_id, e.id) = (o.message_id, o.id)
       and (o.is_theirs or core.unnamed(o.detail::text, person) <> o.detail::text)
-    returning e.message_id, o.detail ->> 'text' as text
+    returning e.message_id, core.problem_text(o.detail, o.recipients) as text
   )
   -- What was said of them may stand on the message as well.
   select count(*), jsonb_object_agg(e.message_id || ' ' || e.text, true) filter (where e.text is not null)

@@ -25,7 +25,8 @@ begin
       -- What was said of them, and not of another recipient.
       select to_json(m.error_message)::text as error
       from app.events e
-      where e.message_id = m.id and e.provider_event_id is not null and e.detail ->> 'text' = m.error_message
+      where e.message_id = m.id and e.provider_event_id is not null
+        and core.problem_text(e.detail, m.recipients) = m.error_message
         and (m.channel = 'sms' or lower(e.detail ->> 'recipient') = person)
       limit 1
     ) t on true

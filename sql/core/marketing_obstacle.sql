@@ -16,7 +16,7 @@ as $$
         or exists (select from core.bars_against(marketing_obstacle.phone) a where a.bar = 'registry') then
         array['opted_out', 'The number is on the national opt-out registry.']
       when not core.has_opt_out_footer(body) then
-        array['opt_out_footer_missing', 'The text does not say how to opt out by STOP, as in "Reply STOP to opt out".']
+        array['opt_out_footer_missing', core.opt_out_footer_missing()]
       when not core.is_sending_hour(at) then
         array['outside_sending_hours', (select case s.marketing_hours
           when 'interface' then

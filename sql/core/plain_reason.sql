@@ -2,7 +2,9 @@ create function core.plain_reason(reason text)
 returns text
 language sql immutable
 as $$
-  select left(btrim(regexp_replace(regexp_replace(regexp_replace(left(coalesce(reason, ''), 300),
+  select left(btrim(regexp_replace(regexp_replace(regexp_replace(
+    -- Of an email to several recipients, the one that it is about.
+    regexp_replace(left(coalesce(reason, ''), 300), '^\S+@\S+: ', ''),
     '\S+@\S+', '<address>', 'g'),
     -- Ids of queues and sessions, of which no two are the same.
     '\m(?=\S*\d)(?=\S*[[:alpha:]])[[:alnum:]._:-]{8,}', '<id>', 'g'),

@@ -47,7 +47,7 @@ as $$
       when v.has_failed then case m.channel when 'email' then 'provider_rejected' else 'network_rejected' end
       when v.has_expired then 'expired'
     end,
-    v.problem ->> 'text'
+    core.problem_text(v.problem, m.recipients)
   from message v
   -- What we ended ourselves before it left stays ended.
   where m.status not in ('rejected', 'scheduled') and (m.status <> 'failed' or m.sent_at is not null)

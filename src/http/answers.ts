@@ -79,12 +79,19 @@ const price = {
 }
 const acceptedEmail = { id: emailId, status: { const: 'queued' } }
 const acceptedSms = { id: smsId, status: { enum: ['queued', 'scheduled'] }, ...price }
+/** Only where there is something to warn of. */
+const warning = {
+  type: 'object',
+  description:
+    'The message will be rejected for this reason; only of marketing without an opt-out.',
+  properties: { code: { const: 'opt_out_footer_missing' }, message: { type: 'string' } },
+}
 
 /** What a single send answers, from what is said of each message of a batch. */
-const sent = (accepted: Schema): Schema => ({
+const sent = (accepted: Schema, optional: Schema = {}): Schema => ({
   type: 'object',
   required: [...Object.keys(accepted), 'mode'],
-  properties: { ...accepted, mode },
+  properties: { ...accepted, ...optional, mode },
 })
 
 const batch = (accepted: Schema): Schema => ({
@@ -170,8 +177,8 @@ export const answers = {
   sentEmail: sent(acceptedEmail),
   emailBatch: batch(acceptedEmail),
   email: message(emailId, 'email', 'queued sent delivered bounced complained failed rejected'),
-  sentSms: sent(acceptedSms),
-  smsBatch: batch(acceptedSms),
+  sentSms: sent(acceptedSms, { warning }),
+  smsBatch: batch({ ...acceptedSms, warning }),
   sms: message(smsId, 'sms', 'scheduled queued sent delivered failed expired rejected', {
     ...price,
     scheduledAt: orNull(timestamp),

@@ -1,19 +1,25 @@
 /** What a phone that answers may ask for: no more marketing, or marketing again. */
 export type Keyword = 'stop' | 'start'
 
+/**
+ * The words that opt out, by language, as src/docs/sms.html lists them. core.has_opt_out_footer knows those
+ * that a footer may ask for.
+ */
+export const STOP_WORDS = {
+  English: [
+    ...['STOP', 'STOPALL', 'STOP ALL', 'UNSUBSCRIBE', 'CANCEL', 'END', 'QUIT', 'OPTOUT', 'OPT OUT'],
+  ],
+  Afrikaans: ['STAAK', 'HOU OP', 'KANSELLEER', 'TEKEN UIT'],
+  isiZulu: ['YEKA', 'MISA', 'YIMA', 'KHANSELA'],
+  isiXhosa: ['YEKA', 'MISA', 'YIMA', 'RHOXISA'],
+  Sesotho: ['EMA', 'EMISA', 'KGAOTSA', 'TLOHELA'],
+} as const
+
 /** UNSUBSCRIBE is known to stop, so SUBSCRIBE undoes it. */
 const KEYWORDS = new Map<string, Keyword>([
-  ...[
-    'STOP',
-    'STOPALL',
-    'STOP ALL',
-    'UNSUBSCRIBE',
-    'CANCEL',
-    'END',
-    'QUIT',
-    'OPTOUT',
-    'OPT OUT',
-  ].map((word) => [word, 'stop'] as const),
+  ...Object.values(STOP_WORDS)
+    .flat()
+    .map((word) => [word, 'stop'] as const),
   ...['START', 'UNSTOP', 'SUBSCRIBE'].map((word) => [word, 'start'] as const),
 ])
 

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t from 'tap'
 import { catalogue } from '../../src/errors.ts'
+import { STOP_WORDS } from '../../src/sms/keywords.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { get, request } from '../fixtures/http.ts'
@@ -123,6 +124,18 @@ t.test('the opt-out words that the page on SMS suggests do', async (t) => {
     select words from unnest(${words}::text[]) words
     where not core.has_opt_out_footer('News. ' || words || '.')`
   t.same(bad, [])
+})
+
+t.test('the page on SMS lists the words that opt out, by language', async (t) => {
+  const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
+  const table = /Words that opt out[\s\S]*?<\/table>/.exec(text)?.[0] ?? ''
+  const rows = [...table.matchAll(/<tr><td>(.*?)<\/td><td>([\s\S]*?)<\/td><\/tr>/g)]
+  t.same(
+    Object.fromEntries(
+      rows.map(([, language = '', words = '']) => [language, allOf(words, /<code>(.*?)<\/code>/g)]),
+    ),
+    STOP_WORDS,
+  )
 })
 
 t.test('every setting is described, and nothing else', async (t) => {

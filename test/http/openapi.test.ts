@@ -113,7 +113,7 @@ t.test('what the service answers has the properties that are described', async (
   const suppressions = '/v1/suppressions'
   const sent = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
   const message = await get(`${base}/v1/emails/${sent.json.id}`, liveKey)
-  const sentSms = await post(`${base}/v1/sms`, liveKey, anSms())
+  const sentSms = await post(`${base}/v1/sms`, liveKey, anSms({ class: 'marketing' }))
   const sms = await get(`${base}/v1/sms/${sentSms.json.id}`, liveKey)
   const added = await post(base + suppressions, liveKey, { email: 'ann@c.example' })
   const again = await post(base + suppressions, liveKey, { email: 'ann@c.example' })

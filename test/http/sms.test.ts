@@ -69,6 +69,32 @@ t.test('an SMS is shown with every field of the interface and no other', async (
   )
 })
 
+t.test(
+  'marketing without an opt-out is accepted with a warning, anything else without',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const warning = {
+      code: 'opt_out_footer_missing',
+      message: 'The text does not say how to opt out by STOP, as in "Reply STOP to opt out".',
+    }
+    const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
+    for (const [sms, expected] of [
+      [{ class: 'marketing', body: 'Big sale' }, warning],
+      [{ class: 'marketing', body: 'Big sale', scheduledAt }, warning],
+      [{ class: 'marketing', body: 'Big sale. Reply STOP to opt out' }, undefined],
+      [{ class: 'transactional', body: 'Your code' }, undefined],
+    ] as const) {
+      const { status, json } = await send(organisation, sms)
+      t.equal(status, 200)
+      t.strictSame(json.warning, expected)
+      const batch = await post(`${base}/v1/sms/batch`, organisation.testKey, {
+        messages: [anSms(sms)],
+      })
+      t.strictSame(batch.json.results[0].data.warning, expected)
+    }
+  },
+)
+
 t.test('whatever was done to it, an SMS is told oldest first', async (t) => {
   const organisation = await createOrganisation(sql)
   const { id } = (await send(organisation)).json

@@ -376,6 +376,21 @@ t.test('others are sent to while somebody is erased', async (t) => {
   t.ok((await kindsOf(jane)).includes('message'))
 })
 
+t.test('of an email to several, erasing the one that bounced erases its error too', async (t) => {
+  const acme = await anOrganisation()
+  const gone = sandbox('bounce+among')
+  const id = await send(base, acme, { to: [sandbox('delivered+among'), gone] })
+  await settled(id, 'bounced')
+  await acme.delivered()
+  t.equal((await messageOf(sql, id)).errorMessage, `${gone}: The mailbox does not exist.`)
+  t.ok(await erase(gone))
+  t.match(await messageOf(sql, id), { errorCode: 'hard_bounce', errorMessage: /^\(erased/ })
+  const events = await sql<{ body: string }[]>`
+    select v.body from app.webhook_events v where v.message_id = core.decode_id('em', ${id})`
+  t.ok(events.length > 0)
+  for (const { body } of events) t.notMatch(body, /bounce\+among|does not exist/)
+})
+
 t.test('webhook events that outlive their messages are found and erased', async (t) => {
   const acme = await createOrganisation(sql)
   const { id: endpoint } = await createEndpoint(sql, acme)

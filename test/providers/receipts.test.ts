@@ -227,32 +227,38 @@ t.test(
   },
 )
 
-t.test('a message to several is delivered with the last, bounced with the first', async (t) => {
-  const [all, one] = [aMessage(3), aMessage(3)]
-  for (const id of [all, one]) {
-    await start(id)
-    await finish(id)
-  }
-  for (const [place, recipient] of RECIPIENTS.entries()) {
-    t.equal((await messageOf(sql, all)).status, 'sent')
-    await record(all, [receipt('delivered', place, { recipient })])
-    await record(all, [receipt('delivered', place + 10, { recipient })])
-  }
-  t.match(await messageOf(sql, all), { status: 'delivered' })
+t.test(
+  'a message to several is delivered with the last, bounced with the first, whose address its error has',
+  async (t) => {
+    const [all, one] = [aMessage(3), aMessage(3)]
+    for (const id of [all, one]) {
+      await start(id)
+      await finish(id)
+    }
+    for (const [place, recipient] of RECIPIENTS.entries()) {
+      t.equal((await messageOf(sql, all)).status, 'sent')
+      await record(all, [receipt('delivered', place, { recipient })])
+      await record(all, [receipt('delivered', place + 10, { recipient })])
+    }
+    t.match(await messageOf(sql, all), { status: 'delivered' })
 
-  await record(one, [receipt('delivered', 1, { recipient: RECIPIENTS[0] as string })])
-  await record(one, [receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'full' })])
-  t.match(await messageOf(sql, one), {
-    status: 'bounced',
-    errorCode: 'soft_bounce',
-    errorMessage: 'full',
-    deliveredAt: null,
-  })
-  await record(one, [
-    receipt('bounced', 3, { recipient: RECIPIENTS[2] as string, text: 'none', is_hard: true }),
-  ])
-  t.match(await messageOf(sql, one), { errorCode: 'soft_bounce', errorMessage: 'full' })
-})
+    await record(one, [receipt('delivered', 1, { recipient: RECIPIENTS[0] as string })])
+    await record(one, [receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'full' })])
+    t.match(await messageOf(sql, one), {
+      status: 'bounced',
+      errorCode: 'soft_bounce',
+      errorMessage: `${RECIPIENTS[1]}: full`,
+      deliveredAt: null,
+    })
+    await record(one, [
+      receipt('bounced', 3, { recipient: RECIPIENTS[2] as string, text: 'none', is_hard: true }),
+    ])
+    t.match(await messageOf(sql, one), {
+      errorCode: 'soft_bounce',
+      errorMessage: `${RECIPIENTS[1]}: full`,
+    })
+  },
+)
 
 t.test('the error of a message is that of the receipt that gave it its status', async (t) => {
   const id = aMessage(3)
@@ -265,7 +271,7 @@ t.test('the error of a message is that of the receipt that gave it its status', 
   t.match(await messageOf(sql, id), {
     status: 'bounced',
     errorCode: 'hard_bounce',
-    errorMessage: 'bounced',
+    errorMessage: `${RECIPIENTS[1]}: bounced`,
   })
 })
 

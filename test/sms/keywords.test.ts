@@ -2,6 +2,9 @@ import t from 'tap'
 import { bareWords, readKeyword } from '../../src/sms/keywords.ts'
 
 const STOPS = [
+  ...['STAAK', 'HOU OP', 'KANSELLEER', 'TEKEN UIT'],
+  ...['YEKA', 'MISA', 'YIMA', 'KHANSELA', 'RHOXISA'],
+  ...['EMA', 'EMISA', 'KGAOTSA', 'TLOHELA'],
   ...['STOP', 'STOPALL', 'STOP ALL', 'UNSUBSCRIBE', 'CANCEL', 'END', 'QUIT', 'OPT OUT', 'OPTOUT'],
   'OPT-OUT',
 ]
@@ -45,6 +48,10 @@ t.test('who says anything else besides has not opted out', async (t) => {
     'out',
     'opt in',
     'start when?',
+    'hou op soek',
+    'ngiyeka',
+    'Misa Dlamini',
+    'emang',
     'restart',
     'S T O P',
     '',

@@ -51,6 +51,22 @@ const footers = [
   'Opt out: STOP to 12345',
   'Stuur STOP na 12345',
   'Antwoord STOP',
+  'Antwoord met STOP om uit te teken',
+  'Stuur die woord STOP',
+  'Stuur STAAK na 12345',
+  'Teken uit: STOP',
+  'Phendula STOP',
+  'Phendula ngo-STOP',
+  'Phendula ngo STOP',
+  'Thumela STOP ku-12345',
+  'Thumela u-STOP ku 12345',
+  'Thumela igama YEKA',
+  'STOP ku-12345',
+  'Phendula RHOXISA',
+  'Araba STOP',
+  'Araba ka EMISA',
+  'Romela lentswe STOP ho 12345',
+  'STOP ho 12345',
 ]
 
 const none = [
@@ -82,6 +98,12 @@ const none = [
   "We can't stop",
   'Prices drop, we never stop: opt in today',
   'doorstop to 12345',
+  'Yeka! Big sale on Saturday',
+  'Thumela nonstop music',
+  'Send emails to us',
+  'Text EMA2024',
+  'Stuur 5 SMSe en wen',
+  'Hou op soek na iets beters',
 ]
 
 for (const [expected, bodies] of [
