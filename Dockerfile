@@ -1,12 +1,14 @@
 # The service for a Postgres elsewhere, which DATABASE_URL names: the embedded one is not in here.
 # How to run it: src/docs/deploying.html. Node's version is the one that package.json has for development.
-FROM node:24.21.0-bookworm-slim AS dependencies
+# To pin it by digest: --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:…
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Optional is what only the embedded Postgres needs. Nothing that stays has a script to be installed by.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
-FROM node:24.21.0-bookworm-slim
+FROM ${NODE_IMAGE}
 ENV NODE_ENV=production HOST=0.0.0.0
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -10,7 +10,15 @@ import { readConfig } from '../src/config.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { get } from './fixtures/http.ts'
 import { readText } from './fixtures/image.ts'
-import { startTestService } from './fixtures/service.ts'
+import {
+  initialise,
+  noPostgres,
+  runPostgres,
+  serverFolder,
+  startServer,
+} from './fixtures/own-postgres.ts'
+import { runCommand } from './fixtures/run-command.ts'
+import { spawnService, startTestService } from './fixtures/service.ts'
 
 /** Design section 2: what a process has to stop in. */
 const STOP_SECONDS = 15
@@ -19,6 +27,9 @@ const allOf = (text: string, pattern: RegExp) =>
   [...text.matchAll(pattern)].map(([, found = '']) => found)
 
 const settings = allOf(await readText('src/config.ts'), /^ {2}([A-Z][A-Z_]+): v\./gm)
+/** Of compose.yaml alone. */
+const OF_COMPOSE = ['OWNER_PASSWORD', 'SERVICE_PASSWORD', 'POSTGRES_IMAGE', 'NODE_IMAGE']
+
 const example = await readText('.env.example')
 const compose = await readText('compose.yaml')
 
@@ -38,7 +49,7 @@ t.test(
   '.env.example has every setting, with a sentence about it and a value that will do',
   async (t) => {
     const names = shown.map(({ name }) => name)
-    t.same(names.sort(), [...settings, 'POSTGRES_PASSWORD'].sort())
+    t.same(names.sort(), [...settings, ...OF_COMPOSE].sort())
     for (const { before, mark, name, value } of shown) {
       t.match(before, /^# .*\.|^# .*:.*/, name)
       t.equal(mark === '', value === '', `${name} is there to be filled in, or an example`)
@@ -55,23 +66,100 @@ t.test(
   },
 )
 
+/** What compose.yaml says of each service, with what it merges. */
+const shared = /^x-process:[\s\S]*?\n\n/m.exec(compose)?.[0] ?? ''
+const services = Object.fromEntries(
+  [
+    ...compose.slice(compose.indexOf('\nservices:')).matchAll(/^ {2}(\w+):\n((?: {4}.*\n|\n)+)/gm),
+  ].map(([, name = '', text = '']) => [
+    name,
+    text.replace('    <<: *process\n', shared.replaceAll(/^/gm, '  ')),
+  ]),
+)
+
 t.test('compose sets what the service knows, from what .env.example names', async (t) => {
+  t.same(Object.keys(services), ['db', 'migrate', 'postgram', 'tools'])
   const names = new Set(shown.map(({ name }) => name))
-  const used = allOf(compose, /\$\{(\w+)/g)
-  t.same([...new Set(used)].sort(), ['POSTGRES_PASSWORD', 'SECRET_KEY'])
+  const used = [...new Set(allOf(compose, /\$\{(\w+)/g))]
+  t.same(used.sort(), [...OF_COMPOSE, 'SECRET_KEY'].sort())
   for (const name of used) t.ok(names.has(name), name)
-  t.equal(used.length, allOf(compose, /\$\{(\w+):\?/g).length, 'none may be missing')
-  const [service = ''] = /^x-postgram:[\s\S]*?\n\n/m.exec(compose) ?? []
-  const set = allOf(service, /^ {4}([A-Z_]+): /gm)
-  t.ok(set.includes('DATABASE_URL') && set.includes('SECRET_KEY'))
+  const required = new Set(allOf(compose, /\$\{(\w+):\?/g))
+  t.same([...required].sort(), ['OWNER_PASSWORD', 'SECRET_KEY', 'SERVICE_PASSWORD'])
+  const set = allOf(compose, /^ {2,6}([A-Z_]+): (?!""|"\$\{NODE_IMAGE)/gm)
   t.same(
-    set.filter((name) => !settings.includes(name)),
-    [],
+    [...new Set(set)].filter((name) => !settings.includes(name)),
+    ['POSTGRES_PASSWORD', 'POSTGRES_INITDB_ARGS'],
   )
-  t.match(service, /^ {2}build: \.$/m, 'whichever service comes first is built')
-  t.same(allOf(compose, /^ *image: (.*)$/gm), ['postgres:18-bookworm'], 'and has its own image')
   const grace = allOf(compose, /stop_grace_period: (\d+)s/g).map(Number)
   t.ok(grace.length === 1 && grace.every((seconds) => seconds > STOP_SECONDS))
+})
+
+t.test('compose closes every container in, within limits', async (t) => {
+  for (const [name, text] of Object.entries(services)) {
+    for (const line of [
+      /^ +read_only: true$/m,
+      /^ +cap_drop: \[ALL\]$/m,
+      /^ +security_opt: \["no-new-privileges:true"\]$/m,
+      /^ +mem_limit: \dg$/m,
+      /^ +pids_limit: \d+$/m,
+    ]) {
+      t.match(text, line, name)
+    }
+    t.notMatch(text, /cap_add|privileged/, name)
+  }
+  t.match(services.db, /^ +user: postgres$/m)
+})
+
+t.test('compose gives a password to those only who need it', async (t) => {
+  const having = (pattern: RegExp) =>
+    Object.keys(services).filter((name) => pattern.test(services[name] ?? ''))
+  t.same(having(/owner-url|\$\{OWNER_PASSWORD/), ['db', 'migrate', 'tools'])
+  t.same(having(/service-url|\$\{SERVICE_PASSWORD/), ['migrate', 'postgram', 'tools'])
+  t.same(having(/settings|SECRET_KEY/), ['postgram', 'tools'])
+  t.same(having(/env_file/), ['postgram', 'tools'], 'of these .env is the environment')
+  const [common = ''] = /^x-settings:[\s\S]*?\n\n/m.exec(compose) ?? []
+  t.match(common, /^ {2}OWNER_PASSWORD: ""$/m, 'which then lacks the owner')
+})
+
+t.test('images can be pinned by digest, and are those of the tests otherwise', async (t) => {
+  const dockerfile = await readText('Dockerfile')
+  const [node] = allOf(dockerfile, /^ARG NODE_IMAGE=(.*)$/gm)
+  t.same(allOf(compose, /\$\{NODE_IMAGE:-([^}]*)\}/g), [node])
+  const [postgres] = allOf(compose, /\$\{POSTGRES_IMAGE:-([^}]*)\}/g)
+  t.same(
+    shown.filter(({ name }) => name.endsWith('_IMAGE')).map(({ value }) => value),
+    [postgres, node],
+  )
+})
+
+t.test("compose's database begins, migrates and serves", { skip: noPostgres }, async (t) => {
+  const data = join(await serverFolder(), 'data')
+  await initialise(data)
+  const server = await startServer(data, ['fsync = off'])
+  const file = join(data, 'compose.sql')
+  // The user who runs the server may be unable to read the checkout.
+  await writeFile(file, await readText('src/docs/compose.sql'))
+  await chmod(file, 0o644)
+  const admin = server.urlOf('postgres', 'postgres')
+  await runPostgres('psql', admin, '-v', 'ON_ERROR_STOP=1', '-v', 'password=x', `--file=${file}`)
+  const { host } = new URL(admin)
+  const [service = '', owner = ''] = allOf(compose, /"(postgres:\/\/.*)"$/gm).map((address) =>
+    address.replace(/\$\{[^}]*\}/, 'secret').replace('db:5432', host),
+  )
+  const env = { DATABASE_URL: service, MIGRATE_DATABASE_URL: owner }
+  t.same(await runCommand(['migrate'], env), { code: 0, stdout: '', stderr: '' })
+  const { base, end } = await spawnService(admin, 'all', {
+    DATABASE_URL: service,
+    NODE_ENV: 'production',
+  })
+  t.equal((await get(`${base}/readyz`, null)).status, 200)
+  const { stdout } = await runCommand(['doctor'], {
+    ...env,
+    NODE_ENV: 'production',
+    SECRET_KEY: Buffer.alloc(32).toString('base64'),
+  })
+  t.match(stdout, /^(ok {4}[\w -]+\n)+$/)
+  t.equal(await end('SIGTERM'), 0)
 })
 
 t.test(

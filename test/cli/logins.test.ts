@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
@@ -6,6 +5,7 @@ import { ensureLogin } from '../../src/db/login.ts'
 import { createDatabase, createEmptyDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { runCommand } from '../fixtures/run-command.ts'
 import { spawnService, startTestService } from '../fixtures/service.ts'
 import { serviceUrl } from '../fixtures/service-login.ts'
 import { until } from '../fixtures/until.ts'
@@ -13,18 +13,8 @@ import { until } from '../fixtures/until.ts'
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 const id = randomUUID().replaceAll('-', '')
 
-/** A command as an operator gives it, to its end. */
-function run(args: string[], env: Record<string, string>) {
-  return new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
-    const options = {
-      cwd: new URL('../../', import.meta.url),
-      env: { PATH: process.env.PATH, SECRET_KEY, PORT: '0', ...env },
-    }
-    execFile(process.execPath, ['src/main.ts', ...args], options, (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    )
-  })
-}
+const run = (args: string[], env: Record<string, string>) =>
+  runCommand(args, { SECRET_KEY, ...env })
 
 const at = (url: string, username: string, password = '') =>
   Object.assign(new URL(url), { username, password }).href
