@@ -38,11 +38,16 @@ export function admission(call: Call): Admit {
     ctx.state.organisationId = admission.organisationId
     ctx.set('x-ratelimit-limit', String(admission.limit))
     ctx.set('x-ratelimit-remaining', String(admission.remaining))
-    if (admission.state === 'suspended') throw new Refusal('org_suspended')
+    // First, so that a suspended organisation costs no more than others.
     if (admission.retryAfter !== null) {
       throw new Refusal('rate_limited', null, { retryAfter: admission.retryAfter })
     }
-    if (scope && !admission.scopes.includes(scope)) throw new Refusal('insufficient_scope')
+    if (admission.state === 'suspended') throw new Refusal('org_suspended')
+    if (scope && !admission.scopes.includes(scope)) {
+      throw new Refusal('insufficient_scope', null, {
+        words: `The API key lacks the scope ${scope}, which this endpoint needs.`,
+      })
+    }
     return admission
   }
   return Object.assign(admitRequest, { idle: admit.idle })

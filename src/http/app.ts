@@ -18,6 +18,7 @@ import { healthRouter, type Readiness } from './health.ts'
 import type { HttpLimits } from './limits.ts'
 import { observe } from './observe.ts'
 import { openapiRouter } from './openapi.ts'
+import { plainPath } from './plain-path.ts'
 import { requestId } from './request-id.ts'
 import { smsRouter } from './sms.ts'
 import { suppressionEndpoints } from './suppressions.ts'
@@ -66,10 +67,11 @@ export function createApp(options: AppOptions) {
   app.use(bodies.whole)
   app.use(observe({ log, metrics }))
   app.use(renderErrors({ log, publicUrl }))
+  app.use(plainPath())
   app.use(mount(endpoints, { admit, bodies }))
   app.use(callbacks.routes)
   app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })))
-  app.use(docsRouter())
+  app.use(docsRouter(publicUrl))
   app.use(openapiRouter(endpoints, publicUrl))
   app.use(healthRouter(options.readiness))
   app.use(unknownRoute(admit))

@@ -2,9 +2,10 @@ import { hash } from 'node:crypto'
 import type { ParsedUrlQuery } from 'node:querystring'
 import { Router } from '@koa/router'
 import type { Context, Middleware } from 'koa'
-import type * as v from 'valibot'
+import * as v from 'valibot'
 import type { Admission } from '../db/api.gen.ts'
 import { type Code, Refusal } from '../errors.ts'
+import { parseBody } from '../schemas/fields.ts'
 import { parseIdempotencyKey } from '../schemas/idempotency-key.ts'
 import type { Admit, Scope } from './admit.ts'
 import type { answers, successes } from './answers.ts'
@@ -88,6 +89,7 @@ export function mount(
       // Postgres takes no NUL, and nothing has one in its id.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')
       const bare = { admission, params: ctx.params, query: ctx.query }
+      if (endpoint.method !== 'POST' && !endpoint.query) refuseParameters(ctx.query)
       const reply =
         endpoint.method === 'POST'
           ? await endpoint.handle({
@@ -114,11 +116,25 @@ async function readPost(
   const body = parseJson(text)
   const idempotency = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
   if ('fields' in idempotency) throw new Refusal('validation_error', idempotency.fields)
+  refuseParameters(ctx.query)
   return {
     body,
     size: bytes.length,
     idempotencyKey: idempotency.key,
-    fingerprint: hash('sha256', `${ctx.method} ${ctx.path}\n${text}`, 'hex'),
+    fingerprint: hash('sha256', `${ctx.method} ${pathOf(endpoint, ctx.params)}\n${text}`, 'hex'),
     requestId: ctx.state.requestId,
   }
+}
+
+/** The path as it is declared, with its parameters: the same however a caller spells it. */
+function pathOf({ path }: Endpoint, params: Record<string, string>): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? '')
+}
+
+const NO_PARAMETERS = v.strictObject({})
+
+/** Refuses query parameters where an endpoint has none. */
+function refuseParameters(query: ParsedUrlQuery): void {
+  const parsed = parseBody(NO_PARAMETERS, query)
+  if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
 }

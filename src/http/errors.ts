@@ -29,6 +29,7 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       ctx.status = status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
+      if (status === 401) ctx.set('WWW-Authenticate', 'Bearer')
       ctx.body = envelope(publicUrl, code, fields, words)
     }
   }

@@ -87,9 +87,10 @@ function queryParameters(query?: v.GenericSchema): Schema[] {
 function refusals(own: readonly Code[]): Record<string, Schema> {
   const everywhere: Code[] = [
     ...(['unauthorized', 'insufficient_scope', 'org_suspended'] as const),
-    ...(['rate_limited', 'internal_error'] as const),
+    ...(['rate_limited', 'validation_error', 'internal_error'] as const),
   ]
-  const byStatus = Map.groupBy([...everywhere, ...own], (code) => catalogue[code][0])
+  const codes = new Set([...everywhere, ...own])
+  const byStatus = Map.groupBy(codes, (code) => catalogue[code][0])
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,

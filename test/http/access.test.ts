@@ -3,7 +3,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { isRefused, lacksScope } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { suppress } from '../fixtures/suppressions.ts'
 
@@ -68,7 +68,10 @@ for (const [state, enter] of Object.entries(states)) {
           const name = `${method} ${path} with a ${mode} key for ${scopes}`
           if (state === 'suspended') isRefused(t, answer, 'org_suspended', undefined, { name })
           else if (!scopes.includes(scope)) {
-            isRefused(t, answer, 'insufficient_scope', undefined, { name })
+            isRefused(t, answer, 'insufficient_scope', undefined, {
+              name,
+              words: lacksScope(scope),
+            })
           } else if (state === 'paused' && mode === 'live' && isSend) {
             isRefused(t, answer, 'org_paused', undefined, { name })
           } else t.ok([200, 201].includes(answer.status), name)

@@ -2,7 +2,8 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { holdSecond } from '../fixtures/rate.ts'
+import { isRefused, lacksScope } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
 
@@ -97,6 +98,23 @@ t.test('a suspended organisation is refused everywhere from the very next reques
   t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
 })
 
+t.test('a suspended organisation over the rate limit gets 429, within it 403', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await sql`select ops.suspend(${organisation.id}, 'did not pay')`
+  await holdSecond(sql, organisation, 99)
+  const send = () => post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
+  isRefused(t, await send(), 'org_suspended')
+  isRefused(t, await send(), 'rate_limited')
+})
+
+t.test('a 401 names the scheme that it asks for', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const unknown = await get(`${base}/v1/usage`, null)
+  t.strictSame([unknown.status, unknown.headers.get('www-authenticate')], [401, 'Bearer'])
+  const missing = await get(`${base}/v1/emails/em_1`, liveKey)
+  t.strictSame([missing.status, missing.headers.get('www-authenticate')], [404, null])
+})
+
 t.test('a paused organisation reads, and sends with test keys, and no more', async (t) => {
   const { id, liveKey, testKey, domain } = await createOrganisation(sql)
   const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
@@ -119,14 +137,16 @@ t.test('a key without the scope of an endpoint gets 403 there', async (t) => {
   const { id, domain } = await createOrganisation(sql)
   const reader = await createKey(id, 'live', ['read', 'sms:send', 'domains:write'])
   const sender = await createKey(id, 'live', ['emails:send', 'sms:send', 'domains:write'])
-  isRefused(t, await post(`${base}/v1/emails`, reader, anEmail(domain)), 'insufficient_scope')
-  isRefused(
-    t,
-    await post(`${base}/v1/emails/batch`, reader, { emails: [anEmail(domain)] }),
-    'insufficient_scope',
-  )
+  const batch = { emails: [anEmail(domain)] }
+  for (const answer of [
+    await post(`${base}/v1/emails`, reader, anEmail(domain)),
+    await post(`${base}/v1/emails/batch`, reader, batch),
+  ]) {
+    isRefused(t, answer, 'insufficient_scope', undefined, { words: lacksScope('emails:send') })
+  }
   const { json } = await post(`${base}/v1/emails`, sender, anEmail(domain))
-  isRefused(t, await get(`${base}/v1/emails/${json.id}`, sender), 'insufficient_scope')
+  const answer = await get(`${base}/v1/emails/${json.id}`, sender)
+  isRefused(t, answer, 'insufficient_scope', undefined, { words: lacksScope('read') })
   t.equal((await get(`${base}/v1/emails/${json.id}`, reader)).status, 200)
 })
 

@@ -62,6 +62,24 @@ t.test('every page is served, with nothing from elsewhere and nothing that runs'
   t.notMatch(style.text, /@import|url\(/)
 })
 
+t.test('/ and /docs list all pages and the address of the API', async (t) => {
+  for (const path of ['/', '/docs', '/docs/']) {
+    const answer = await get(base + path, null)
+    t.strictSame(
+      [answer.status, answer.headers.get('content-type')],
+      [200, 'text/html; charset=utf-8'],
+      path,
+    )
+    t.match(answer.headers.get('content-security-policy'), /^default-src 'none'; style-src 'self';/)
+    t.match(answer.text, '<code>https://postgram.test/v1</code>')
+    t.notMatch(answer.text, /<(script|style|img|iframe|form)|\s(style|on[a-z]+)="/i)
+    const links = allOf(answer.text, /\shref="([^"]*)"/g)
+    for (const page of pages) t.ok(links.includes(page.path), page.path)
+    for (const link of links)
+      t.equal((await get(new URL(link, base + path).href, null)).status, 200)
+  }
+})
+
 t.test('every link of a page leads somewhere', async (t) => {
   for (const { path, text } of pages) {
     const ids = idsOf(text)
@@ -168,7 +186,7 @@ t.test('what the pages and the README name in psql is there', async (t) => {
 })
 
 t.test('a docs page has no trailing or leading path of its own', async (t) => {
-  for (const path of ['/docs', '/docs/', '/docs/errors.html', '/docs/..%2ferrors', '/docs/none']) {
+  for (const path of ['/docs/errors.html', '/docs/..%2ferrors', '/docs/none']) {
     t.equal((await get(base + path, null)).status, 404, path)
   }
   t.equal((await request('POST', `${base}/docs/errors`, null, {})).status, 404)

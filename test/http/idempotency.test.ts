@@ -322,3 +322,33 @@ t.test('a refused call leaves its key to the next one of the same transaction', 
   )
   t.equal(await messagesOf(organisation), 1)
 })
+
+t.test('one endpoint has one fingerprint, however its path is spelled', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  const first = await post(emails, liveKey, anEmail(domain), withKey('spelling'))
+  t.equal(first.status, 200)
+  for (const path of ['/v1/emails/', '/V1/Emails', '/v1/%65mails', '/%76%31/emails/']) {
+    const again = await post(base + path, liveKey, anEmail(domain), withKey('spelling'))
+    t.strictSame(
+      [again.status, again.headers.get('idempotent-replayed'), again.text],
+      [200, 'true', first.text],
+      path,
+    )
+  }
+  const added = await post(`${base}/v1/domains`, liveKey, { name: 'spelled.example' })
+  const verify = (id: string, end = '/verify') =>
+    post(`${base}/v1/domains/${id}${end}`, liveKey, '', withKey('verify'))
+  const { id } = added.json
+  const verified = await verify(id)
+  t.equal(verified.status, 200)
+  for (const again of [
+    await verify(id.replace('_', '%5f')),
+    await verify(id, '/Verify/'),
+    await verify(id.replaceAll('d', '%64')),
+  ]) {
+    t.strictSame([again.status, again.headers.get('idempotent-replayed')], [200, 'true'])
+  }
+  const other = await post(`${base}/v1/domains`, liveKey, { name: 'other-spelled.example' })
+  isRefused(t, await verify(other.json.id), 'idempotency_conflict')
+})

@@ -74,8 +74,8 @@ const conditions: [Code, (attempt: Attempt) => unknown][] = [
       attempt.key = `sk_live_${'0'.repeat(64)}`
     },
   ],
-  ['org_suspended', ({ organisation: { id } }) => sql`select ops.suspend(${id}, 'did not pay')`],
   ['rate_limited', ({ organisation }) => holdSecond(sql, organisation, 100)],
+  ['org_suspended', ({ organisation: { id } }) => sql`select ops.suspend(${id}, 'did not pay')`],
   [
     'insufficient_scope',
     async (attempt) => {

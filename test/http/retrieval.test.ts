@@ -161,7 +161,7 @@ t.test('an id that is malformed, of another kind or of nothing is not found', as
       { name: other },
     )
   }
-  for (const same of [`${id}/`, `${id}?x=1`, `${id}?`, id.replace('_', '%5F')]) {
+  for (const same of [`${id}/`, `${id}?`, id.replace('_', '%5F')]) {
     const { status } = await get(`${base}/v1/emails/${same}`, organisation.liveKey)
     t.equal(status, 200, same)
   }

@@ -40,20 +40,32 @@ t.test('an unknown route is 404 in the envelope, with and without a key', async 
       hasKey: false,
     })
   }
-  for (const path of [
-    '/',
-    '/v1',
-    '/v2/emails',
-    '/emails',
-    '/docs',
-    '/docs/nothing',
-    '/favicon.ico',
-  ]) {
+  for (const path of ['/v1', '/v2/emails', '/emails', '/docs/nothing', '/favicon.ico']) {
     isRefused(t, await get(base + path, liveKey), 'not_found', undefined, {
       name: path,
       hasKey: false,
     })
   }
+})
+
+t.test('unknown query parameters are refused by every endpoint alike', async (t) => {
+  const { json: openapi } = await get(`${base}/openapi.json`, null)
+  const before = await traces(sql)
+  let endpoints = 0
+  for (const [path, methods] of Object.entries(openapi.paths)) {
+    for (const method of Object.keys(methods as object)) {
+      const target = `${base}${path.replace('{id}', 'x')}?nosuch=1&__proto__=2`
+      const body = method === 'post' ? '{}' : undefined
+      const answer = await request(method.toUpperCase(), target, liveKey, body)
+      const fields = Object.fromEntries(
+        ['nosuch', '__proto__'].map((name) => [name, ['unknown field']]),
+      )
+      isRefused(t, answer, 'validation_error', fields, { name: `${method} ${path}` })
+      endpoints += 1
+    }
+  }
+  t.ok(endpoints >= 15)
+  t.strictSame(await traces(sql), before, 'nothing was left behind')
 })
 
 t.test('a wrong method is 404 in the envelope and changes nothing', async (t) => {
