@@ -31,6 +31,7 @@ const layers = [
     'setup-error',
     'sms',
     'storable',
+    'summary',
     'table',
     'turns',
   ],

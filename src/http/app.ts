@@ -63,10 +63,13 @@ export function createApp(options: AppOptions) {
     usageEndpoint(call),
   ]
 
+  const observed = observe({ log, metrics })
+  const rendered = renderErrors({ log, publicUrl })
+
   app.use(requestId())
   app.use(bodies.whole)
-  app.use(observe({ log, metrics }))
-  app.use(renderErrors({ log, publicUrl }))
+  app.use(observed.middleware)
+  app.use(rendered.middleware)
   app.use(plainPath())
   app.use(mount(endpoints, { admit, bodies }))
   app.use(callbacks.routes)
@@ -80,6 +83,10 @@ export function createApp(options: AppOptions) {
   })
   return {
     app,
-    idle: () => Promise.all([admit.idle(), emails.idle(), sms.idle(), callbacks.idle()]),
+    async idle() {
+      await Promise.all([admit.idle(), emails.idle(), sms.idle(), callbacks.idle()])
+      observed.flush()
+      rendered.flush()
+    },
   }
 }

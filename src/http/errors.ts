@@ -7,14 +7,18 @@ import { ConnectionLost } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
+import { summarise } from '../summary.ts'
 import { BROKEN_OFF } from './body.ts'
 import type { Connections } from './connections.ts'
 import { hangUp } from './hang-up.ts'
 import { routeOf } from './observe.ts'
 
 /** Turns what is thrown below into the envelope of interface section 7; what is no Refusal is a bug. */
-export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: string }): Middleware {
-  return async (ctx, next) => {
+export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: string }) {
+  const faults = summarise<object>((line, requests) =>
+    log.error(requests > 1 ? { ...line, requests } : line, 'a request failed'),
+  )
+  const middleware: Middleware = async (ctx, next) => {
     try {
       await next()
     } catch (error) {
@@ -23,9 +27,12 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
         const { requestId } = ctx.state
         // Not its path, in which an address may be.
         const route = routeOf(ctx as Context)
-        log.error({ err: error, requestId, method: ctx.method, route }, 'a request failed')
+        const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown }
+        const line = { err: error, requestId, method: ctx.method, route }
+        faults.note([ctx.method, route, code ?? message].join(' '), line)
       }
       const { code, fields, status, words, retryAfter } = refusal ?? fault(error, ctx as Context)
+      ctx.state.code = code
       ctx.status = status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
@@ -33,6 +40,7 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       ctx.body = envelope(publicUrl, code, fields, words)
     }
   }
+  return { middleware, flush: faults.flush }
 }
 
 /**

@@ -72,6 +72,8 @@ for (const [state, enter] of Object.entries(states)) {
               name,
               words: lacksScope(scope),
             })
+          } else if (method === 'DELETE' && mode === 'test') {
+            t.strictSame([answer.status, answer.json.error.code], [403, 'insufficient_scope'], name)
           } else if (state === 'paused' && mode === 'live' && isSend) {
             isRefused(t, answer, 'org_paused', undefined, { name })
           } else t.ok([200, 201].includes(answer.status), name)

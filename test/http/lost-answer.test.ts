@@ -77,7 +77,9 @@ t.test('renderErrors: "nothing was sent" is said only where that is certain', as
   }
   const app = new Koa()
   app.use(requestId())
-  app.use(renderErrors({ log: pino({ level: 'silent' }), publicUrl: 'https://postgram.test' }))
+  app.use(
+    renderErrors({ log: pino({ level: 'silent' }), publicUrl: 'https://postgram.test' }).middleware,
+  )
   app.use(async (ctx: Context, _: Next) => {
     throw errors[ctx.path.slice(1) as keyof typeof errors]
   })

@@ -6,6 +6,7 @@ import { holdSecond } from '../fixtures/rate.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { spawnService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
+import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
 const processes = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])
@@ -110,4 +111,27 @@ t.test('a key that is unknown or revoked is not counted', async (t) => {
   await holdSecond(sql, organisation, 99)
   isRefused(t, await get(`${one}/v1/emails/em_1`, testKey), 'unauthorized')
   isRefused(t, await get(`${one}/v1/emails/em_1`, liveKey), 'not_found')
+})
+
+t.test('refusals of one kind are summed to a line a second in the log', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { id, liveKey } = organisation
+  await holdSecond(sql, organisation, 1000)
+  const requests = 200
+  for (let n = 0; n < requests; n++) await get(`${one}/v1/usage`, liveKey)
+  await post(`${one}/v1/emails`, liveKey, '{}')
+  const linesOf = (route: string) =>
+    (processes[0]?.output() ?? '')
+      .split('\n')
+      .filter((line) => line.includes(id) && line.endsWith('}'))
+      .map((line) => JSON.parse(line))
+      .filter((line) => line.route === route)
+  const counted = () => linesOf('/v1/usage').reduce((sum, { requests = 1 }) => sum + requests, 0)
+  await until('all of them to be counted', async () => counted() === requests)
+  const lines = linesOf('/v1/usage')
+  t.match(lines[0], { msg: 'request', status: 429, code: 'rate_limited', organisation: id })
+  // One at once, then one for each second in which there were more.
+  const seconds = (lines.at(-1).time - lines[0].time) / 1000
+  t.ok(lines.length <= 2 + seconds, `${lines.length} lines in ${seconds} s`)
+  t.equal(linesOf('/v1/emails').length, 1, 'another kind has a line of its own')
 })

@@ -1,0 +1,44 @@
+const EVERY_MS = 1000
+
+export type Summary<Event> = {
+  /** Reports an event: the first of its kind at once, later ones together. */
+  note(kind: string, event: Event): void
+  /** Reports what has not been reported yet. */
+  flush(): void
+}
+
+/**
+ * Sums up events of one kind, however often they happen, to one report a second: `report` gets the
+ * latest of them and how many there were since the report before.
+ */
+export function summarise<Event>(report: (event: Event, times: number) => void): Summary<Event> {
+  const kinds = new Map<string, { latest: Event; times: number }>()
+  let timer: NodeJS.Timeout | undefined
+
+  function flush() {
+    clearTimeout(timer)
+    timer = undefined
+    for (const [kind, state] of kinds) {
+      // A second without any ends the summary of its kind.
+      if (state.times === 0) kinds.delete(kind)
+      else report(state.latest, state.times)
+      state.times = 0
+    }
+    if (kinds.size > 0) timer = setTimeout(flush, EVERY_MS).unref()
+  }
+
+  return {
+    note(kind, event) {
+      const state = kinds.get(kind)
+      if (state) {
+        state.latest = event
+        state.times += 1
+        return
+      }
+      kinds.set(kind, { latest: event, times: 0 })
+      report(event, 1)
+      timer ??= setTimeout(flush, EVERY_MS).unref()
+    },
+    flush,
+  }
+}
