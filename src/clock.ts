@@ -67,6 +67,11 @@ export const clockTasks: ClockTask[] = [
     schedule: '* * * * *',
     run: (call) => untilNone(() => call('drop_expired', {})),
   },
+  {
+    name: 'seal-audit',
+    schedule: '* * * * *',
+    run: (call) => whileMany(() => call('seal_audit', {})),
+  },
   { name: 'forget-sums', schedule: '23 3 * * *', run: (call) => call('forget_sums', {}) },
   {
     name: 'forget-sms-parts',

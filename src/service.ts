@@ -116,6 +116,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   try {
     const problem = (await judge()) ?? (await use((sql) => foreignQueues(sql, roles)))
     if (problem !== null) throw new Outdated(`${problem}; upgrade this process`)
+    if (Object.keys(options.clock).length > 0 && !(await call('has_test_clock', {}))) {
+      throw new Outdated(
+        'POSTGRAM_NOW is set, but this database keeps real time: migrate with POSTGRAM_NOW set',
+      )
+    }
     const metricsServer =
       options.metricsPort === null
         ? null

@@ -2,14 +2,15 @@ create function core.audit(action text, organisation_id uuid, target text, befor
 returns void
 language sql volatile
 as $$
-  insert into app.audit (at, actor, application_name, action, organisation_id, target, before, after)
-  select core.now(),
+  insert into app.audit (at, actor, login, application_name, action, organisation_id, target, before, after)
+  -- Real time, whatever POSTGRAM_NOW says.
+  select clock_timestamp(),
     case current_setting('role')
       when 'postgram_service' then 'service'
       when 'none' then session_user
       else format('%s as %s', session_user, current_setting('role'))
     end,
-    current_setting('application_name'), audit.action, audit.organisation_id, audit.target, audit.before, audit.after
+    session_user, current_setting('application_name'), audit.action, audit.organisation_id, audit.target, audit.before, audit.after
   where audit.before is distinct from audit.after
 $$;
 

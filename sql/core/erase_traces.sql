@@ -34,27 +34,9 @@ begin
   update app.notices n set detail = core.unnamed(n.detail::text, person)::jsonb
   where core.unnamed(n.detail::text, person) <> n.detail::text;
 
-  update app.audit a
-  -- A row has to say that something changed, also where the words were all of the change.
-  set target = core.unnamed(a.target, person), before = nullif(t.before, t.after), after = t.after
-  from (
-    select x.id, core.unnamed(w.before::text, person)::jsonb as before, core.unnamed(w.after::text, person)::jsonb as after
-    from app.audit x
-    -- What was noted of somebody by hand may say more than their number.
-    cross join lateral (select
-      case lower(x.target) when person then core.redacted(x.before) else x.before end as before,
-      case lower(x.target) when person then core.redacted(x.after) else x.after end as after
-    ) w
-    -- The address of an owner is the organisation's.
-    where x.action not in ('create_organisation', 'set_owner_email')
-      and core.unnamed(concat_ws(' ', x.target, x.before, x.after), person)
-        <> concat_ws(' ', x.target, x.before, x.after)
-  ) t
-  where a.id = t.id;
-  get diagnostics v_rows = row_count;
-  return v_total + v_rows;
+  return v_total;
 end
 $$;
 
 comment on function core.erase_traces is
-  'Take a person, by an address in lower case or a number, out of what is kept beside messages: answers for replays, receipts that came early, jobs, errors, the audit. Answers how many rows.';
+  'Take a person, by an address in lower case or a number, out of what is kept beside messages: answers for replays, receipts that came early, jobs, errors. Returns how many rows.';

@@ -1,6 +1,6 @@
 create view ops.audit as
 select a.id, a.at, a.actor, a.application_name, a.action, core.encode_id('org', a.organisation_id) as organisation,
-  a.target, a.before, a.after
+  a.target, a.before, a.after, a.login, a.seal_id as seal
 from app.audit a;
 
 comment on view ops.audit is
@@ -15,3 +15,5 @@ comment on column ops.audit.organisation is 'The organisation that it was about,
 comment on column ops.audit.target is 'What was changed, by its id, name or prefix.';
 comment on column ops.audit.before is 'What it was before, of that which changed; null where there was nothing.';
 comment on column ops.audit.after is 'What it is since; null where nothing is left.';
+comment on column ops.audit.login is 'Who was logged in, also where the actor is service; null in rows from before it was noted.';
+comment on column ops.audit.seal is 'The seal that the row is under, see ops.audit_seals; null until it is sealed, within a minute or two.';

@@ -15,6 +15,9 @@ union all
 select 'temporary objects', not has_database_privilege('public', current_database(), 'temporary'),
   format('every login may create temporary objects, which can shadow ours: as the owner of the database, revoke temporary on database %I from public', current_database())
 union all
+select 'audit', core.audit_is_whole(),
+  'rows of ops.audit or ops.audit_seals were changed or removed by other means than the functions of ops: compare with a backup'
+union all
 select 'partitions', 6 = (select count(distinct p.parent) from core.partitions() p
   where p.span_from <= core.now() + interval '20 days' and p.span_to > core.now() + interval '20 days'),
   'the partitions of the next weeks are missing: npm run migrate makes them, the clock does so every hour'

@@ -8,6 +8,7 @@ declare
   v_ids uuid[];
   v_messages integer;
   v_staged integer;
+  v_audit jsonb;
   v_rows integer;
 begin
   if core.is_phone(v_person) then
@@ -25,13 +26,15 @@ begin
   v_rows := v_rows + core.erase_webhooks(v_person, v_ids);
   v_rows := v_rows + core.erase_messages(v_person, v_ids);
   v_rows := v_rows + core.erase_traces(v_person) + core.erase_tags(v_person);
+  v_audit := core.erase_audit(v_person);
+  v_rows := v_rows + (select count(*) from jsonb_object_keys(v_audit));
   delete from ops.staged_numbers s where btrim(s.phone) = v_person;
   get diagnostics v_staged = row_count;
   v_rows := v_rows + v_staged;
 
   perform core.audit('erase_person', null,
     encode((select core.person_sha256(v_person, s.salt) from app.person_salt s), 'hex'), null,
-    case when v_rows > 0 then jsonb_build_object('messages', v_messages, 'rows', v_rows) end);
+    case when v_rows > 0 then jsonb_build_object('messages', v_messages, 'rows', v_rows, 'audit', v_audit) end);
   return v_rows;
 end
 $$;

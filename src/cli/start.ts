@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { connect, SERVICE_ROLE } from '../db/client.ts'
+import { connect, SERVICE_ROLE, type Sql } from '../db/client.ts'
 import { codeAge } from '../db/code-age.ts'
 import { currentLogin, ensureLogin } from '../db/login.ts'
 import { Interrupted, migrate } from '../db/migrate.ts'
@@ -114,7 +114,7 @@ async function prepare(
   try {
     if (config.databaseUrl === null) {
       // Only this version uses it, so a newer database is brought back as well.
-      if ((await codeAge(sql)) !== 'current') {
+      if ((await codeAge(sql)) !== 'current' || (await lacksTestClock(sql, config))) {
         await migrate(ownerUrl, { clock: config.clock, signal })
       }
       await ensureLogin(sql, url)
@@ -128,13 +128,23 @@ async function prepare(
       )
     }
     // To be started again must not undo an upgrade that is under way, so what is newer stays.
-    if (config.migrateDatabaseUrl === null && login.isOwner && (await codeAge(sql)) === 'older') {
-      await migrate(url, { clock: config.clock, signal })
+    if (config.migrateDatabaseUrl === null && login.isOwner) {
+      const age = await codeAge(sql)
+      if (age === 'older' || (age === 'current' && (await lacksTestClock(sql, config)))) {
+        await migrate(url, { clock: config.clock, signal })
+      }
     }
     return null
   } finally {
     await sql.end()
   }
+}
+
+/** Whether POSTGRAM_NOW is set for a database of this version that keeps real time. */
+async function lacksTestClock(sql: Sql, { clock }: Config): Promise<boolean> {
+  if (Object.keys(clock).length === 0) return false
+  const [row] = await sql<{ isOn: boolean }[]>`select api.has_test_clock() as is_on`
+  return row?.isOn === false
 }
 
 /** Throws where the database is older than this version, and makes the partitions that come next. */

@@ -252,6 +252,8 @@ export type Api = {
   get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
   /** The usage object (interface 2.5) of an organisation. A plan that was made smaller may have used more than it includes; then nothing remains. */
   get_usage: { args: { organisation_id: string }; result: string }
+  /** Whether the database follows POSTGRAM_NOW: a process that has it set starts on no other. */
+  has_test_clock: { args: Record<string, never>; result: boolean }
   /** The SHA-256 of the SQL code in place; a process whose own differs is of another version. */
   health: { args: Record<string, never>; result: string }
   /** Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many. */
@@ -288,6 +290,8 @@ export type Api = {
   sandbox_report: { args: Record<string, never>; result: number }
   /** The sandbox network takes messages: {id, copy, kind (all as in app.sandbox_messages), reports (as the function that records them takes them, without their time), due_in_ms}; a second hand-over of one is counted, its reports are not doubled. */
   sandbox_take: { args: { messages: string }; result: number }
+  /** Seal the rows of the audit that are not sealed yet, at most 1000 at a time. A row that commits late comes under a later seal. Returns how many rows. */
+  seal_audit: { args: Record<string, never>; result: number }
   /** The keys that open sealed secrets, the one in use first. */
   sealing_keys: { args: Record<string, never>; result: SealingKey[] }
   /** Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks. */
@@ -350,6 +354,7 @@ export const signatures = {
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'text' } },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, required: ['organisation_id', 'channel', 'id'], returns: 'value', answers: { value: 'text' } },
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
+  has_test_clock: { types: {}, required: [], returns: 'value', answers: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', answers: { value: 'text' } },
   judge_endpoints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   keep_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, required: ['modulus', 'private_key'], returns: 'value', answers: { value: 'boolean' } },
@@ -368,6 +373,7 @@ export const signatures = {
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', answers: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   sandbox_take: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'integer' } },
+  seal_audit: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   sealing_keys: { types: {}, required: [], returns: 'rows', answers: { id: 'uuid', private_key: 'text' } },
   set_clock_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },

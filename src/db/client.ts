@@ -14,7 +14,7 @@ export type ClientOptions = {
   /** Settings of POSTGRAM_NOW for core.now(). */
   clock?: ClockSettings | undefined
   max?: number
-  /** Columns by their names in SQL, for people to read. */
+  /** For people in `npm run sql`: columns by their names in SQL, and tables of public found. */
   hasSqlNames?: boolean
   applicationName?: string
   /** Transactions may not write, unless they ask to. */
@@ -46,6 +46,9 @@ export const planSettings = { plan_cache_mode: 'force_generic_plan', jit: 'off' 
  * its place. Ours are always named with their schema.
  */
 export const SEARCH_PATH = 'pg_catalog,pg_temp'
+
+/** People may leave names in public unqualified; Postgres looks in pg_catalog before. */
+const PEOPLES_SEARCH_PATH = 'public,pg_temp'
 
 const keepalives = {
   tcp_keepalives_idle: '5',
@@ -120,7 +123,7 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
     ...(options.isKept ? { max_lifetime: null, idle_timeout: 0 } : {}),
     connection: {
       application_name: options.applicationName ?? 'postgram',
-      search_path: SEARCH_PATH,
+      search_path: options.hasSqlNames ? PEOPLES_SEARCH_PATH : SEARCH_PATH,
       ...planSettings,
       // A machine that is lost says no goodbye; the server would hold its lock for two hours.
       ...(options.isKept ? keepalives : {}),

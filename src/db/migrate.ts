@@ -24,6 +24,7 @@ const LOCK_ATTEMPTS = 60
 const LOCK_PAUSE_MS = 500
 
 export type MigrateOptions = {
+  /** A time or a shift (POSTGRAM_NOW) has the database follow such settings; none has it keep real time. */
   clock?: ClockSettings
   /** Whether processes that run now may be left without what they call. */
   isBreaking?: boolean
@@ -68,7 +69,8 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const outcome = areQueuesOld ? UPGRADED_QUEUES : UNCHANGED
     await step(() => sql.unsafe(queueRights), outcome)
     await step(() => sql.unsafe(bookkeeping), outcome)
-    await step(() => sql.begin((tx) => upgrade(tx, isBreaking, outcome)), outcome)
+    const hasTestClock = Object.keys(clock ?? {}).length > 0
+    await step(() => sql.begin((tx) => upgrade(tx, { isBreaking, hasTestClock, outcome })), outcome)
     // A clock, or a process that starts, may be at it as well.
     await step(() => sql`select api.make_partitions()`, IS_UPGRADED)
   } finally {
@@ -82,17 +84,24 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
  */
 async function upgrade(
   tx: postgres.TransactionSql,
-  isBreaking: boolean,
-  outcome: string,
+  {
+    isBreaking,
+    hasTestClock,
+    outcome,
+  }: { isBreaking: boolean; hasTestClock: boolean; outcome: string },
 ): Promise<void> {
   await tx`select pg_advisory_xact_lock(${CODE_LOCK})`
   const before = await readContract(tx)
   const applied = await applyMigrations(tx)
   await replaceCode(tx)
+  if (hasTestClock) await tx.unsafe(switchTestClockOn)
   if (isBreaking) return
   const problems = breaks(before, await readContract(tx))
   await refuseToBreak(tx, [...problems, ...breakingMigrations(applied)], { outcome })
 }
+
+const switchTestClockOn = `
+  create or replace function core.has_test_clock() returns boolean language sql stable as 'select true'`
 
 /** Tries work that needs locks until it has them; a transaction that lost its patience left nothing behind. */
 async function patiently(

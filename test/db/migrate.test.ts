@@ -101,7 +101,7 @@ t.test('migrating again gives the same code, and puts back what was lost of it',
   const before = await functions()
   await sql`drop function ops.help cascade`.catch(() => sql`drop view ops.help`)
   await sql`create function api.left_behind() returns text language sql as $$ select '' $$`
-  await migrate(url)
+  await migrate(url, { clock: { 'postgram.shift': '0 seconds' } })
   const after = await functions()
   t.same(
     after.map(({ name, source }) => [name, source]),
@@ -109,6 +109,28 @@ t.test('migrating again gives the same code, and puts back what was lost of it',
   )
   t.notSame(after[0]?.oid, before[0]?.oid, 'it was replaced all the same')
   t.ok((await sql`select from ops.help`).length > 20)
+})
+
+t.test('migrate with a clock switches the test clock on, without one off', async (t) => {
+  const { url, sql } = await emptyDatabase(t)
+  const isShifted = async () => {
+    const shifted = connect(url, { clock: { 'postgram.shift': '400 days' }, max: 1 })
+    try {
+      const [row] = await shifted`select core.now() > now() + interval '1 day' as is_shifted`
+      t.equal((await sql`select api.has_test_clock() as is_on`)[0]?.isOn, row?.isShifted)
+      return row?.isShifted
+    } finally {
+      await shifted.end()
+    }
+  }
+  await migrate(url)
+  t.equal(await isShifted(), false)
+  await migrate(url, { clock: { 'postgram.shift': '1 hour' } })
+  t.equal(await isShifted(), true)
+  await migrate(url)
+  t.equal(await isShifted(), false)
+  const service = startTestService(url, { roles: ['api'], clock: { 'postgram.shift': '1 hour' } })
+  await t.rejects(service, { message: /^POSTGRAM_NOW is set, but this database keeps real time/ })
 })
 
 t.test('an applied migration whose file was changed stops with one sentence', async (t) => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { aComplaint } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { BODY, callOps, prepareOpsCalls, type Value } from '../fixtures/ops-calls.ts'
-import { rolledBack, type Tx } from '../fixtures/sql.ts'
+import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
 const { org, domain, paused, suspended, testKey, template, endpoint, disabled, right, ...made } =
@@ -14,6 +14,7 @@ type Row = {
   id: string
   at: Date
   actor: string
+  login: string | null
   applicationName: string
   action: string
   organisation: string | null
@@ -182,8 +183,9 @@ t.test('every function of ops is right for an operator, and leaves what it did',
         },
         name,
       )
-      const [clock] = await tx`select now() as now`
-      t.same(rows[0]?.at, clock?.now, name)
+      const [time] = await tx`
+        select ${rows[0]?.at ?? null}::timestamptz between date_trunc('milliseconds', now()) and clock_timestamp() as is_real`
+      t.ok(time?.isReal, name)
     })
   }
 })
@@ -234,7 +236,176 @@ t.test('the actor is the login, with the role that it took on', async (t) => {
     t.equal(await actorOf(tx), alice)
     await tx`set local role postgram_operator`
     t.equal(await actorOf(tx), `${alice} as postgram_operator`)
+    const logins = await tx`select distinct login from ops.audit where login = ${alice}`
+    t.equal(logins.length, 1, 'the login is kept whatever role it takes on')
   })
+})
+
+t.test('a login that works as the service is named in what it changes', async (t) => {
+  const mallory = `mallory_${process.pid}`
+  await rolledBack(sql, async (tx) => {
+    await tx.unsafe(`create role ${mallory} login in role postgram_service`)
+    const before = await lastId(tx)
+    await tx`update app.webhook_endpoints
+      set failing_since = now() - interval '73 hours', failed_at = now(), last_error = 'timeout'
+      where id = core.decode_id('we', ${endpoint})`
+    await tx.unsafe(`set local session authorization ${mallory}`)
+    await tx`set local role postgram_service`
+    await tx`select api.judge_endpoints()`
+    await tx`reset session authorization`
+    t.match(await rowsSince(tx, before), [{ actor: 'service', login: mallory }])
+  })
+})
+
+t.test('an operator who sets postgram.now changes neither the audit nor a period', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const realTime = async () => {
+      const before = await lastId(tx)
+      await tx`select set_config('postgram.now', '2031-05-01T10:00:00Z', true)`
+      await tx`set local role postgram_operator`
+      await tx`select ops.grant_credits(${org}, 1, 'a test')`
+      const [row] = await tx<{ id: string }[]>`
+        select ops.create_organisation('Acme', 'owner@acme.example') as id`
+      await tx`reset role`
+      const rows = await rowsSince(tx, before)
+      t.equal(rows.length, 2)
+      for (const { at } of rows) t.ok(Math.abs(at.getTime() - Date.now()) < 3_600_000)
+      const [period] = await tx<{ isNow: boolean; days: number }[]>`
+        select period_end between now() and now() + interval '32 days' as is_now
+        from ops.organisations where id = ${row?.id ?? ''}`
+      return period?.isNow
+    }
+    t.equal(await realTime(), false, 'with the test clock, which tests have, periods move')
+    await tx`
+      create or replace function core.has_test_clock() returns boolean language sql stable as 'select false'`
+    t.equal(await realTime(), true, 'without it the setting means nothing')
+  })
+})
+
+t.test('only the owner of the code decides on the test clock', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const role of ['postgram_operator', 'postgram_service', 'postgram_report']) {
+      await tx.unsafe(`set local role ${role}`)
+      const error = await raisedBy(
+        tx,
+        (inner) => inner`
+        create or replace function core.has_test_clock() returns boolean language sql stable as 'select true'`,
+      )
+      t.equal(error.code, '42501')
+      await tx`reset role`
+    }
+  })
+})
+
+t.test('every row of the audit is sealed, once, with those that commit late', async (t) => {
+  const seal = async () => (await sql`select api.seal_audit() as rows`)[0]?.rows
+  await seal()
+  t.equal(await seal(), 0, 'none is left')
+  await sql.begin(async (tx) => {
+    await tx`select ops.grant_credits(${org}, 1, 'late')`
+    await sql`select ops.grant_credits(${paused}, 1, 'early')`
+    t.equal(await seal(), 1)
+  })
+  t.equal(await seal(), 1)
+  await Promise.all([
+    ...[1, 2, 3, 4].map(() => sql`select ops.grant_credits(${org}, 1, 'again')`),
+    seal(),
+    seal(),
+  ])
+  await seal()
+  t.same(await sql`select from ops.audit where seal is null`, [])
+  t.match(await sql`select is_well from ops.checks where what = 'audit'`, [{ isWell: true }])
+})
+
+t.test('what is changed or removed from the sealed audit is noticed', async (t) => {
+  for (const note of ['one', 'two', 'three']) {
+    await sql`select ops.grant_credits(${org}, 1, ${note})`
+    await sql`select api.seal_audit()`
+  }
+  const some =
+    'id = (select max(x.id) from app.audit x where x.seal_id = (select max(s.id) - 1 from app.audit_seals s))'
+  const last = '(select max(id) from app.audit_seals)'
+  const attacks = {
+    'a row is removed': `delete from app.audit where ${some}`,
+    'the newest row is removed': 'delete from app.audit where id = (select max(id) from app.audit)',
+    'a row is changed': `update app.audit set actor = 'nobody' where ${some}`,
+    'a row gets another time': `update app.audit set at = at - interval '1 day' where ${some}`,
+    'a row is changed with its hash': `update app.audit a set actor = 'nobody' where ${some};
+      update app.audit a set sha256 = core.audit_sha256(a) where ${some}`,
+    'a row is put under another seal': `update app.audit set seal_id = 1 where ${some}`,
+    'a row is added under a seal': `insert into app.audit (at, actor, login, application_name, action, after, seal_id, sha256)
+      select at, actor, login, application_name, action, after, seal_id, sha256 from app.audit where ${some}`,
+    'a seal is removed with its rows': `delete from app.audit where seal_id = ${last} - 1;
+      delete from app.audit_seals where id = ${last} - 1`,
+    'a seal is removed and its rows are not sealed any more': `
+      update app.audit set seal_id = null, sha256 = null where seal_id = ${last} - 1;
+      delete from app.audit_seals where id = ${last} - 1`,
+    'the last seal is removed with its rows': `delete from app.audit where seal_id = ${last};
+      delete from app.audit_seals where id = ${last}`,
+    'the first seal is removed with its rows': `delete from app.audit where seal_id = 1;
+      delete from app.audit_seals where id = 1`,
+    'all is removed': 'delete from app.audit; delete from app.audit_seals',
+    'a seal is changed': `update app.audit_seals set sealed_at = sealed_at + interval '1 s' where id = ${last} - 1`,
+  }
+  const check = async (tx: Tx) =>
+    (await tx`select is_well from ops.checks where what = 'audit'`)[0]?.isWell
+  for (const [name, attack] of Object.entries(attacks)) {
+    await rolledBack(sql, async (tx) => {
+      t.equal(await check(tx), true)
+      await tx.unsafe(attack)
+      t.equal(await check(tx), false, name)
+    })
+  }
+  const removed = sql`delete from app.audit_seals where id = 1`
+  await t.rejects(removed, { code: '23503' }, 'a seal cannot go without its rows')
+})
+
+t.test('an erasure leaves the audit whole, and what it hides cannot be guessed', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const check = async () =>
+      (await tx`select is_well from ops.checks where what = 'audit'`)[0]?.isWell
+    const sealAll = () => tx`select api.seal_audit()`
+    for (const phone of ['+27821110001', '+27821110002']) {
+      await tx`select ops.record_consent(${org}, ${phone}, ${`the form, beside +27821110001`})`
+    }
+    await sealAll()
+    const [before] = await tx`
+      select salt, sha256 from app.audit where target = '+27821110001' and action = 'record_consent'`
+    for (const person of ['+27821110001', '+27821110002']) {
+      await tx`select ops.erase_person(${person})`
+      t.equal(await check(), true, 'before the erasure is sealed')
+      await sealAll()
+      t.equal(await check(), true)
+    }
+    const [after] = await tx`select salt, sha256 from app.audit where sha256 = ${before?.sha256}`
+    t.not(after?.salt, before?.salt, 'without the salt the old hash confirms nothing')
+    await tx`update app.audit set target = '+27821110009' where sha256 = ${before?.sha256}`
+    t.equal(await check(), false, 'an erased row is not to be changed by anything else')
+  })
+})
+
+t.test('the audit is whole in a copy of its values', async (t) => {
+  await sql`select api.seal_audit()`
+  const copy = await createDatabase()
+  await copy.sql`set session_replication_role = replica`
+  for (const table of ['app.audit_seals', 'app.audit']) {
+    const [rows] = await sql<{ json: string }[]>`
+      select coalesce(json_agg(to_jsonb(x)), '[]')::text as json from ${sql(table)} x`
+    await copy.sql.begin(async (tx) => {
+      await tx`set local timezone = 'Asia/Kolkata'`
+      await tx`set local session_replication_role = replica`
+      await tx`insert into ${tx(table)} overriding system value
+        select * from json_populate_recordset(null::${tx(table)}, ${rows?.json ?? ''}::text::json)`
+    })
+  }
+  const [chain] = await sql`select seals, sha256 from app.audit_chain`
+  const check = async () => {
+    const [row] = await copy.sql`select is_well from ops.checks where what = 'audit'`
+    return row?.isWell
+  }
+  t.equal(await check(), false, 'the chain says that there are more')
+  await copy.sql`update app.audit_chain set seals = ${chain?.seals}, sha256 = ${chain?.sha256}`
+  t.equal(await check(), true)
 })
 
 t.test('no row holds a key, a secret or a body', async (t) => {

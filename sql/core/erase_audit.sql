@@ -1,0 +1,30 @@
+create function core.erase_audit(person text)
+returns jsonb
+language sql volatile
+as $$
+  with erased as (
+    update app.audit a
+    -- A row has to say that something changed, also where the words were all of the change.
+    set target = core.unnamed(a.target, person), before = nullif(t.before, t.after), after = t.after,
+      salt = gen_random_uuid()
+    from (
+      select x.id, core.unnamed(w.before::text, person)::jsonb as before, core.unnamed(w.after::text, person)::jsonb as after
+      from app.audit x
+      -- What was noted of somebody by hand may say more than their number.
+      cross join lateral (select
+        case lower(x.target) when person then core.redacted(x.before) else x.before end as before,
+        case lower(x.target) when person then core.redacted(x.after) else x.after end as after
+      ) w
+      -- The address of an owner is the organisation's.
+      where x.action not in ('create_organisation', 'set_owner_email')
+        and core.unnamed(concat_ws(' ', x.target, x.before, x.after), person)
+          <> concat_ws(' ', x.target, x.before, x.after)
+    ) t
+    where a.id = t.id
+    returning a
+  )
+  select coalesce(jsonb_object_agg((e.a).id, encode(core.audit_sha256(e.a), 'hex')), '{}') from erased e
+$$;
+
+comment on function core.erase_audit is
+  'Take a person out of the audit. Returns the rows that this changed, {id: SHA-256 since}, for the audit of the erasure itself.';
