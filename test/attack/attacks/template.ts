@@ -1,4 +1,4 @@
-import { type Attack, email } from '../attack.ts'
+import { type Attack, email, type Shot } from '../attack.ts'
 
 const NAMES = Array.from({ length: 200 }, (_, n) => `name${n}`)
 
@@ -11,16 +11,19 @@ export const template: Attack = {
       select ops.create_template(${organisation}, 'large', 'Hello', ${html}, null) as id`
     return row ? [row.id] : []
   },
-  aim({ flood }) {
+  aim({ attackers, flood }) {
     const variables = Object.fromEntries(NAMES.map((name) => [name, 'x'.repeat(10_000)]))
-    return () =>
-      flood(20, (attacker) =>
+    const shots = new Map(
+      attackers.map((attacker) => [
+        attacker,
         email(attacker, {
           from: `hello@${attacker.domain}`,
           to: 'delivered@sandbox.postgram.test',
           templateId: attacker.ids[0],
           variables,
         }),
-      )
+      ]),
+    )
+    return () => flood(20, (attacker) => shots.get(attacker) as Shot)
   },
 }
