@@ -22,6 +22,7 @@ import type { EmailProvider } from './providers/email.ts'
 import { reportSandbox } from './providers/sandbox-network.ts'
 import type { SmsListener, SmsProvider } from './providers/sms.ts'
 import { createSmsListener } from './providers/sms-listener.ts'
+import { checkSecretKey } from './secret-key.ts'
 import type { Secrets } from './secrets.ts'
 import { countedPoster } from './webhooks/counted-poster.ts'
 import { createPoster } from './webhooks/post.ts'
@@ -134,6 +135,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (metricsServer) parts.push(metricsServer)
     const emailProvider = options.createEmailProvider(call)
     parts.push({ stop: () => emailProvider.close() })
+    // Before another key is made, with which new secrets would be sealed.
+    if (roles.includes('worker')) await checkSecretKey(call, options.secrets)
     await prepareSealing(call, options.secrets)
     await call('set_up_webhooks', { allows_private: options.webhookAllowPrivate })
     const registry = createRegistry({ ...options, call, provider: emailProvider })

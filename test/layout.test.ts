@@ -14,7 +14,7 @@ const layers = [
   ['main'],
   ['cli'],
   ['service', 'seed', 'doctor', 'config'],
-  ['config-values', 'http', 'dashboard', 'worker', 'clock', 'presence'],
+  ['config-values', 'http', 'dashboard', 'worker', 'clock', 'presence', 'secret-key'],
   ['tasks'],
   ['domains', 'marketing', 'notices'],
   ['providers', 'webhooks', 'schemas', 'worker-pool'],

@@ -292,6 +292,8 @@ export type Api = {
   sandbox_take: { args: { messages: string }; result: number }
   /** Seal the rows of the audit that are not sealed yet, at most 1000 at a time. A row that commits late comes under a later seal. Returns how many rows. */
   seal_audit: { args: Record<string, never>; result: number }
+  /** What is sealed with SECRET_KEY and needed to send: the keys to webhook secrets, and the newest DKIM key of a relay. */
+  sealed_in_use: { args: Record<string, never>; result: string[] }
   /** The keys that open sealed secrets, the one in use first. */
   sealing_keys: { args: Record<string, never>; result: SealingKey[] }
   /** Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks. */
@@ -374,6 +376,7 @@ export const signatures = {
   sandbox_report: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   sandbox_take: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'integer' } },
   seal_audit: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  sealed_in_use: { types: {}, required: [], returns: 'values', answers: { value: 'text' } },
   sealing_keys: { types: {}, required: [], returns: 'rows', answers: { id: 'uuid', private_key: 'text' } },
   set_clock_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
