@@ -33,7 +33,6 @@ const layers = [
     'storable',
     'summary',
     'table',
-    'turns',
   ],
 ]
 

@@ -1,21 +1,22 @@
 import type { Answer, Api } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import { type Code, catalogueJson, type ErrorBody, Refusal } from '../errors.ts'
+import { type Code, catalogueJson, Refusal } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Fields } from '../schemas/fields.ts'
 import type { PostRequest, Reply } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
+import type { Messages } from './post-body.ts'
 
 /** The SQL functions that accept messages; all have the same arguments and answers. */
 export type AcceptFunction = {
   [Name in keyof Api]: Name extends `accept_${string}` ? Name : never
 }[keyof Api]
 
-/** A message as its schema left it, or why it is not one. */
-type Item = object | { error: ErrorBody }
+/** A request whose body is messages. */
+export type SendRequest = PostRequest & { body: Messages }
 
-type Send = { request: PostRequest; items: Item[]; isBatch: boolean }
+type Send = { request: SendRequest; isBatch: boolean }
 
 export type AcceptOptions = { call: Call; publicUrl: string; metrics: Metrics }
 
@@ -32,35 +33,25 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
   const catalogue = catalogueJson(publicUrl)
   const accept = createBatcher<Send, Answer>(
     async (sends) => {
-      const items = sends.flatMap(({ items }, n) =>
-        items.map((item, index) => ({ ...item, call: n, index })),
-      )
+      const items = sends.flatMap(({ request }) => request.body)
       metrics.accepted(name, items.length)
       const answers = await call(name, {
         calls: JSON.stringify(sends.map(describe)),
-        items: JSON.stringify(items),
+        items: `[${items.join(',')}]`,
         catalogue,
       })
-      const byCall: Answer[] = []
-      for (const answer of answers) byCall[answer.n] = answer
-      return byCall
+      const byCall = new Map(answers.map((answer) => [answer.n, answer]))
+      return sends.flatMap(({ request }) => byCall.get(request.call) ?? [])
     },
     {
       maxWeight: MAX_ITEMS,
-      weigh: ({ request, items }) => Math.max(items.length, (request.size / MAX_BYTES) * MAX_ITEMS),
+      weigh: ({ request: { body, size } }) => Math.max(body.length, (size / MAX_BYTES) * MAX_ITEMS),
     },
   )
 
-  const acceptRequest = async (
-    request: PostRequest,
-    items: Item[],
-    isBatch: boolean,
-  ): Promise<Reply> => {
-    const { code, fields, words, retryAfter, status, body, replayed } = await accept({
-      request,
-      items,
-      isBatch,
-    })
+  const acceptRequest = async (request: SendRequest, isBatch: boolean): Promise<Reply> => {
+    const answer = await accept({ request, isBatch })
+    const { code, fields, words, retryAfter, status, body, replayed } = answer
     if (code !== null)
       throw new Refusal(code as Code, fields as Fields | null, { words, retryAfter })
     // Without an Idempotency-Key only we can have repeated it, after a lost connection.
@@ -69,9 +60,9 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
   return Object.assign(acceptRequest, { idle: accept.idle })
 }
 
-function describe({ request, isBatch }: Send, n: number) {
+function describe({ request, isBatch }: Send) {
   const { key, ...call } = callOf(request)
   // Every call has a key, the caller's or its own: an accept whose connection broke during commit
   // can then be repeated without accepting anything twice.
-  return { n, ...call, key: key ?? `request:${request.requestId}`, batch: isBatch }
+  return { n: request.call, ...call, key: key ?? `request:${request.requestId}`, batch: isBatch }
 }

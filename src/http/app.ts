@@ -19,6 +19,7 @@ import type { HttpLimits } from './limits.ts'
 import { observe } from './observe.ts'
 import { openapiRouter } from './openapi.ts'
 import { plainPath } from './plain-path.ts'
+import { createPostReader } from './post-reader.ts'
 import { requestId } from './request-id.ts'
 import { smsRouter } from './sms.ts'
 import { suppressionEndpoints } from './suppressions.ts'
@@ -54,6 +55,11 @@ export function createApp(options: AppOptions) {
   const sms = smsRouter(options)
   const bodies = createBodies(options.limits)
   metrics.watchRequestBytes(bodies.inProgress)
+  const reader = createPostReader({
+    publicUrl,
+    hasRehearsals: options.hasRehearsals,
+    hasSmsRehearsals: options.hasSmsRehearsals,
+  })
   const callbacks = callbacksRouter({ ...options, readBody: bodies.read })
   const endpoints = [
     ...emails.endpoints,
@@ -71,7 +77,7 @@ export function createApp(options: AppOptions) {
   app.use(observed.middleware)
   app.use(rendered.middleware)
   app.use(plainPath())
-  app.use(mount(endpoints, { admit, bodies }))
+  app.use(mount(endpoints, { admit, bodies, reader }))
   app.use(callbacks.routes)
   app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })))
   app.use(docsRouter(publicUrl))
@@ -88,5 +94,6 @@ export function createApp(options: AppOptions) {
       observed.flush()
       rendered.flush()
     },
+    close: reader.close,
   }
 }

@@ -212,12 +212,3 @@ function refuseOtherCharsets(ctx: Context): void {
     throw new Refusal('invalid_json', null, { words: `${NOT_UTF8} Its charset must be utf-8.` })
   }
 }
-
-/** A body's JSON value; throws invalid_json for an empty body or anything else. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Refusal('invalid_json')
-  }
-}

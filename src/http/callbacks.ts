@@ -5,6 +5,7 @@ import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
 import type { Callback, EmailProvider } from '../providers/email.ts'
+import { structureProblem } from '../schemas/json.ts'
 import { seldom } from '../seldom.ts'
 import type { ReadBody } from './body.ts'
 
@@ -17,6 +18,7 @@ export type CallbackOptions = {
 
 /** An event is some KB; whoever sends more is no provider. */
 const LIMIT_BYTES = 1024 * 1024
+const MAX_VALUES = 10_000
 
 /** As many as one commit should carry; more only make it longer. */
 const MAX_IN_ONE_COMMIT = 100
@@ -41,7 +43,9 @@ export function callbacksRouter({ call, log, emailProvider, readBody }: Callback
   if (readCallback) {
     router.post(`/providers/${name}/events`, async (ctx) => {
       const body = await readBody(ctx as Context, LIMIT_BYTES).catch(unreadable)
-      const callback = body && readCallback(body.toString())
+      const text = body?.toString() ?? ''
+      const isPlain = structureProblem(text, MAX_VALUES) === null
+      const callback = isPlain ? readCallback(text) : undefined
       const outcome = callback ? await record(callback) : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
       if (isRefused) logRefusal(outcome)

@@ -1,16 +1,13 @@
-import * as v from 'valibot'
 import type { Call } from '../db/call.ts'
 import type { Registry } from '../domains/registry.ts'
 import { type Code, Refusal } from '../errors.ts'
-import { domainSchema, parseDomain } from '../schemas/domain.ts'
-import { parseBody } from '../schemas/fields.ts'
+import { domainSchema } from '../schemas/domain.ts'
 import type { Endpoint } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
+import { nothingSchema } from './post-body.ts'
 import { replied, reply } from './reply.ts'
 
 const providerRefusals: Code[] = ['email_provider_unavailable', 'idempotency_conflict']
-
-const nothing = v.strictObject({})
 
 /** The endpoints of sending domains (interface 4.4 to 4.7). */
 export function domainEndpoints({
@@ -23,6 +20,7 @@ export function domainEndpoints({
   return [
     {
       method: 'POST',
+      kind: 'domain',
       path: '/v1/domains',
       scope: 'domains:write',
       summary: 'Add a sending domain; answers the DNS records to publish',
@@ -37,9 +35,7 @@ export function domainEndpoints({
         ...providerRefusals,
       ],
       async handle(request) {
-        const parsed = parseDomain(request.body)
-        if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
-        return replied([await registry.add(callOf(request), parsed.name)])
+        return replied([await registry.add(callOf(request), request.body.name)])
       },
     },
     {
@@ -72,16 +68,14 @@ export function domainEndpoints({
     },
     {
       method: 'POST',
+      kind: 'nothing',
       path: '/v1/domains/:id/verify',
       scope: 'domains:write',
       summary: 'Check a sending domain with the provider and public DNS now',
-      request: nothing,
-      isBodyOptional: true,
+      request: nothingSchema,
       answer: 'domain',
       refusals: ['not_found', 'invalid_json', 'validation_error', ...providerRefusals],
       async handle(request) {
-        const parsed = parseBody(nothing, request.body)
-        if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
         return replied([await registry.verify(callOf(request), request.params.id ?? '')])
       },
     },

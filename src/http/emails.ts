@@ -1,10 +1,9 @@
-import { isRehearsal } from '../providers/sandbox.ts'
-import { emailSchema, parseEmail } from '../schemas/email.ts'
+import { emailSchema } from '../schemas/email.ts'
 import type { AcceptOptions } from './accept.ts'
 import { messagesRouter } from './messages.ts'
 
 /** POST /v1/emails, POST /v1/emails/batch and GET /v1/emails/{id} (interface 4.1 to 4.3). */
-export function emailsRouter(options: AcceptOptions & { hasRehearsals: boolean }) {
+export function emailsRouter(options: AcceptOptions) {
   return messagesRouter(
     {
       name: 'email',
@@ -13,13 +12,6 @@ export function emailsRouter(options: AcceptOptions & { hasRehearsals: boolean }
       scope: 'emails:send',
       list: 'emails',
       schema: emailSchema,
-      parse(input) {
-        const parsed = parseEmail(input)
-        if ('fields' in parsed) return parsed
-        const { email } = parsed
-        const isMarked = options.hasRehearsals && isRehearsal(email.recipients)
-        return { message: isMarked ? { ...email, is_rehearsal: true } : email }
-      },
       accept: 'accept_emails',
       answers: { sent: 'sentEmail', batch: 'emailBatch', message: 'email' },
       itemRefusals: ['domain_not_verified', 'recipient_suppressed', 'plan_allowance_exceeded'],

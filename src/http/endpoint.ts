@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { ParsedUrlQuery } from 'node:querystring'
 import { Router } from '@koa/router'
 import type { Context, Middleware } from 'koa'
@@ -9,8 +8,13 @@ import { parseBody } from '../schemas/fields.ts'
 import { parseIdempotencyKey } from '../schemas/idempotency-key.ts'
 import type { Admit, Scope } from './admit.ts'
 import type { answers, successes } from './answers.ts'
-import { type Bodies, parseJson, type ReadBody } from './body.ts'
-import { BODY_BYTES } from './limits.ts'
+import type { Bodies } from './body.ts'
+import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
+import { isBatch, type PostKind, type PostValues } from './post-body.ts'
+import type { PostReader } from './post-reader.ts'
+
+/** Numbers of calls are integers in SQL; long before they start over, the first calls have ended. */
+const MAX_CALLS = 2 ** 31
 
 export type Reply = {
   status: number
@@ -26,11 +30,13 @@ export type BareRequest = {
   /** The parameters behind the path, each a text, or several where it was repeated. */
   query: ParsedUrlQuery
 }
-export type PostRequest = BareRequest & {
-  /** The body's JSON value. */
-  body: unknown
-  /** Length of the body as text. */
+export type PostRequest<Kind extends PostKind = PostKind> = BareRequest & {
+  /** The body, parsed and validated. */
+  body: PostValues[Kind]
+  /** Length of the body in bytes. */
   size: number
+  /** The number by which SQL knows the call; two at once have different ones. */
+  call: number
   /** The caller's Idempotency-Key; null when the call has none. */
   idempotencyKey: string | null
   /** SHA-256 of method, path and body: what must be the same for a key to be replayed. */
@@ -59,25 +65,49 @@ export type Endpoint =
       query?: v.GenericSchema
       handle(request: BareRequest): Promise<Reply>
     })
-  | (Common & {
-      method: 'POST'
-      /** What OpenAPI says of the body; `handle` judges it. */
-      request: v.GenericSchema
-      /** No body counts as an empty object. */
-      isBodyOptional?: true
-      /** The largest body, unpacked; BODY_BYTES when absent. */
-      maxBodyBytes?: number
-      handle(request: PostRequest): Promise<Reply>
-    })
+  | PostEndpoint
+
+/** A POST of any kind, whose `handle` is given a body of that kind. */
+type PostEndpoint = {
+  [Kind in PostKind]: Common & {
+    method: 'POST'
+    kind: Kind
+    /** What OpenAPI says of the body; post-body.ts judges it. */
+    request: v.GenericSchema
+    handle(request: PostRequest<Kind>): Promise<Reply>
+  }
+}[PostKind]
 
 const TEST_KEY_DELETES = 'Test keys delete nothing; use a live key.'
 
 /** Serves endpoints behind admission. */
 export function mount(
   endpoints: Endpoint[],
-  { admit, bodies }: { admit: Admit; bodies: Bodies },
+  { admit, bodies, reader }: { admit: Admit; bodies: Bodies; reader: PostReader },
 ): Middleware {
   const router = new Router()
+  let calls = 0
+
+  async function readPost(
+    ctx: Context,
+    endpoint: PostEndpoint,
+    bare: BareRequest,
+  ): Promise<PostRequest> {
+    const { kind } = endpoint
+    const bytes = await bodies.read(ctx, isBatch(kind) ? BATCH_BYTES : BODY_BYTES)
+    const size = bytes.length
+    calls = (calls + 1) % MAX_CALLS
+    const call = calls
+    const posted = { kind, bytes, address: `${ctx.method} ${pathOf(endpoint, bare.params)}`, call }
+    const { value, fingerprint } = await reader.read(posted, bare.admission.organisationId)
+    const idempotency = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
+    if ('fields' in idempotency) throw new Refusal('validation_error', idempotency.fields)
+    refuseParameters(bare.query)
+    const { requestId } = ctx.state
+    const idempotencyKey = idempotency.key
+    return { ...bare, body: value, size, call, idempotencyKey, fingerprint, requestId }
+  }
+
   for (const endpoint of endpoints) {
     router.register(endpoint.path, [endpoint.method], async (ctx) => {
       const admission = await admit(ctx as Context, endpoint.scope)
@@ -92,10 +122,7 @@ export function mount(
       if (endpoint.method !== 'POST' && !endpoint.query) refuseParameters(ctx.query)
       const reply =
         endpoint.method === 'POST'
-          ? await endpoint.handle({
-              ...bare,
-              ...(await readPost(ctx as Context, endpoint, bodies.read)),
-            })
+          ? await endpoint.handle((await readPost(ctx as Context, endpoint, bare)) as never)
           : await endpoint.handle(bare)
       ctx.status = reply.status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
@@ -104,26 +131,6 @@ export function mount(
     })
   }
   return router.routes() as unknown as Middleware
-}
-
-async function readPost(
-  ctx: Context,
-  endpoint: Endpoint & { method: 'POST' },
-  read: ReadBody,
-): Promise<Omit<PostRequest, keyof BareRequest>> {
-  const bytes = await read(ctx, endpoint.maxBodyBytes ?? BODY_BYTES)
-  const text = bytes.toString() || (endpoint.isBodyOptional ? '{}' : '')
-  const body = parseJson(text)
-  const idempotency = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
-  if ('fields' in idempotency) throw new Refusal('validation_error', idempotency.fields)
-  refuseParameters(ctx.query)
-  return {
-    body,
-    size: bytes.length,
-    idempotencyKey: idempotency.key,
-    fingerprint: hash('sha256', `${ctx.method} ${pathOf(endpoint, ctx.params)}\n${text}`, 'hex'),
-    requestId: ctx.state.requestId,
-  }
 }
 
 /** The path as it is declared, with its parameters: the same however a caller spells it. */

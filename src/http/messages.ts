@@ -1,12 +1,8 @@
 import * as v from 'valibot'
-import { type Code, errorBody, Refusal } from '../errors.ts'
-import { parseBatch } from '../schemas/batch.ts'
-import type { Fields } from '../schemas/fields.ts'
-import { mapInTurns } from '../turns.ts'
-import { type AcceptFunction, type AcceptOptions, acceptor } from './accept.ts'
+import { type Code, Refusal } from '../errors.ts'
+import { type AcceptFunction, type AcceptOptions, acceptor, type SendRequest } from './accept.ts'
 import type { Scope } from './admit.ts'
 import type { AnswerName, Endpoint } from './endpoint.ts'
-import { BATCH_BYTES } from './limits.ts'
 import { reply } from './reply.ts'
 
 /** How the messages of a channel are sent and shown. */
@@ -19,8 +15,6 @@ export type Channel = {
   /** The field of a batch that holds its items. */
   list: 'emails' | 'messages'
   schema: v.GenericSchema
-  /** The message in the form in which `accept` takes it. */
-  parse(input: unknown): { message: object } | { fields: Fields }
   accept: AcceptFunction
   answers: { sent: AnswerName; batch: AnswerName; message: AnswerName }
   /** What an item is refused for, beyond its fields. */
@@ -36,48 +30,35 @@ const callRefusals: Code[] = [
 
 /** Send one, send a batch, retrieve: the endpoints that both channels have (interface 4.1 to 4.3, 4.11). */
 export function messagesRouter(channel: Channel, options: AcceptOptions) {
-  const { path, scope, list, schema, parse, answers } = channel
+  const { name, path, scope, list, schema, answers } = channel
   const [one, many] = channel.nouns
-  const { call, publicUrl } = options
+  const { call } = options
   const accept = acceptor(channel.accept, options)
 
   const endpoints: Endpoint[] = [
     {
       method: 'POST',
+      kind: name,
       path,
       scope,
       summary: `Send ${one}`,
       request: schema,
       answer: answers.sent,
       refusals: [...callRefusals, ...channel.itemRefusals],
-      handle(request) {
-        const parsed = parse(request.body)
-        if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
-        return accept(request, [parsed.message], false)
-      },
+      handle: (request: SendRequest) => accept(request, false),
     },
     {
       method: 'POST',
+      kind: `${name} batch`,
       path: `${path}/batch`,
       scope,
       summary: `Send up to 1 000 ${many}, each accepted or refused on its own`,
       request: v.strictObject({
         [list]: v.pipe(v.array(schema), v.minLength(1), v.maxLength(1000)),
       }),
-      maxBodyBytes: BATCH_BYTES,
       answer: answers.batch,
       refusals: callRefusals,
-      async handle(request) {
-        const parsed = parseBatch(request.body, list)
-        if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
-        const items = await mapInTurns(parsed.items, (item) => {
-          const result = parse(item)
-          return 'message' in result
-            ? result.message
-            : { error: errorBody(publicUrl, 'validation_error', result.fields) }
-        })
-        return accept(request, items, true)
-      },
+      handle: (request: SendRequest) => accept(request, true),
     },
     {
       method: 'GET',

@@ -41,7 +41,7 @@ export async function startApi(
   const connections = boundConnections(server, limits.connections)
   const address = await listen(server, options.host, options.port)
   const publicUrl = options.publicUrl ?? address
-  const { app, idle } = createApp({ ...options, publicUrl, limits })
+  const { app, idle, close } = createApp({ ...options, publicUrl, limits })
   const handle = app.callback()
   server.on('request', handle)
   server.on('checkExpectation', handle)
@@ -61,7 +61,7 @@ export async function startApi(
     if (connections.responseOn(socket)) socket.destroy()
     else refuse(Object.assign(new Error(), { code: LATE_HEADERS }), socket)
   })
-  return { address, stop: () => closeServer(server, idle) }
+  return { address, stop: () => closeServer(server, idle).then(close) }
 }
 
 async function closeServer(server: Server, idle: () => Promise<unknown>) {

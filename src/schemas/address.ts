@@ -27,6 +27,8 @@ const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 const isSpecial = new Uint8Array(0x10000)
 for (const special of '"()<>[]:;@\\,') isSpecial[special.charCodeAt(0)] = 1
 const NOT_ASCII = /\P{ASCII}/u
+// Of any other domain domainToASCII would only lower the case.
+const MAY_CHANGE_IN_ASCII = /\P{ASCII}|xn--|\.[0-9]/iu
 const IS_LOCAL = new RegExp(`^${LOCAL}$`)
 const IS_DOMAIN = new RegExp(String.raw`^(?:${LABEL}\.)+(?![0-9]+$)${LABEL}$`)
 const MAY_BECOME_DOMAIN = /^[A-Za-z0-9.-]*(?:\P{ASCII}[A-Za-z0-9.-]*)*$/u
@@ -184,10 +186,7 @@ function readSpec(text: string): Spec | Problem {
   if (!IS_LOCAL.test(local)) return { problem: NOT_AN_ADDRESS }
   if (/^\[|^[0-9.]+$/.test(domain)) return { problem: 'must not have an IP address after the @' }
   if (domain.length > MAX_DOMAIN_LENGTH) return { problem: longDomain(domain) }
-  // Asked before domainToASCII, which would undo percent escapes.
-  const composed = domain.normalize()
-  const mayBecome = MAY_BECOME_DOMAIN.test(composed) && !LONG_LABEL.test(composed)
-  const ascii = mayBecome ? domainToASCII(composed) : ''
+  const ascii = MAY_CHANGE_IN_ASCII.test(domain) ? toAscii(domain) : domain.toLowerCase()
   if (ascii.length > MAX_DOMAIN_LENGTH) return { problem: longDomain(ascii) }
   if (!IS_DOMAIN.test(ascii)) return { problem: NOT_A_DOMAIN }
   const address = `${local}@${ascii}`
@@ -201,4 +200,12 @@ function readSpec(text: string): Spec | Problem {
 
 function longDomain(domain: string): string {
   return `must have at most ${MAX_DOMAIN_LENGTH} characters after the @ but has ${domain.length}`
+}
+
+/** The ASCII form of an international domain; empty without one. */
+function toAscii(domain: string): string {
+  const composed = domain.normalize()
+  // Asked before domainToASCII, which would undo percent escapes.
+  const mayBecome = MAY_BECOME_DOMAIN.test(composed) && !LONG_LABEL.test(composed)
+  return mayBecome ? domainToASCII(composed) : ''
 }

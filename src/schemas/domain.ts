@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import { parse } from 'tldts'
 import * as v from 'valibot'
-import { type Fields, judged, parseBody } from './fields.ts'
+import { judged } from './fields.ts'
 
 // RFC 1035 2.3.4, less room for a selector or the return-path label in front, which must fit too.
 const MAX_LENGTH = 253 - 64
@@ -27,11 +27,5 @@ const domainName = judged(v.string(), (value, report): string | undefined => {
   report('is a public suffix; give a domain below it')
 })
 
-/** The body of POST /v1/domains (interface 4.4). */
+/** The body of POST /v1/domains (interface 4.4); the name comes out in lower case and ASCII (design section 8). */
 export const domainSchema = v.strictObject({ name: domainName })
-
-/** The name of a domain to add, in lower case and ASCII (design section 8), or what is wrong with it. */
-export function parseDomain(input: unknown): { name: string } | { fields: Fields } {
-  const parsed = parseBody(domainSchema, input)
-  return 'fields' in parsed ? parsed : { name: parsed.output.name }
-}

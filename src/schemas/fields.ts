@@ -11,7 +11,7 @@ export type Report = (problem: string, ...path: (string | number)[]) => void
 type BodySchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
 
 // A body can hold very many problems, and the response to a batch is stored for replay.
-const MAX_FIELDS = 1000
+export const MAX_FIELDS = 1000
 const MAX_KEY_LENGTH = 200
 
 const CONTROL = /\p{Cc}/u
