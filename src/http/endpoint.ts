@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa'
 import * as v from 'valibot'
 import type { Admission } from '../db/api.gen.ts'
 import { type Code, Refusal } from '../errors.ts'
-import { parseBody } from '../schemas/fields.ts'
+import { type Fields, mergeFields, parseBody } from '../schemas/fields.ts'
 import { parseIdempotencyKey } from '../schemas/idempotency-key.ts'
 import type { Admit, Scope } from './admit.ts'
 import type { answers, successes } from './answers.ts'
@@ -99,13 +99,16 @@ export function mount(
     calls = (calls + 1) % MAX_CALLS
     const call = calls
     const posted = { kind, bytes, address: `${ctx.method} ${pathOf(endpoint, bare.params)}`, call }
-    const { value, fingerprint } = await reader.read(posted, bare.admission.organisationId)
-    const idempotency = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
-    if ('fields' in idempotency) throw new Refusal('validation_error', idempotency.fields)
-    refuseParameters(bare.query)
+    const { key, fields } = readIdempotencyKey(ctx)
+    const around = mergeFields(fields, unknownParameters(bare.query))
+    const reading = reader.read(posted, bare.admission.organisationId)
+    const { value, fingerprint } = await reading.catch((error) => {
+      if (!(error instanceof Refusal) || error.code !== 'validation_error') throw error
+      throw new Refusal('validation_error', mergeFields(error.fields ?? {}, around))
+    })
+    if (Object.keys(around).length > 0) throw new Refusal('validation_error', around)
     const { requestId } = ctx.state
-    const idempotencyKey = idempotency.key
-    return { ...bare, body: value, size, call, idempotencyKey, fingerprint, requestId }
+    return { ...bare, body: value, size, call, idempotencyKey: key, fingerprint, requestId }
   }
 
   for (const endpoint of endpoints) {
@@ -119,7 +122,10 @@ export function mount(
       // Postgres takes no NUL, and nothing has one in its id.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')
       const bare = { admission, params: ctx.params, query: ctx.query }
-      if (endpoint.method !== 'POST' && !endpoint.query) refuseParameters(ctx.query)
+      if (endpoint.method !== 'POST' && !endpoint.query) {
+        const fields = unknownParameters(ctx.query)
+        if (Object.keys(fields).length > 0) throw new Refusal('validation_error', fields)
+      }
       const reply =
         endpoint.method === 'POST'
           ? await endpoint.handle((await readPost(ctx as Context, endpoint, bare)) as never)
@@ -140,8 +146,13 @@ function pathOf({ path }: Endpoint, params: Record<string, string>): string {
 
 const NO_PARAMETERS = v.strictObject({})
 
-/** Refuses query parameters where an endpoint has none. */
-function refuseParameters(query: ParsedUrlQuery): void {
+/** The problems of query parameters where an endpoint has none. */
+function unknownParameters(query: ParsedUrlQuery): Fields {
   const parsed = parseBody(NO_PARAMETERS, query)
-  if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
+  return 'fields' in parsed ? parsed.fields : {}
+}
+
+function readIdempotencyKey(ctx: Context): { key: string | null; fields: Fields } {
+  const parsed = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
+  return 'fields' in parsed ? { key: null, ...parsed } : { ...parsed, fields: {} }
 }

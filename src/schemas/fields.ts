@@ -61,6 +61,15 @@ function toFields(
   return Object.fromEntries(fields)
 }
 
+/** The problems of both, those of the first before those of the second. */
+export function mergeFields(first: Fields, second: Fields): Fields {
+  const merged = new Map(Object.entries(first))
+  for (const [key, problems] of Object.entries(second)) {
+    merged.set(key, [...(merged.get(key) ?? []), ...problems])
+  }
+  return Object.fromEntries(merged)
+}
+
 /**
  * Judge a body or a query by a `v.strictObject`, which may stand in a pipe with cross-field checks.
  * Every problem is reported, also every unknown key, of which valibot reports only the first.
