@@ -110,9 +110,10 @@ async function prepare(
   { url, ownerUrl }: Database,
   { log, signal }: { log: Logger; signal: AbortSignal },
 ): Promise<Prepared> {
-  const sql = connect(ownerUrl, { max: 1, clock: config.clock })
+  const isEmbedded = config.databaseUrl === null
+  const sql = connect(isEmbedded ? ownerUrl : url, { max: 1, clock: config.clock })
   try {
-    if (config.databaseUrl === null) {
+    if (isEmbedded) {
       // Only this version uses it, so a newer database is brought back as well.
       if ((await codeAge(sql)) !== 'current' || (await lacksTestClock(sql, config))) {
         await migrate(ownerUrl, { clock: config.clock, signal })

@@ -107,6 +107,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
     const { DATABASE_URL } = env
     const service = await spawnService(DATABASE_URL, 'all', {
       DATABASE_URL,
+      MIGRATE_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
       NODE_ENV: 'production',
     })
     t.equal((await get(`${service.base}/readyz`, null)).status, 200)
