@@ -264,7 +264,7 @@ export type Api = {
   leave: { args: { pool_id: string }; result: boolean }
   /** The domain objects of an organisation as JSON text, newest first (interface 4.5). */
   list_domains: { args: { organisation_id: string }; result: string }
-  /** A page of an organisation's suppression list as JSON text, newest first (interface 4.8): entries with that text in their addresses, behind the place that the cursor names. */
+  /** A page of an organisation's suppression list as JSON text, newest first (interface 4.8): entries with that text in their addresses, behind the place that the cursor names. Looks at 10000 entries at most: a page with a nextCursor may be short or empty. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
   /** Make the partitions of this month and the next three, and those of days for a month ahead. Answers how many were made. */
   make_partitions: { args: Record<string, never>; result: number }

@@ -1,7 +1,7 @@
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
 import { parseBody } from '../schemas/fields.ts'
-import { suppressionSchema, suppressionsQuery } from '../schemas/suppression.ts'
+import { asStored, suppressionSchema, suppressionsQuery } from '../schemas/suppression.ts'
 import type { Endpoint } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
 import { replied, reply } from './reply.ts'
@@ -20,10 +20,11 @@ export function suppressionEndpoints(call: Call): Endpoint[] {
       async handle({ admission, query }) {
         const parsed = parseBody(suppressionsQuery, query)
         if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
-        const { limit, ...rest } = parsed.output
+        const { limit, email, ...rest } = parsed.output
         const page = await call('list_suppressions', {
           organisation_id: admission.organisationId,
           page_size: limit,
+          ...(email === undefined ? {} : { email: asStored(email) }),
           ...rest,
         })
         return reply(200, page)

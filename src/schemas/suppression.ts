@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import * as v from 'valibot'
 import { parseBareAddress } from './address.ts'
 import { atMost, judged, text } from './fields.ts'
@@ -8,6 +9,7 @@ const DEFAULT_PAGE = 50
 const MAX_EMAIL_LENGTH = 254
 const MAX_NOTE_LENGTH = 2000
 
+const NOT_ASCII = /\P{ASCII}/u
 const CURSOR = /^cur_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
 const bareAddress = judged(v.string(), (value, report): string | undefined => {
@@ -56,3 +58,11 @@ export const suppressionsQuery = v.strictObject({
     v.pipe(parameter, v.regex(CURSOR, 'must be the nextCursor of an earlier page')),
   ),
 })
+
+/** A text to search addresses for, as they are stored: the labels of a domain in ASCII. */
+export function asStored(text: string): string {
+  const domain = text.lastIndexOf('@') + 1
+  const labels = text.slice(domain).split('.')
+  const stored = labels.map((label) => (NOT_ASCII.test(label) && domainToASCII(label)) || label)
+  return text.slice(0, domain) + stored.join('.')
+}
