@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Call } from './db/call.ts'
-import { pgOptions } from './db/client.ts'
+import { pgOptions, queueLimits } from './db/client.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { storable } from './storable.ts'
 
@@ -137,7 +137,7 @@ export async function startClock(options: {
 }): Promise<{ stop(): Promise<void> }> {
   const { url, role, call, emailProvider, log } = options
   const boss = new PgBoss({
-    ...pgOptions(url, { role, jit: 'off' }),
+    ...pgOptions(url, { role, jit: 'off', ...queueLimits }),
     application_name: 'postgram clock',
     max: 2,
     migrate: false,

@@ -67,6 +67,7 @@ async function enter(
     max: 1,
     isKept: true,
     applicationName: 'postgram presence',
+    settings: { statement_timeout: '30s' },
   })
   const call = caller(sql)
 

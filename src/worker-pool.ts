@@ -9,7 +9,7 @@ import {
 } from 'graphile-worker'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { pgOptions } from './db/client.ts'
+import { pgOptions, queueLimits } from './db/client.ts'
 import type { Metrics } from './metrics.ts'
 
 export type WorkerPoolOptions = {
@@ -65,8 +65,8 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     if (!hasFetched) quietly(runner?.stop())
   }
   const pgPool = new pg.Pool({
-    ...pgOptions(url, { role, ...PLANNING }),
-    max: 10,
+    ...pgOptions(url, { role, ...PLANNING, ...queueLimits }),
+    max: 7,
     application_name: 'postgram worker',
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown

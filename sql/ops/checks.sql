@@ -18,6 +18,10 @@ union all
 select 'audit', core.audit_is_whole(),
   'rows of ops.audit or ops.audit_seals were changed or removed by other means than the functions of ops: compare with a backup'
 union all
+select 'temporary files', has_parameter_privilege('postgram_service', 'temp_file_limit', 'set')
+  or (select s.setting <> '-1' from pg_settings s where s.name = 'temp_file_limit'),
+  'a statement of the service can fill the disk with temporary files: as a superuser, grant set on parameter temp_file_limit to postgram_service'
+union all
 select 'partitions', 6 = (select count(distinct p.parent) from core.partitions() p
   where p.span_from <= core.now() + interval '20 days' and p.span_to > core.now() + interval '20 days'),
   'the partitions of the next weeks are missing: npm run migrate makes them, the clock does so every hour'

@@ -50,6 +50,12 @@ export const SEARCH_PATH = 'pg_catalog,pg_temp'
 /** People may leave names in public unqualified; Postgres looks in pg_catalog before. */
 const PEOPLES_SEARCH_PATH = 'public,pg_temp'
 
+/** For the queues' own statements, which are short. */
+export const queueLimits = {
+  statement_timeout: '60s',
+  idle_in_transaction_session_timeout: '60s',
+}
+
 const keepalives = {
   tcp_keepalives_idle: '5',
   tcp_keepalives_interval: '2',

@@ -65,6 +65,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     })
     await step(() => createRoles(sql))
     await step(() => sql.unsafe(revokeTemporary))
+    await step(() => sql.unsafe(grantTempFileLimit))
     await step(() => installQueues(url, LOCK_TIMEOUT), areQueuesOld ? UNFINISHED_QUEUES : UNCHANGED)
     const outcome = areQueuesOld ? UPGRADED_QUEUES : UNCHANGED
     await step(() => sql.unsafe(queueRights), outcome)
@@ -176,6 +177,20 @@ async function createRoles(sql: Sql) {
         '"grant postgram_service, postgram_operator, postgram_report to %1$I"', current_user);
     end $$`)
 }
+
+/**
+ * The service limits the temporary files of its statements (src/db/pools.ts). Only a superuser can grant
+ * this; where the owner is none, ops.checks reports that it is missing.
+ */
+const grantTempFileLimit = `
+  do $$
+  begin
+    if not has_parameter_privilege('postgram_service', 'temp_file_limit', 'set') then
+      grant set on parameter temp_file_limit to postgram_service;
+    end if;
+  -- The last two: another migrate on this server grants it at the same moment.
+  exception when insufficient_privilege or unique_violation or internal_error then null;
+  end $$`
 
 /**
  * Only the owner may create temporary objects: everybody else could put a type or table of their own in

@@ -13,6 +13,7 @@ import { anEmail, post, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { listen } from '../fixtures/tcp-server.ts'
+import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
 const proxy = await startDatabaseProxy(url)
@@ -66,6 +67,28 @@ t.test(
       message: /it is unknown whether.*not_found/,
     })
     t.equal((await request('DELETE', path, liveKey)).status, 404, 'it had taken effect')
+  },
+)
+
+t.test(
+  'POST /v1/emails: a send that the server cancels is answered 500 and not there',
+  async (t) => {
+    const subject = 'cancelled'
+    const answer = await sql.begin(async (tx) => {
+      await tx`select from app.allowances for update`
+      const answer = post(`${base}/v1/emails`, liveKey, anEmail(domain, { subject }))
+      // As statement_timeout does after 8 s.
+      await until('the accept to be cancelled', async () => {
+        const [row] = await sql`
+        select pg_cancel_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%accept_emails%'`
+        return row
+      })
+      return answer
+    })
+    t.equal(answer.status, 500)
+    t.match(answer.json.error.message, /nothing was sent/)
+    t.equal(await count(subject), 0)
   },
 )
 

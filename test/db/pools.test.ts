@@ -1,0 +1,77 @@
+import t from 'tap'
+import { createPools } from '../../src/db/pools.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+t.test('createPools: each pool has its limits on statements', async (t) => {
+  const pools = createPools(url, { role: 'postgram_service' })
+  t.teardown(() => pools.end(0))
+  const limits = Object.fromEntries(
+    await Promise.all(
+      Object.entries(pools.all).map(async ([name, pool]) => {
+        const [row] = await pool.use(
+          (sql) => sql`
+            select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
+              current_setting('idle_in_transaction_session_timeout') as idle,
+              current_setting('temp_file_limit') as temp_files, current_user as role`,
+        )
+        return [name, { ...row }]
+      }),
+    ),
+  )
+  const common = { idle: '10s', tempFiles: '512MB', role: 'postgram_service' }
+  t.same(limits, {
+    intake: { statement: '8s', lock: '3s', ...common },
+    requests: { statement: '8s', lock: '3s', ...common },
+    work: { statement: '30s', lock: '30s', ...common },
+    clock: { statement: '10min', lock: '1min', ...common },
+  })
+})
+
+t.test('createPools: a pool starts without the right to limit temporary files', async (t) => {
+  await sql`create role postgram_test_plain login`
+  t.teardown(() => sql`drop role postgram_test_plain`)
+  const pools = createPools(
+    Object.assign(new URL(url), { username: 'postgram_test_plain' }).href,
+    {},
+  )
+  t.teardown(() => pools.end(0))
+  const [row] = await pools.use((sql) => sql`select current_setting('temp_file_limit') as limit`)
+  t.same(row, { limit: '-1' })
+})
+
+t.test('reads that hang leave sends and the reads of others their connections', async (t) => {
+  const { base } = await startTestService(url, { roles: ['api'] })
+  const slow = await createOrganisation(sql)
+  const victim = await createOrganisation(sql)
+  await sql.unsafe(`
+    drop function api.list_domains;
+    create function api.list_domains(organisation_id uuid) returns text
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      if organisation_id = core.decode_id('org', '${slow.id}') then
+        perform pg_advisory_xact_lock_shared(1);
+      end if;
+      return '[]';
+    end $$;
+    grant execute on function api.list_domains to postgram_service`)
+  const { answers } = await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(1)`
+    const answers = Array.from({ length: 20 }, () => get(`${base}/v1/domains`, slow.liveKey))
+    const hanging = () => sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%list_domains%'`
+    await until('two reads to hang', async () => (await hanging()).length === 2)
+    t.equal((await get(`${base}/v1/domains`, victim.liveKey)).status, 200)
+    t.equal((await post(`${base}/v1/emails`, victim.liveKey, anEmail(victim.domain))).status, 200)
+    t.equal((await post(`${base}/v1/emails`, slow.liveKey, anEmail(slow.domain))).status, 200)
+    t.ok((await hanging()).length <= 2, 'of one organisation two reads run at a time')
+    return { answers }
+  })
+  await Promise.all(answers)
+})
