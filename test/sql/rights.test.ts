@@ -30,6 +30,7 @@ postgram_service: insert, select, update on table pgboss.schedule
 postgram_service: select on table graphile_worker.migrations
 postgram_service: select on table pgboss.version
 postgram_service: select, update on table graphile_worker._private_job_queues
+postgram_service: set on parameter temp_file_limit
 postgram_service: update on columns of pgboss.queue (deferred_count, queued_count, ready_count, active_count, failed_count, total_count, created_delta, completed_delta, failed_delta, delta_on, delta_seconds, ready_history, singletons_active, monitor_claim_on, monitor_on, maintain_on, updated_on)
 postgram_service: update on columns of pgboss.version (cron_on, flow_on, monitor_backoff_on)
 postgram_service: usage on schema api
