@@ -6,6 +6,7 @@ as $$
 declare
   v_person text := core.check_person(person);
   v_ids uuid[];
+  v_mentions uuid[];
   v_messages integer;
   v_staged integer;
   v_audit jsonb;
@@ -16,16 +17,18 @@ begin
     perform pg_advisory_xact_lock(hashtextextended('postgram inbound', 0));
   end if;
   v_ids := core.person_messages(v_person, null);
+  v_mentions := array(select unnest(core.messages_mentioning(v_person)) except select unnest(v_ids));
   -- The sandbox takes its own before messages.
   perform from app.sandbox_messages s where s.message_id = any (v_ids) order by s.message_id, s.copy for update;
   -- In the order of their ids, as every writer of messages locks them.
-  perform from app.messages m where m.id = any (v_ids) order by m.id for no key update;
+  perform from app.messages m where m.id = any (v_ids || v_mentions) order by m.id for no key update;
   v_messages := coalesce(cardinality(v_ids), 0);
   perform core.end_person_messages(v_ids);
   v_rows := core.hash_bars(v_person);
   v_rows := v_rows + core.erase_webhooks(v_person, v_ids);
   v_rows := v_rows + core.erase_messages(v_person, v_ids);
   v_rows := v_rows + core.erase_traces(v_person) + core.erase_tags(v_person);
+  v_rows := v_rows + core.erase_mentions(v_person, v_mentions);
   v_audit := core.erase_audit(v_person);
   v_rows := v_rows + (select count(*) from jsonb_object_keys(v_audit));
   delete from ops.staged_numbers s where btrim(s.phone) = v_person;
@@ -40,4 +43,4 @@ end
 $$;
 
 comment on function ops.erase_person is
-  'Take a person out of the database, by an email address or a number in E.164, and keep by hash only what stands against sending to them. Messages that wait for them end; what was sent to them stays counted and charged, without its content. Answers how many rows named them. Raises while one of their messages is being handed over.';
+  'Take a person out of the database, by an email address or a number in E.164, and keep by hash only what stands against sending to them. Messages that wait for them end; what was sent to them stays counted and charged, without its content. What others wrote about them is erased as well, but for messages that still wait to be sent to somebody else; as an owner''s, a sender''s or a reply-to address it stays. Reads through everything that is kept. Returns how many rows named them. Raises while one of their messages is being handed over.';

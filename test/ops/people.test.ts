@@ -320,6 +320,153 @@ t.test('a person with a number is found and erased as well', async (t) => {
   })
 })
 
+/** Columns in which others may write about a person, each with a statement that writes `$1` into it. */
+const mentions: Record<string, string> = {
+  'app.messages.subject': 'update app.messages set subject = $1 where id = $2',
+  'app.messages.tags': 'update app.messages set tags = array[$1] where id = $2',
+  'app.messages.error_message': 'update app.messages set error_message = $1 where id = $2',
+  'app.bodies.html': 'update app.bodies set html = $1 where message_id = $2',
+  'app.bodies.text': 'update app.bodies set text = $1 where message_id = $2',
+  'app.bodies.headers': `update app.bodies set headers = jsonb_build_object('X-For', $1::text) where message_id = $2`,
+  'app.events.detail': `update app.events set detail = detail || jsonb_build_object('text', $1::text) where message_id = $2`,
+  'app.events.provider_event_id':
+    'update app.events set provider_event_id = id || $1 where message_id = $2',
+  'app.sandbox_messages.reports':
+    'update app.sandbox_messages set reports = jsonb_build_array($1::text) where message_id = $2',
+  'app.webhook_events.body': `update app.webhook_events set body = json_build_object('for', $1::text) where message_id = $2`,
+  'app.webhook_attempts.answer': 'update app.webhook_attempts set answer = $1',
+  'app.webhook_attempts.error': 'update app.webhook_attempts set error = $1',
+  'app.webhook_endpoints.last_error': 'update app.webhook_endpoints set last_error = $1',
+  'app.webhook_endpoints.disabled_reason':
+    'update app.webhook_endpoints set disabled_at = now(), disabled_reason = $1',
+  'app.idempotency_keys.key': 'update app.idempotency_keys set key = $1',
+  'app.idempotency_keys.body': 'update app.idempotency_keys set body = $1',
+  'app.suppressions.note': 'update app.suppressions set note = $1',
+  'app.hard_bounces.note': 'update app.hard_bounces set note = $1',
+  'app.blocked_numbers.note': 'update app.blocked_numbers set note = $1',
+  'app.consents.source': 'update app.consents set source = $1',
+  'app.consents.opted_out_by': 'update app.consents set opted_out_at = now(), opted_out_by = $1',
+  'app.credit_ledger.note': 'update app.credit_ledger set note = $1',
+  'app.organisations.pause_reason':
+    'update app.organisations set paused_at = now(), pause_reason = $1',
+  'app.organisations.suspension_reason':
+    'update app.organisations set suspended_at = now(), suspension_reason = $1',
+  'app.templates.name': 'update app.templates set name = $1',
+  'app.templates.subject': 'update app.templates set subject = $1',
+  'app.templates.html': 'update app.templates set html = $1',
+  'app.templates.text': 'update app.templates set text = $1',
+  'app.early_receipts.receipt': `insert into app.early_receipts values (gen_random_uuid(), '{one}', jsonb_build_object('text', $1::text), now())`,
+  'app.callback_tokens.provider_event_id': `insert into app.callback_tokens values ('a token', $1, now())`,
+  'app.daily_bounces.reason': `insert into app.daily_bounces values (current_date, gen_random_uuid(), 'email', 'a code', $1, 1)`,
+  'app.daily_volume.tag': `insert into app.daily_volume values (current_date, gen_random_uuid(), 'email', 'marketing', $1, 1, 1, 1, 0, 0, 0, 0, 0)`,
+  'app.notices.detail': `update app.notices set detail = jsonb_build_object('text', $1::text)`,
+  'app.notices.error_message': 'update app.notices set error_message = $1',
+  'app.provider_health.last_error': `insert into app.provider_health values ('another', now(), $1)`,
+  'app.clock_runs.error': `insert into app.clock_runs (task, started_at, duration_ms, error) values ('a task', now(), 1, $1)`,
+  'app.audit.target': `update app.audit set target = $1 where action = 'block_number'`,
+  'app.audit.before': `update app.audit set before = jsonb_build_object('note', $1::text) where action = 'block_number'`,
+  'app.audit.after': `update app.audit set after = jsonb_build_object('source', $1::text) where action = 'record_consent'`,
+}
+
+/** Columns that name a person whom they are about: the tests above erase them. */
+const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies.bcc app.bodies.recipients app.bodies.handed_over
+  app.complaints.recipient app.consents.phone app.hard_bounces.email app.messages.to_address app.sms_parts.phone
+  app.suppressions.email app.erased_people.sha256`
+
+/** Columns that hold what an organisation or operator is, has or uses itself, or words and hashes of ours. */
+const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.audit.action app.audit.actor
+  app.audit.application_name app.audit.login app.audit.sha256 app.audit_chain.sha256 app.audit_seals.sha256 app.bodies.reply_to
+  app.bodies.sender app.callback_tokens.token app.clock_runs.task app.clock_tasks.name app.clock_tasks.schedule
+  app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256 app.daily_bounces.code app.dkim_keys.host
+  app.dkim_keys.private_key app.dkim_keys.selector app.dkim_keys.value app.domains.dkim_zone app.domains.mail_from_label
+  app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.extra_holidays.name
+  app.former_code.sha256 app.idempotency_keys.fingerprint app.messages.error_code app.messages.from_address
+  app.messages.provider app.migrations.id app.migrations.sha256 app.organisations.name app.organisations.owner_email
+  app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
+  app.processes.host app.processes.pool_id app.processes.roles app.provider_health.provider app.retention.what
+  app.sandbox_messages.kind app.sealing_keys.private_key app.senders.sender app.sms_parts.network_id app.sms_parts.provider
+  app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.beneath app.webhook_endpoints.event_types
+  app.webhook_endpoints.old_secret app.webhook_endpoints.secret app.webhook_endpoints.url`
+
+t.test(
+  'what others wrote about a person is erased from every column that can hold it',
+  async (t) => {
+    const words = (text: string) => text.split(/\s+/)
+    const columns = await sql<{ name: string }[]>`
+    select format('app.%s.%s', c.relname, a.attname) as name
+    from pg_attribute a
+    join pg_class c on c.oid = a.attrelid
+    where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and a.attnum > 0 and not a.attisdropped
+      and (a.atttypid in ('text'::regtype, 'json'::regtype, 'jsonb'::regtype, 'bytea'::regtype)
+        or a.atttypid::regtype::text like '%[]')`
+    const known = [...Object.keys(mentions), ...words(theirs), ...words(others)]
+    t.same(
+      columns.map(({ name }) => name).sort(),
+      known.sort(),
+      'a new column has to be added to one of the three lists, and to core.erase_mentions',
+    )
+
+    const acme = await anOrganisation()
+    const bob = sandbox('delivered+another')
+    const id = await send(base, acme, { to: bob })
+    await settled(id, 'delivered')
+    await acme.delivered()
+    const phone = '+27821110003'
+    await sql`select ops.record_consent(${acme.id}, ${phone}, 'the shop')`
+    await sql`select ops.block_number(${phone}, 'a note')`
+    await sql`select ops.suppress_globally('carol@else.example', 'a note')`
+    await sql`select ops.grant_credits(${acme.id}, 1, 'a note')`
+    await sql`select ops.create_template(${acme.id}, 'A', 'B', 'C', 'D')`
+    await sql`select core.notify_owner(core.decode_id('org', ${acme.id}), 'org_paused', '{}')`
+    const email = anEmail(acme.domain, { to: bob })
+    await post(`${base}/v1/emails`, acme.testKey, email, { 'Idempotency-Key': 'a key' })
+    await post(`${base}/v1/suppressions`, acme.liveKey, { email: 'dave@else.example' })
+    const { id: uuid } = await messageOf(sql, id)
+
+    for (const person of ['jane@mentioned.example', '+27829998887']) {
+      await rolledBack(sql, async (tx) => {
+        const naming = async () => {
+          const found: string[] = []
+          for (const name of Object.keys(mentions)) {
+            const [, table, column] = name.split('.')
+            const rows = await tx.unsafe(
+              `select from app.${table} x where strpos(x."${column}"::text, $1) > 0 limit 1`,
+              [person.replace('+', '')],
+            )
+            if (rows.length > 0) found.push(name)
+          }
+          return found
+        }
+        for (const statement of Object.values(mentions)) {
+          const values = [`about ${person}.`, uuid].slice(0, statement.includes('$2') ? 2 : 1)
+          await tx.unsafe(statement, values)
+        }
+        t.same(await naming(), Object.keys(mentions), 'it is planted everywhere')
+        await tx`select ops.erase_person(${person})`
+        t.same(await naming(), [], person)
+        const [row] = await tx`select subject, tags from app.messages where id = ${uuid}`
+        t.same(row, { subject: 'about (erased).', tags: ['about (erased).'] })
+      })
+    }
+  },
+)
+
+t.test('a message that waits for somebody else is sent as it was accepted', async (t) => {
+  const acme = await createOrganisation(sql)
+  await rolledBack(sql, async (tx) => {
+    const [message] = await tx<{ id: string }[]>`
+      insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+        subject, tags, recipients, created_at)
+      select 'queued', core.new_id(now()), core.decode_id('org', ${acme.id}), 'email', 'live', 'transactional',
+        'a@b.example', 'bob@c.example', 'For jane@mentioned.example', '{jane@mentioned.example}', 1, now()
+      returning id`
+    await tx`select ops.erase_person('jane@mentioned.example')`
+    const [row] = await tx`select subject, tags from app.messages where id = ${String(message?.id)}`
+    t.same(row, { subject: 'For jane@mentioned.example', tags: ['(erased)'] })
+  })
+})
+
 t.test('an entry that is made and removed anew shows what was kept by hash', async (t) => {
   const acme = await createOrganisation(sql)
   const jane = 'jane@kept.example'
