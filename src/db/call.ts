@@ -29,6 +29,12 @@ export const CODE_LOCK = 5_402_118
  */
 const SQLSTATE_REPLACED = /^(0A000|3F000|42...|XX000)$/
 
+/**
+ * A longer argument travels in parts: the driver holds up the event loop for some 5 ms for each MB of a
+ * statement.
+ */
+const PART_LENGTH = 1024 * 1024
+
 /** A Call over these connections. */
 export function caller(connections: Sql | Pool): Call {
   const use: Pool['use'] =
@@ -39,15 +45,33 @@ export function caller(connections: Sql | Pool): Call {
       ([, value]) => value !== undefined,
     )
     // Every argument travels as text and is cast by the server, so that no type is guessed here.
-    const list = given.map(
-      ([key], place) =>
-        `${key} => ($${place + 1}::text)::${(types as Record<string, string>)[key]}`,
-    )
+    const values: (string | null)[] = []
+    const parts: string[] = []
+    const list = given.map(([key, value]) => {
+      const text = asText(value)
+      const type = (types as Record<string, string>)[key]
+      if (text !== null && text.length > PART_LENGTH) {
+        const names = partsOf(text).map(
+          (part) => `current_setting('${partName(parts.push(part))}')`,
+        )
+        return `${key} => (${names.join(' || ')})::${type}`
+      }
+      return `${key} => ($${values.push(text)}::text)::${type}`
+    })
     const invocation = `api.${String(name)}(${list.join(', ')})`
     const text =
       returns === 'rows' ? `select * from ${invocation}` : `select ${invocation} as value`
-    const values = given.map(([, value]) => asText(value))
-    const ask = (sql: Sql) => sql.unsafe(text, values, { prepare: true })
+    const askAtOnce = (sql: Sql) => sql.unsafe(text, values, { prepare: true })
+    const askInParts = (sql: Sql) =>
+      sql.begin(async (tx) => {
+        for (const [n, part] of parts.entries()) {
+          // Until the end of the transaction; the value would be sent back without "is null".
+          const keep = `select set_config('${partName(n + 1)}', $1::text, true) is null`
+          await tx.unsafe(keep, [part], { prepare: true })
+        }
+        return tx.unsafe(text, values, { prepare: true })
+      })
+    const ask = (sql: Sql) => (parts.length > 0 ? askInParts(sql) : askAtOnce(sql))
     try {
       const rows = await use(
         (sql) =>
@@ -66,6 +90,21 @@ export function caller(connections: Sql | Pool): Call {
       throw asRefusal(error) ?? error
     }
   }
+}
+
+const partName = (n: number) => `postgram.part_${n}`
+
+/** Cuts a text, but no surrogate pair: half of one cannot be sent. */
+function partsOf(text: string): string[] {
+  const parts: string[] = []
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + PART_LENGTH, text.length)
+    const code = text.charCodeAt(end - 1)
+    if (code >= 0xd800 && code <= 0xdbff && end < text.length) end--
+    parts.push(text.slice(start, end))
+    start = end
+  }
+  return parts
 }
 
 function asText(value: Argument): string | null {

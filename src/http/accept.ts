@@ -37,7 +37,7 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
       metrics.accepted(name, items.length)
       const answers = await call(name, {
         calls: JSON.stringify(sends.map(describe)),
-        items: `[${items.join(',')}]`,
+        items: arrayOf(items),
         catalogue,
       })
       const byCall = new Map(answers.map((answer) => [answer.n, answer]))
@@ -58,6 +58,12 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
     return { status, body: body as string, isReplay: replayed && request.idempotencyKey !== null }
   }
   return Object.assign(acceptRequest, { idle: accept.idle })
+}
+
+/** The JSON array of JSON texts, made in one pass: a bracket before or behind many MB copies them. */
+function arrayOf(texts: string[]): string {
+  const pieces = texts.map((text, place) => (place === 0 ? '[' : ',') + text)
+  return pieces.length === 0 ? '[]' : [...pieces, ']'].join('')
 }
 
 function describe({ request, isBatch }: Send) {

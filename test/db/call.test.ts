@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { signatures } from '../../src/db/api.gen.ts'
 import { type Call, CODE_LOCK, caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
+import { connect, type Sql } from '../../src/db/client.ts'
 import { Refusal } from '../../src/errors.ts'
 import { createDatabase } from '../fixtures/database.ts'
 
@@ -75,6 +75,41 @@ const call = caller(service) as unknown as (
 ) => Promise<any>
 
 const nothing = { text: null, list: null, at: null, is_it: null }
+
+t.test('an argument of many MB travels in parts of at most 1 MB and arrives whole', async (t) => {
+  const sent: number[] = []
+  const measured = (connection: Sql): Sql =>
+    new Proxy(connection, {
+      get(target, name) {
+        if (name === 'unsafe') {
+          return (text: string, values: string[], options: object) => {
+            sent.push(...values.map((value) => value?.length ?? 0))
+            return target.unsafe(text, values, options)
+          }
+        }
+        if (name === 'begin') {
+          return (work: (tx: Sql) => unknown) =>
+            target.begin((tx) => work(measured(tx as unknown as Sql)))
+        }
+        return Reflect.get(target, name)
+      },
+    })
+  const ask = caller(measured(sql)) as unknown as (name: string, args: object) => Promise<string>
+  const part = 1024 * 1024
+  for (const long of [
+    'x'.repeat(part),
+    'x'.repeat(part + 1),
+    `${'x'.repeat(part - 1)}🎉${'y'.repeat(part)}`,
+    '🎉'.repeat(2 * part),
+  ]) {
+    sent.length = 0
+    const back = await ask('with_default', { given: long, left_out: "'" })
+    t.ok(back === `${long} and '`, `${long.length} characters`)
+    t.ok(sent.length > 1 && sent.every((length) => length <= part), String(sent))
+  }
+  const rest = await sql`select coalesce(current_setting('postgram.part_1', true), '') as part`
+  t.strictSame([...rest], [{ part: '' }], 'nothing of it is left on the connection')
+})
 
 t.test('text and lists arrive as they were, whatever is in them', async (t) => {
   const texts = [
