@@ -39,7 +39,7 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         `${organisationName} can no longer send from ${domain}. For 72 hours until ${minute(createdAt)}, DNS records that had verified it were missing or wrong:`,
         listed(names),
         'What this means: sends from this domain are refused (403 domain_not_verified), and what was accepted before is rejected.',
-        'What to do: publish the records again as GET /v1/domains lists them, each with what was found instead, then ask for a check with POST /v1/domains/{id}/verify. Once they are right, the domain can send at once.',
+        'What to do: publish the records again as GET /v1/domains lists them, each with what was found instead, then ask for a check with POST /v1/domains/{id}/verify. Once they are right, the domain can send at once. Until then another organisation may add it.',
         `${publicUrl}/docs/errors#domain_not_verified`,
       ),
     }
@@ -53,7 +53,7 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         `${organisationName} added ${domain} to send from, but for 72 hours until ${minute(createdAt)} not all of its DNS records were found. These are missing or wrong:`,
         listed(names),
         'What this means: the domain cannot send, and is no longer checked by itself.',
-        'What to do: publish the records as GET /v1/domains lists them, each with what was found instead, then ask for a check with POST /v1/domains/{id}/verify, as often as you like.',
+        'What to do: publish the records as GET /v1/domains lists them, each with what was found instead, then ask for a check with POST /v1/domains/{id}/verify, at any time. Until it is verified, another organisation may add it.',
         `${publicUrl}/docs/errors#domain_not_verified`,
       ),
     }

@@ -190,6 +190,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           announce: announceAs(roles),
           announceSms: announceAs(['sms']),
           announceWebhooks: announceAs(['webhooks']),
+          announceUpkeep: announceAs(['upkeep']),
         }),
       )
     } else {

@@ -18,6 +18,8 @@ export type WorkerPoolOptions = {
   tasks: TaskList
   /** Jobs in hand at a time. */
   concurrency: number
+  /** The most connections that it opens to take jobs and to end them. */
+  maxConnections?: number
   log: Logger
   metrics: Metrics
   /** Puts the pool on the list of running ones; no job is taken before it settles. */
@@ -66,7 +68,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   }
   const pgPool = new pg.Pool({
     ...pgOptions(url, { role, ...PLANNING, ...queueLimits }),
-    max: 7,
+    max: options.maxConnections ?? 7,
     application_name: 'postgram worker',
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown

@@ -4,6 +4,7 @@ import deliverWebhook from '../tasks/deliver_webhook.ts'
 import forgetSuppression from '../tasks/forget_suppression.ts'
 import notifyOwner from '../tasks/notify_owner.ts'
 import pollReceipts from '../tasks/poll_receipts.ts'
+import releaseDomain from '../tasks/release_domain.ts'
 import rotateDkim from '../tasks/rotate_dkim.ts'
 import sendEmail from '../tasks/send_email.ts'
 import sendSms from '../tasks/send_sms.ts'
@@ -39,10 +40,11 @@ export type WorkerOptions = {
   mailFromLabel: string
   log: Logger
   metrics: Metrics
-  /** Each puts a worker pool on the list of running ones: that of SMS, of webhooks, or of all else. */
+  /** Each registers a worker pool: of email, of SMS, of webhooks, of upkeep at the provider. */
   announce: WorkerPoolAnnouncer
   announceSms: WorkerPoolAnnouncer
   announceWebhooks: WorkerPoolAnnouncer
+  announceUpkeep: WorkerPoolAnnouncer
 }
 
 /**
@@ -53,6 +55,12 @@ export type WorkerOptions = {
  */
 const ENDPOINTS_AT_A_TIME = 500
 
+/**
+ * Upkeep asks the provider and DNS about domains and messages. Callers cause it, and an answer may take
+ * long, so it has places of its own: it never takes one from a message.
+ */
+const UPKEEP_AT_A_TIME = 10
+
 type WorkerPoolAnnouncer = (poolId: string) => Promise<void>
 
 /** Starts taking jobs; `stop` finishes those in hand and hands back the rest. */
@@ -60,12 +68,20 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const { call, emailProvider: provider, registry, links } = options
   const sandbox = createSandbox(call)
   const tasks = {
-    check_domain: checkDomain(registry),
-    forget_suppression: forgetSuppression(provider),
     notify_owner: notifyOwner(call, { ...options, provider, sandbox }),
+    send_email: sendEmail(call, {
+      provider,
+      sandbox,
+      links,
+      onOutcome: told(options, 'email'),
+    }),
+  }
+  const upkeepTasks = {
+    check_domain: checkDomain(registry),
+    forget_suppression: forgetSuppression(call, provider),
     poll_receipts: pollReceipts(call, provider),
+    release_domain: releaseDomain(registry),
     rotate_dkim: rotateDkim(registry),
-    send_email: sendEmail(call, { provider, sandbox, links, onOutcome: told(options, 'email') }),
   }
   const smsTasks = {
     send_sms: sendSms(call, {
@@ -99,6 +115,15 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
         tasks: webhookTasks,
         concurrency: ENDPOINTS_AT_A_TIME,
         announce: options.announceWebhooks,
+      }),
+    )
+    pools.push(
+      await startWorkerPool({
+        ...options,
+        tasks: upkeepTasks,
+        concurrency: UPKEEP_AT_A_TIME,
+        maxConnections: 3,
+        announce: options.announceUpkeep,
       }),
     )
     return { stop }

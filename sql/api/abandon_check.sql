@@ -1,13 +1,16 @@
-create function api.abandon_check(organisation_id uuid, mode text, key text default null)
+create function api.abandon_check(organisation_id uuid, mode text, key text default null, id uuid default null)
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+#variable_conflict use_column
 begin
   perform core.lock_organisations(array[abandon_check.organisation_id]);
+  update app.domains d set check_started_at = null
+  where d.id = abandon_check.id and d.organisation_id = abandon_check.organisation_id;
   return core.release_key(abandon_check.organisation_id, abandon_check.mode::app.mode, abandon_check.key);
 end
 $$;
 
 comment on function api.abandon_check is
-  'Release the key of a check that came to nothing. Answers how many keys were released.';
+  'End a check of a domain that came to nothing, and release the key of its call. Answers how many keys were released.';

@@ -1,4 +1,4 @@
-create function api.begin_check(organisation_id uuid, mode text, fingerprint text, id text, key text default null)
+create function api.begin_check(organisation_id uuid, mode text, fingerprint text, id text, key text default null, since timestamptz default null)
 returns api.domain_work
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -7,6 +7,7 @@ as $$
 declare
   v_kept app.idempotency_keys;
   v_domain app.domains;
+  v_body text;
 begin
   perform core.lock_organisations(array[begin_check.organisation_id]);
   v_kept := core.claim_key(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint);
@@ -14,14 +15,27 @@ begin
     return jsonb_populate_record(null::api.domain_work, core.domain_answer(v_kept));
   end if;
   v_domain := core.find_domain(begin_check.organisation_id, begin_check.id);
-  -- A check would make anew at the provider what is being removed there.
-  if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
-    return jsonb_populate_record(null::api.domain_work, '{"verdict": "busy"}');
+  if begin_check.since is null then
+    perform core.limit_provider_calls(begin_check.organisation_id);
   end if;
+  -- A check would make at the provider again what is being removed there.
+  if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
+    return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', core.now()));
+  elsif v_domain.check_started_at is not null and core.is_under_way(v_domain.check_started_at) then
+    return jsonb_populate_record(null::api.domain_work,
+      jsonb_build_object('verdict', 'busy', 'since', v_domain.check_started_at));
+  elsif v_domain.last_checked_at >= begin_check.since then
+    -- The check that this call waited for is its own as well.
+    v_body := core.domain_object(v_domain)::text;
+    perform core.keep_answer(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 200, v_body);
+    return jsonb_populate_record(null::api.domain_work,
+      jsonb_build_object('verdict', 'answer', 'status', 200, 'body', v_body, 'replayed', false));
+  end if;
+  update app.domains d set check_started_at = core.now() where d.id = v_domain.id;
   perform core.keep_answer(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 0, '');
   return jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
 end
 $$;
 
 comment on function api.begin_check is
-  'What is to be asked about a domain that an organisation wants checked (interface 4.6); verdict as in begin_domain (busy while it is being removed), finish_check and abandon_check end it. Refuses idempotency_conflict, not_found.';
+  'What is to be asked about a domain that an organisation wants checked (interface 4.6). verdict: work (go on, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (it is being checked or removed: call again, with since). Refuses idempotency_conflict, not_found, rate_limited.';

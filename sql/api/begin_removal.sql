@@ -1,4 +1,4 @@
-create function api.begin_removal(organisation_id uuid, id text)
+create function api.begin_removal(organisation_id uuid, id text, since timestamptz default null)
 returns api.domain_work
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -9,8 +9,11 @@ declare
 begin
   perform core.lock_organisations(array[begin_removal.organisation_id]);
   v_domain := core.find_domain(begin_removal.organisation_id, begin_removal.id);
+  if begin_removal.since is null then
+    perform core.limit_provider_calls(begin_removal.organisation_id);
+  end if;
   if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
-    return jsonb_populate_record(null::api.domain_work, '{"verdict": "busy"}');
+    return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', core.now()));
   end if;
   update app.domains d
   set change = 'removing', change_since = core.now()
@@ -20,4 +23,4 @@ end
 $$;
 
 comment on function api.begin_removal is
-  'Note that a domain''s identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found.';
+  'Note that a domain''s identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found, rate_limited.';

@@ -6,6 +6,7 @@ as $$
 #variable_conflict use_column
 begin
   if end_removal.is_removed then
+    perform core.end_claim(d) from app.domains d where d.id = end_removal.id and d.change = 'removing' for update;
     delete from app.domains d where d.id = end_removal.id and d.change = 'removing';
   else
     -- Nobody knows what became of it at the provider: a check makes it anew if it is gone there.

@@ -12,8 +12,10 @@ begin
   delete from app.domains d
   where d.change = 'adding' and not core.is_under_way(d.change_since);
   update app.domains d
-  set change = null, change_since = null, next_check_at = core.now()
+  set change = null, change_since = null, next_check_at = case when d.organisation_id is not null then core.now() end
   where d.change = 'removing' and not core.is_under_way(d.change_since);
+  delete from app.domain_claims c
+  where greatest(c.asked_at, c.barred_until) < core.now() - interval '14 days';
 
   -- After a change of provider all are to be made at the new one, at once: it may be the one that signs.
   -- One that the new one has just refused is let rest, or the clock would ask for it without end.

@@ -52,15 +52,25 @@ create type api.domain_work as (
   dkim_zone text,
   provider text,
   records jsonb,
-  keys jsonb
+  keys jsonb,
+  since timestamptz
 );
-comment on type api.domain_work is 'A domain about which the provider is to be asked (verdict work), or why not: answer or busy.';
+comment on type api.domain_work is
+  'A domain about which the provider is to be asked (verdict work, or release: its entry there is to be removed first), or why not: answer, held (by another organisation) or busy.';
 comment on column api.domain_work.status is 'null unless this is the answer';
 comment on column api.domain_work.body is 'null unless this is the answer';
 comment on column api.domain_work.token is 'Its label in the DKIM zone.';
 comment on column api.domain_work.dkim_zone is 'null until the provider has made its identity';
 comment on column api.domain_work.provider is 'null until the provider has made its identity';
 comment on column api.domain_work.keys is 'null until the provider has made its identity; {selector, state, value}';
+
+comment on column api.domain_work.since is 'null unless the call is to be made again (busy, release): to be given then';
+
+create type api.suppression_to_forget as (
+  email text,
+  domains text[]
+);
+comment on type api.suppression_to_forget is 'An address that the provider is to take off its own lists, and for which domains.';
 
 create type api.sealing_key as (
   id uuid,

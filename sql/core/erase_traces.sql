@@ -11,9 +11,7 @@ begin
   v_total := v_total + v_rows;
 
   -- A provider that still suppresses somebody who is erased does right.
-  delete from graphile_worker._private_jobs j
-  using graphile_worker._private_tasks t
-  where t.id = j.task_id and t.identifier = 'forget_suppression' and lower(j.payload ->> 'email') = person;
+  delete from app.suppressions_to_forget s where s.email = person;
   get diagnostics v_rows = row_count;
   v_total := v_total + v_rows;
   return v_total;

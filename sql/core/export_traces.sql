@@ -15,10 +15,9 @@ as $$
   from app.early_receipts e
   where e.receipt ->> 'phone' = person
   union all
-  select 'job', null, j.id::text, j.created_at, j.payload::jsonb
-  from graphile_worker._private_jobs j
-  join graphile_worker._private_tasks t on t.id = j.task_id and t.identifier = 'forget_suppression'
-  where lower(j.payload ->> 'email') = person
+  select 'suppression to forget', s.organisation_id, null, s.tried_at, to_jsonb(s) - 'organisation_id'
+  from app.suppressions_to_forget s
+  where s.email = person
   union all
   select 'audit', a.organisation_id, a.id::text, a.at, to_jsonb(a) - '{id,at,organisation_id}'::text[]
   from app.audit a

@@ -1,21 +1,26 @@
 create function core.forget_at_provider(email text, organisations uuid[])
 returns integer
-language sql volatile
+language plpgsql volatile
 as $$
-  select core.add_jobs(array_agg((
-    'forget_suppression', json_build_object('email', email, 'domains', b.domains),
-    null, null, null, null, null, null
-  )::graphile_worker.job_spec))
-  from (
-    select json_agg(d.name order by d.name) as domains
-    from (
-      select d.name, (row_number() over (order by d.name) - 1) / 20 as batch
-      from app.domains d
-      where d.organisation_id = any (organisations)
-    ) d
-    group by d.batch
-  ) b
+declare
+  v_organisations uuid[] := array(
+    select distinct o.id from unnest(organisations) o (id)
+    where exists (select from app.domains d where d.organisation_id = o.id)
+    order by o.id);
+begin
+  perform pg_advisory_xact_lock(core.forgetting_lock(o.id)) from unnest(v_organisations) o (id);
+  insert into app.suppressions_to_forget (organisation_id, email)
+  select o.id, forget_at_provider.email from unnest(v_organisations) o (id)
+  -- Tried again from the start.
+  on conflict on constraint suppressions_to_forget_pkey do update set tried_at = null;
+  return core.enqueue_forgetting(array(
+    select o.id from unnest(v_organisations) o (id)
+    -- One job for each organisation at a time, which enqueues the next itself.
+    where not exists (
+      select from graphile_worker._private_jobs j
+      where j.key = 'forget_suppression:' || o.id and (j.is_available or j.locked_at is not null))));
+end
 $$;
 
 comment on function core.forget_at_provider is
-  'Have the provider''s own suppression of an address removed from the domains of these organisations, a job for each 20; answers how many jobs.';
+  'Have the provider''s own suppression of an address removed from the domains of these organisations, by one job at a time for each organisation. Answers how many jobs were enqueued.';

@@ -42,12 +42,13 @@ begin
   end;
 
   update app.domains d
-  set (status, records, wrong_since, verified_at, last_checked_at, next_check_at) =
-    (v_domain.status, v_domain.records, v_domain.wrong_since, v_domain.verified_at, v_domain.last_checked_at, v_domain.next_check_at)
+  set (status, records, wrong_since, verified_at, last_checked_at, next_check_at, check_started_at) =
+    (v_domain.status, v_domain.records, v_domain.wrong_since, v_domain.verified_at, v_domain.last_checked_at, v_domain.next_check_at, null)
   where d.id = judge_domain.domain_id;
   perform core.audit('judge_domain', v_domain.organisation_id, v_domain.name,
     jsonb_build_object('status', v_old.status), jsonb_build_object('status', v_domain.status));
   if v_domain.status = 'failed' and v_old.status <> 'failed' then
+    perform core.end_claim(v_domain);
     perform core.notify_owner(v_domain.organisation_id,
       case v_old.status when 'verified' then 'domain_failed' else 'domain_not_found' end,
       jsonb_build_object('domain', v_domain.name, 'records', core.wrong_records(v_domain.records)));

@@ -19,7 +19,7 @@ comment on view ops.domains is
   'Sending domains and their states: required records that the last check did not find as they should be, since when those of a verified domain are wrong, and when it is checked next.';
 
 comment on column ops.domains.id is 'The domain''s id, dom_….';
-comment on column ops.domains.organisation is 'The organisation that holds it, org_….';
+comment on column ops.domains.organisation is 'The organisation that holds it, org_…; null once ops.release_domain released it and the provider has it still.';
 comment on column ops.domains.name is 'The domain.';
 comment on column ops.domains.status is 'pending, verified or failed.';
 comment on column ops.domains.not_found is 'Required records that the last check did not find as they should be: type, name and status of each.';

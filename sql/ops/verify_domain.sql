@@ -19,6 +19,13 @@ begin
   from app.domains d
   where d.name = v_name
   for no key update;
+  -- A claim that lapsed holds nothing. Its entry at the provider becomes this one's.
+  perform core.end_claim(d) from app.domains d
+  where d.name = v_name and d.organisation_id <> v_organisation and not core.holds_name(d)
+    and not (d.change is not null and core.is_under_way(d.change_since));
+  delete from app.domains d
+  where d.name = v_name and d.organisation_id is distinct from v_organisation and not core.holds_name(d)
+    and not (d.change is not null and core.is_under_way(d.change_since));
   -- The check that comes next makes the identity at the provider, and finds its records.
   insert into app.domains as d (
     id, organisation_id, name, status, is_vouched, verified_at, last_checked_at, next_check_at, created_at)
@@ -31,7 +38,8 @@ begin
     where d.organisation_id = v_organisation and d.change is distinct from 'removing'
   returning d.* into v_domain;
   if v_domain.id is null then
-    raise exception 'another organisation holds %', v_name;
+    raise exception 'another organisation holds %', v_name
+      using hint = 'select ops.release_domain(…) frees a name that is not verified';
   end if;
   perform core.audit('verify_domain', v_organisation, v_name, v_before,
     jsonb_build_object('status', v_domain.status, 'is_vouched', v_domain.is_vouched));

@@ -62,6 +62,8 @@ export type DomainWork = {
   records: unknown
   /** null until the provider has made its identity; {selector, state, value} */
   keys: unknown | null
+  /** null unless the call is to be made again (busy, release): to be given then */
+  since: Date | null
 }
 
 export type EmailToSend = {
@@ -173,9 +175,14 @@ export type SmsToSend = {
   takenParts: string[]
 }
 
+export type SuppressionToForget = {
+  email: string
+  domains: string[]
+}
+
 export type Api = {
-  /** Release the key of a check that came to nothing. Answers how many keys were released. */
-  abandon_check: { args: { organisation_id: string; mode: string; key?: string }; result: number }
+  /** End a check of a domain that came to nothing, and release the key of its call. Answers how many keys were released. */
+  abandon_check: { args: { organisation_id: string; mode: string; key?: string; id?: string }; result: number }
   /** Give up a reserved domain and the key of its call, because the provider was of no help: nothing changed (interface 4.4). Answers how many keys were released. */
   abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: number }
   /** Accept calls of POST /v1/emails and /v1/emails/batch: single, batch and coalesced alike. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index; one answer per call. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded. */
@@ -188,12 +195,14 @@ export type Api = {
   admit: { args: { keys: string[] }; result: Admission[] }
   /** Say that this process lives, on a connection that it keeps, and free the jobs of processes that are gone (promise 5). Answers how many were. */
   beat: { args: { pool_id: string; roles: string[]; host: string; pid: number }; result: number }
-  /** What is to be asked about a domain that an organisation wants checked (interface 4.6); verdict as in begin_domain (busy while it is being removed), finish_check and abandon_check end it. Refuses idempotency_conflict, not_found. */
-  begin_check: { args: { organisation_id: string; mode: string; fingerprint: string; id: string; key?: string }; result: DomainWork[] }
-  /** Reserve a domain name for an organisation before the provider is asked to make its identity (interface 4.4). verdict: work (go on, then finish_domain or abandon_domain), answer (200 for one held already, or a replay), busy (someone is at it: ask again). Refuses idempotency_conflict, already_exists, plan_limit_reached. */
-  begin_domain: { args: { organisation_id: string; mode: string; fingerprint: string; name: string; mail_from_label: string; key?: string }; result: DomainWork[] }
-  /** Note that a domain's identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found. */
-  begin_removal: { args: { organisation_id: string; id: string }; result: DomainWork[] }
+  /** What is to be asked about a domain that an organisation wants checked (interface 4.6). verdict: work (go on, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (it is being checked or removed: call again, with since). Refuses idempotency_conflict, not_found, rate_limited. */
+  begin_check: { args: { organisation_id: string; mode: string; fingerprint: string; id: string; key?: string; since?: Date }; result: DomainWork[] }
+  /** Reserve a domain name for an organisation before the provider is asked to make its identity (interface 4.4). verdict: work (go on, then finish_domain or abandon_domain), answer (200 for one held already, or a replay), held (another organisation holds it), release (another one's claim lapsed: remove its entry at the provider, then end_release, then call again) or busy (call again, with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited. */
+  begin_domain: { args: { organisation_id: string; mode: string; fingerprint: string; name: string; mail_from_label: string; key?: string; since?: Date }; result: DomainWork[] }
+  /** Begin to remove the entry at the provider of a name that ops.release_domain released; end_release ends it. No row when it is gone, or somebody else removes it. */
+  begin_release: { args: { id: string }; result: DomainWork[] }
+  /** Note that a domain's identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found, rate_limited. */
+  begin_removal: { args: { organisation_id: string; id: string; since?: Date }; result: DomainWork[] }
   /** Clear away what waits for an endpoint that is disabled or deleted: its events are kept, and can be replayed once it is enabled. Answers how many, at most 5 000. */
   clear_deliveries: { args: Record<string, never>; result: number }
   /** Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed. */
@@ -208,6 +217,8 @@ export type Api = {
   drop_expired: { args: Record<string, never>; result: number }
   /** For clocks of the version before api.drop_expired, which run on beside this one; nothing is left for them to drop. Answers 0. */
   drop_expired_keys: { args: Record<string, never>; result: number }
+  /** Free a name whose claim lapsed and whose entry the provider has removed, or leave it as it was. Answers whether it is free. */
+  end_release: { args: { id: string; is_removed: boolean }; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
@@ -226,6 +237,8 @@ export type Api = {
   finish_deliveries: { args: { results: string }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
+  /** Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued. */
+  finish_forgetting: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
   /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
   finish_messages: { args: { results: string }; result: number }
   /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
@@ -304,6 +317,8 @@ export type Api = {
   start_deliveries: { args: { turns: string }; result: Delivery[] }
   /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. Emails whose large_bytes go beyond the argument together are not begun: they have a new job, due in a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
+  /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
+  start_forgetting: { args: { organisation_id: string }; result: SuppressionToForget[] }
   /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
@@ -317,23 +332,25 @@ export type Api = {
 }
 
 export const signatures = {
-  abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['organisation_id', 'mode'], returns: 'value', answers: { value: 'integer' } },
+  abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', answers: { value: 'integer' } },
   abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', answers: { value: 'integer' } },
   accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
   accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', answers: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer' } },
   beat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer' }, required: ['pool_id', 'roles', 'host', 'pid'], returns: 'value', answers: { value: 'integer' } },
-  begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb' } },
-  begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb' } },
-  begin_removal: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb' } },
+  begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
+  begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
+  begin_release: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
+  begin_removal: { types: { organisation_id: 'uuid', id: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   clear_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', answers: { value: 'text' } },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'void' } },
-  domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb' } },
+  domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   drop_expired: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   drop_expired_keys: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  end_release: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
   end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
   end_turns: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
@@ -343,6 +360,7 @@ export const signatures = {
   finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', answers: { value: 'integer' } },
   finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
+  finish_forgetting: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', answers: { value: 'integer' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', answers: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', answers: { value: 'boolean' } },
   finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, required: ['id', 'activate', 'retire', 'key'], returns: 'value', answers: { value: 'integer' } },
@@ -382,6 +400,7 @@ export const signatures = {
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
   start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_rehearsal: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', handed_over: 'text[]', large_bytes: 'integer' } },
+  start_forgetting: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', answers: { email: 'text', domains: 'text[]' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', answers: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },
   start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_rehearsal: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },

@@ -36,6 +36,8 @@ export type Registry = {
   remove(organisationId: string, id: string): Promise<Reply>
   /** The check that the clock asked for, by the domain's UUID. Throws ProviderUnavailable. */
   check(id: string): Promise<void>
+  /** Remove what the provider has of a name that an operator released. Throws ProviderUnavailable. */
+  release(id: string): Promise<void>
   /**
    * Carry out a rotation of DKIM keys. Throws ProviderUnavailable, and an Error while the key that is
    * to sign is not in DNS: nobody would believe what it signed.
@@ -99,10 +101,27 @@ export function createRegistry(options: RegistryOptions): Registry {
     }
   }
 
+  /** Removes the entry of a name whose claim lapsed, so that the next claim begins with a new one. */
+  async function release(work: DomainWork) {
+    try {
+      if (work.provider === provider.account) await provider.deleteDomain(work.name)
+    } catch (error) {
+      await call('end_release', { id: work.id, is_removed: false }).catch(() => undefined)
+      throw error
+    }
+    await call('end_release', { id: work.id, is_removed: true })
+  }
+
   return {
     add: (asker, name) =>
       inTurn(
-        () => call('begin_domain', { ...asker, name, mail_from_label: mailFromLabel }),
+        async (again) => {
+          const begin = { ...asker, ...again, name, mail_from_label: mailFromLabel }
+          const work = only(await call('begin_domain', begin))
+          if (work.verdict === 'held') throw new Refusal('already_exists')
+          if (work.verdict === 'release') await release(work)
+          return work
+        },
         async (work) => {
           const { records, identity } = await identify(work)
           const made = {
@@ -121,21 +140,22 @@ export function createRegistry(options: RegistryOptions): Registry {
 
     verify: (asker, id) =>
       inTurn(
-        () => call('begin_check', { ...asker, id }),
+        async (again) => only(await call('begin_check', { ...asker, ...again, id })),
         async (work) => {
           const { organisation_id: _, ...kept } = asker
           return call('finish_check', { ...kept, ...(await look(work)) })
         },
-        () => {
+        (work) => {
           const { fingerprint: _, ...holder } = asker
-          return call('abandon_check', holder)
+          return call('abandon_check', { ...holder, id: work.id })
         },
         { isRepeatable: true },
       ),
 
     remove: (organisationId, id) =>
       inTurn(
-        () => call('begin_removal', { organisation_id: organisationId, id }),
+        async (again) =>
+          only(await call('begin_removal', { organisation_id: organisationId, ...again, id })),
         async (work) => {
           // One that an operator vouched for may be there for reasons of its own.
           if (work.provider === provider.account) await provider.deleteDomain(work.name)
@@ -158,6 +178,11 @@ export function createRegistry(options: RegistryOptions): Registry {
         throw error
       })
       await call('finish_check', found)
+    },
+
+    async release(id) {
+      const [work] = await call('begin_release', { id })
+      if (work) await release(work)
     },
 
     async rotate(id, rotation) {
@@ -184,17 +209,18 @@ export function createRegistry(options: RegistryOptions): Registry {
  * the connection to the database was lost, if that does nothing twice, so that the response is true.
  */
 async function inTurn(
-  begin: () => Promise<DomainWork[]>,
+  begin: (again: { since?: Date }) => Promise<DomainWork>,
   carryOut: (work: DomainWork) => Promise<Reply[]>,
   abandon: (work: DomainWork) => Promise<Api['abandon_check']['result']>,
   { isRepeatable = false } = {},
 ): Promise<Reply> {
   const start = performance.now()
+  let again: { since?: Date } = {}
   let lost: ConnectionLost | undefined
   for (;;) {
     let work: DomainWork | undefined
     try {
-      work = only(await begin())
+      work = await begin(again)
       if (work.verdict === 'answer') {
         return { status: work.status ?? 200, body: work.body ?? '', replayed: work.replayed }
       }
@@ -208,7 +234,8 @@ async function inTurn(
     if (performance.now() - start > limitMs) {
       throw lost ?? new Refusal('email_provider_unavailable')
     }
-    await pause(ASK_AGAIN_AFTER_MS)
+    if (work?.since) again = { since: work.since }
+    if (work?.verdict !== 'release') await pause(ASK_AGAIN_AFTER_MS)
   }
 }
 

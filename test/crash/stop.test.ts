@@ -25,7 +25,7 @@ async function secondsOf(work: Promise<unknown>): Promise<number> {
 t.test('each role starts and stops alone', async (t) => {
   for (const role of ['api', 'worker', 'clock'] as const) {
     const service = await spawnService(url, role)
-    const pools = role === 'worker' ? ['sms', 'webhooks', role] : [role]
+    const pools = role === 'worker' ? ['sms', 'upkeep', 'webhooks', role] : [role]
     t.same(
       await processes(),
       pools.map((name) => ({ roles: [name] })),

@@ -13,14 +13,28 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const remove = (key: string, id: string) => request('DELETE', `${base}/v1/suppressions/${id}`, key)
 
 const jobs = async () => {
-  const rows = await sql<{ payload: { email: string; domains: string[] } }[]>`
+  const rows = await sql<{ payload: { organisation: string } }[]>`
     select j.payload from graphile_worker._private_jobs j
     join graphile_worker._private_tasks t on t.id = j.task_id
     where t.identifier = 'forget_suppression' order by j.id`
-  return rows.map(({ payload }) => payload)
+  return rows.map(({ payload }) => payload.organisation)
 }
 
-t.beforeEach(() => sql`delete from graphile_worker._private_jobs`)
+/** What the provider is still to forget for an organisation. */
+const toForget = async ({ id }: TestOrganisation) => {
+  const rows = await sql<{ email: string }[]>`
+    select email from app.suppressions_to_forget
+    where organisation_id = core.decode_id('org', ${id}) order by email`
+  return rows.map(({ email }) => email)
+}
+
+const uuidOf = async ({ id }: TestOrganisation) =>
+  (await sql<{ uuid: string }[]>`select core.decode_id('org', ${id}) as uuid`)[0]?.uuid
+
+t.beforeEach(async () => {
+  await sql`delete from graphile_worker._private_jobs`
+  await sql`delete from app.suppressions_to_forget`
+})
 
 t.test('an own entry of any origin is removed, and its address is sent to again', async (t) => {
   const organisation = await createOrganisation(sql)
@@ -120,31 +134,39 @@ t.test('the body of a removal does not matter', async (t) => {
   }
 })
 
-const addDomains = (organisation: TestOrganisation, count: number) => sql`
-  insert into app.domains (id, organisation_id, name)
-  select core.new_id(now()), core.decode_id('org', ${organisation.id}), 'n' || n || '.' || ${organisation.domain}
-  from generate_series(1, ${count}::integer) n`
-
-t.test('the provider is to forget the address on all domains of the organisation', async (t) => {
+t.test('removals of one organisation make one job, however many they are', async (t) => {
   const organisation = await createOrganisation(sql)
   const other = await createOrganisation(sql)
-  await suppress(sql, other, 'ann@c.example')
-  await addDomains(organisation, 44)
-  const id = await suppress(sql, organisation, 'ann@c.example', 'complaint')
-  await remove(organisation.liveKey, id)
-  const payloads = await jobs()
-  t.strictSame(
-    payloads.map(({ email, domains }) => [email, domains.length]),
-    [
-      ['ann@c.example', 20],
-      ['ann@c.example', 20],
-      ['ann@c.example', 5],
-    ],
-    'a bounded number in each job',
-  )
-  const domains = payloads.flatMap((payload) => payload.domains)
-  t.equal(new Set(domains).size, 45)
-  t.ok(domains.every((name) => name.endsWith(organisation.domain)))
+  await liftRate(sql, organisation)
+  const emails = Array.from({ length: 25 }, (_, n) => `ann${100 + n}@c.example`)
+  const ids = await Promise.all(emails.map((email) => suppress(sql, organisation, email)))
+  const answers = await Promise.all(ids.map((id) => remove(organisation.liveKey, id)))
+  t.ok(answers.every(({ status }) => status === 200))
+  t.strictSame(await jobs(), [await uuidOf(organisation)])
+  t.strictSame(await toForget(organisation), emails)
+  await remove(other.liveKey, await suppress(sql, other, 'ann@c.example'))
+  t.strictSame(await jobs(), [await uuidOf(organisation), await uuidOf(other)])
+})
+
+t.test('a removal while the job is in hand is left to it, and to no second one', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const uuid = (await uuidOf(organisation)) ?? ''
+  await remove(organisation.liveKey, await suppress(sql, organisation, 'a@c.example'))
+  await sql`update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a-pool'`
+  const [job] = await sql<{ id: string }[]>`select id from graphile_worker._private_jobs`
+  const start = () => sql<{ email: string; domains: string[] }[]>`
+    select * from api.start_forgetting(${uuid})`
+  t.strictSame([...(await start())], [{ email: 'a@c.example', domains: [organisation.domain] }])
+  await remove(organisation.liveKey, await suppress(sql, organisation, 'b@c.example'))
+  t.strictSame(await jobs(), [uuid])
+
+  await sql`select api.finish_forgetting(${uuid}, '{a@c.example}', ${job?.id ?? ''})`
+  t.strictSame(await toForget(organisation), ['b@c.example'])
+  const [next] = await sql<{ id: string }[]>`select id from graphile_worker._private_jobs`
+  t.not(next?.id, job?.id)
+  t.strictSame(await jobs(), [uuid], 'the job that ends enqueues the next one')
+  await sql`select api.finish_forgetting(${uuid}, '{b@c.example}', ${next?.id ?? ''})`
+  t.strictSame([await jobs(), await toForget(organisation)], [[], []])
 })
 
 t.test('without a domain there is nothing to forget', async (t) => {
@@ -180,9 +202,9 @@ t.test('a hard bounce that is lifted is forgotten for all who had a copy of it',
     await suppress(sql, organisation, 'lifted@c.example', reason)
   }
   await sql`select ops.unsuppress_globally('Lifted@C.example')`
-  t.strictSame(await jobs(), [
-    { email: 'lifted@c.example', domains: [one.domain, two.domain].sort() },
-  ])
+  t.strictSame((await jobs()).sort(), [(await uuidOf(one)) ?? '', (await uuidOf(two)) ?? ''].sort())
+  t.strictSame(await toForget(one), ['lifted@c.example'])
+  t.strictSame(await toForget(three), [])
   t.strictSame(await listOf(sql, three), [
     { email: 'lifted@c.example', reason: 'complaint', note: '' },
   ])

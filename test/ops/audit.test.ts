@@ -75,6 +75,7 @@ const expected: Record<string, Expected> = {
   suspend: [org, org, { state: 'active' }, { state: 'suspended', reason: 'a test' }],
   reinstate: [suspended, suspended, { state: 'suspended' }, { state: 'active', reason: null }],
   verify_domain: [org, 'acme.example', null, { status: 'verified', is_vouched: true }],
+  release_domain: [org, 'claimed.example', { organisation: org, status: 'pending' }, null],
   rotate_dkim: [org, domain, { active: 'pg1' }, { active: 'pg2' }],
   create_template: [org, /^tpl_/, null, hello],
   change_template: [

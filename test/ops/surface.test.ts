@@ -19,6 +19,7 @@ const functions = [
   'withdraw_consent(organisation, phone)',
   'approve_sender(organisation, sender)',
   'block_number(phone, note)',
+  'release_domain(name)',
   'verify_domain(organisation, name)',
   'create_template(organisation, name, subject, html, text) text',
   'create_webhook_endpoint(organisation, url, event_types text[]) record',

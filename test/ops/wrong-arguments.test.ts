@@ -237,6 +237,13 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     `another organisation holds ${othersDomain}`,
   ],
 
+  ...[null, '', 'nobody.example', org].map((name): [string, Value[], RegExp] => [
+    'release_domain',
+    [name],
+    /^no organisation claims /,
+  ]),
+  ['release_domain', [othersDomain], new RegExp(`^${othersDomain} is verified for org_`)],
+
   ['create_template', [unknownOrg, 'Hello', 'Hello', null, 'Hello'], noOrganisation],
   ...['', 'Hello', org, 'tpl_', 'tpl_01h455vb4pex5vsknk084sn02q', template.toUpperCase()].flatMap(
     (id): [string, Value[], RegExp][] => [

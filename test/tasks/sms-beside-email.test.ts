@@ -5,6 +5,7 @@ import { messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
+import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
@@ -16,7 +17,7 @@ t.test('a network that takes its time holds up no email', async (t) => {
     await answer
     return { outcome: 'sent', parts: partsOf(sms) }
   }
-  const { base } = await startTestService(url, {
+  const { base, stop } = await startTestService(url, {
     roles: ['api', 'worker'],
     createSmsProvider: () => network,
     workerConcurrency: 2,
@@ -35,4 +36,34 @@ t.test('a network that takes its time holds up no email', async (t) => {
   for (const { data } of json.results) {
     await until('each SMS', async () => (await messageOf(sql, data.id)).status === 'sent')
   }
+  await stop()
+})
+
+t.test('checks of domains that take their time hold up no email', async (t) => {
+  const { promise: answer, resolve: go } = Promise.withResolvers<void>()
+  let checks = 0
+  const provider = createStandIn({
+    async checkDomain() {
+      checks += 1
+      await answer
+      return 'active'
+    },
+  })
+  const { base } = await startTestService(url, {
+    roles: ['api', 'worker'],
+    createEmailProvider: () => provider,
+    workerConcurrency: 1,
+  })
+  const organisation = await createOrganisation(sql)
+  for (let n = 0; n < 30; n++) {
+    await sql`select ops.verify_domain(${organisation.id}, ${`n${n}.${organisation.domain}`})`
+  }
+  await sql`select api.enqueue_due_domain_checks('stand-in')`
+  await until('checks to be in hand', async () => checks === 10)
+
+  const email = await send(base, organisation)
+  await until('the email', async () => (await messageOf(sql, email)).status === 'sent')
+  t.equal(checks, 10, 'no more checks are in hand than have places')
+  go()
+  await until('all checks', async () => checks === 31)
 })

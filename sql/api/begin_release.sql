@@ -1,0 +1,22 @@
+create function api.begin_release(id uuid)
+returns setof api.domain_work
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_domain app.domains;
+begin
+  update app.domains d
+  set change = 'removing', change_since = core.now()
+  where d.id = begin_release.id and d.organisation_id is null
+    and (d.change is null or not core.is_under_way(d.change_since))
+  returning d.* into v_domain;
+  if v_domain.id is not null then
+    return next jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
+  end if;
+end
+$$;
+
+comment on function api.begin_release is
+  'Begin to remove the entry at the provider of a name that ops.release_domain released; end_release ends it. No row when it is gone, or somebody else removes it.';

@@ -1,0 +1,35 @@
+create function api.end_release(id uuid, is_removed boolean)
+returns integer
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_domain app.domains;
+begin
+  select d.* into v_domain from app.domains d
+  where d.id = end_release.id and d.change = 'removing'
+  for update;
+  if v_domain.id is null then
+    return 0;
+  end if;
+  -- A check that ended meanwhile may have found the records: proof keeps the name.
+  if end_release.is_removed and not core.holds_name(v_domain) then
+    perform core.end_claim(v_domain);
+    delete from app.domains d where d.id = v_domain.id;
+    if v_domain.organisation_id is not null then
+      perform core.audit('lose_domain', v_domain.organisation_id, v_domain.name,
+        jsonb_build_object('status', v_domain.status), null);
+    end if;
+    return 1;
+  end if;
+  -- A check makes it at the provider again if it is gone there.
+  update app.domains d
+  set change = null, change_since = null, next_check_at = case when d.organisation_id is not null then core.now() end
+  where d.id = v_domain.id;
+  return 0;
+end
+$$;
+
+comment on function api.end_release is
+  'Free a name whose claim lapsed and whose entry the provider has removed, or leave it as it was. Answers whether it is free.';

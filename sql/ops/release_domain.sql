@@ -1,0 +1,42 @@
+create function ops.release_domain(name text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_name text := lower(release_domain.name);
+  v_domain app.domains;
+begin
+  -- In the order of all locks: the organisation before what is its own.
+  perform core.lock_organisations(array(select d.organisation_id from app.domains d where d.name = v_name));
+  select d.* into v_domain from app.domains d where d.name = v_name for no key update;
+  if v_domain.id is null or v_domain.organisation_id is null then
+    raise exception 'no organisation claims %', coalesce(quote_literal(release_domain.name), 'null')
+      using hint = 'select name, organisation, status from ops.domains';
+  elsif v_domain.status = 'verified' then
+    raise exception '% is verified for %', v_name, core.encode_id('org', v_domain.organisation_id)
+      using hint = 'only a name that is not verified can be released';
+  elsif v_domain.change is not null and core.is_under_way(v_domain.change_since) then
+    raise exception '% is being added or removed at this moment', v_name using hint = 'try again in two minutes';
+  end if;
+  perform core.end_claim(v_domain);
+  if v_domain.provider is null then
+    delete from app.domains d where d.id = v_domain.id;
+  else
+    update app.domains d
+    set organisation_id = null, status = 'failed', change = null, change_since = null, wrong_since = null, next_check_at = null
+    where d.id = v_domain.id;
+    perform core.add_jobs(array[(
+      'release_domain', json_build_object('id', v_domain.id), null, null, null, 'release_domain:' || v_domain.id,
+      100::smallint, null
+    )::graphile_worker.job_spec]);
+  end if;
+  perform core.audit('release_domain', v_domain.organisation_id, v_name,
+    jsonb_build_object('organisation', core.encode_id('org', v_domain.organisation_id), 'status', v_domain.status), null);
+  return core.encode_id('org', v_domain.organisation_id);
+end
+$$;
+
+comment on function ops.release_domain is
+  'Free a domain name that an organisation claims without proof (pending or failed), so that another one can add it at once; what the provider has of it is removed. Answers whose it was.';
