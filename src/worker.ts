@@ -10,6 +10,7 @@ import sendEmail from '../tasks/send_email.ts'
 import sendSms from '../tasks/send_sms.ts'
 import type { Call } from './db/call.ts'
 import type { Registry } from './domains/registry.ts'
+import { createSigner } from './domains/signer.ts'
 import { encodeId } from './ids.ts'
 import type { UnsubscribeLinks } from './marketing/link.ts'
 import type { Metrics } from './metrics.ts'
@@ -67,12 +68,14 @@ type WorkerPoolAnnouncer = (poolId: string) => Promise<void>
 export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const { call, emailProvider: provider, registry, links } = options
   const sandbox = createSandbox(call)
+  const sign = createSigner(call, registry)
   const tasks = {
-    notify_owner: notifyOwner(call, { ...options, provider, sandbox }),
+    notify_owner: notifyOwner(call, { ...options, provider, sandbox, sign }),
     send_email: sendEmail(call, {
       provider,
       sandbox,
       links,
+      sign,
       onOutcome: told(options, 'email'),
     }),
   }

@@ -2,6 +2,7 @@ import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Notice } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
+import type { Signer } from '../src/domains/signer.ts'
 import { writeNotice } from '../src/notices.ts'
 import type { EmailProvider, OutgoingEmail } from '../src/providers/email.ts'
 import { handOver } from '../src/providers/hand-over.ts'
@@ -17,6 +18,7 @@ export type NotifyOwnerOptions = {
   provider: EmailProvider
   /** Takes what goes to its own addresses, whatever the provider. */
   sandbox: EmailProvider
+  sign: Signer
   /** The sender, as SYSTEM_FROM has it. */
   systemFrom: string
   mailFromLabel: string
@@ -37,7 +39,10 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
     if (!notice) return
     const email = { ...emailOf(notice, sender), ...writeNotice(notice, publicUrl) }
     const taker = isRehearsal(email.recipients) ? sandbox : provider
-    const attempt = await handOver(taker, email, { signal, withinMs: ANSWERS_WITHIN_MS })
+    const attempt = await handOver(taker, await options.sign(taker, email), {
+      signal,
+      withinMs: ANSWERS_WITHIN_MS,
+    })
     const result = JSON.stringify({ id, ...attempt })
     const isSettled = await call('finish_notice', { result })
     // The provider's words may name the owner's address, which has no place in a log.

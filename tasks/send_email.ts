@@ -1,6 +1,7 @@
 import type { Task } from 'graphile-worker'
 import type { EmailToSend } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
+import type { Signer } from '../src/domains/signer.ts'
 import { handOverCopies } from '../src/marketing/hand-over-copies.ts'
 import type { UnsubscribeLinks } from '../src/marketing/link.ts'
 import type { EmailProvider } from '../src/providers/email.ts'
@@ -13,6 +14,7 @@ export type SendEmailOptions = {
   /** Takes rehearsals, whatever the provider. */
   sandbox: EmailProvider
   links: UnsubscribeLinks
+  sign: Signer
   answersWithinMs?: number
   onOutcome?: OnOutcome
 }
@@ -20,7 +22,7 @@ export type SendEmailOptions = {
 /** Hands one email to the provider, as one or as several copies. */
 export default function sendEmail(
   call: Call,
-  { provider, sandbox, links, answersWithinMs, onOutcome }: SendEmailOptions,
+  { provider, sandbox, links, sign, answersWithinMs, onOutcome }: SendEmailOptions,
 ): Task {
   const largeBodies = createLargeBodies()
   return handOverTask<EmailToSend>(call, {
@@ -30,7 +32,12 @@ export default function sendEmail(
     onOutcome,
     async handOver(email, patience) {
       const taker = email.isRehearsal ? sandbox : provider
-      const outcome = await handOverCopies(email, links, (copy) => handOver(taker, copy, patience))
+      const signed = await sign(taker, email).catch(() => undefined)
+      if (!signed) {
+        const text = `The DKIM key of ${email.domain} could not be made.`
+        return { provider: taker.name, outcome: 'deferred', text }
+      }
+      const outcome = await handOverCopies(signed, links, (copy) => handOver(taker, copy, patience))
       return { provider: taker.name, ...outcome }
     },
   })

@@ -72,6 +72,12 @@ create type api.suppression_to_forget as (
 );
 comment on type api.suppression_to_forget is 'An address that the provider is to take off its own lists, and for which domains.';
 
+create type api.signing_key as (
+  selector text,
+  private_key text
+);
+comment on type api.signing_key is 'A DKIM key that signs; sealed with SECRET_KEY.';
+
 create type api.sealing_key as (
   id uuid,
   private_key text

@@ -4,7 +4,14 @@ language plpgsql volatile
 as $$
 #variable_conflict use_column
 begin
-  if identity is null then
+  if identity is null or exists (
+    -- A key that we hold is never lost. Mail that it signed needs it, so it gives way to no other one of
+    -- the same provider, as when two processes make one at a time.
+    select from app.domains d
+    join app.dkim_keys k on k.domain_id = d.id and k.state = 'active' and k.private_key is not null
+    where d.id = keep_identity.domain_id and d.provider = identity ->> 'provider'
+      and d.dkim_zone = identity ->> 'dkim_zone'
+  ) then
     return;
   end if;
   update app.domains d
@@ -22,4 +29,4 @@ end
 $$;
 
 comment on function core.keep_identity is
-  'Note what the provider made for a domain: {provider, dkim_zone, keys: [{selector, state, value, private_key}]}; nothing for null.';
+  'Note what the provider made for a domain: {provider, dkim_zone, keys: [{selector, state, value, private_key}]}; nothing for null, nor when we hold its active key already.';

@@ -156,6 +156,11 @@ export type SentEmail = {
   copies: number
 }
 
+export type SigningKey = {
+  selector: string
+  privateKey: string
+}
+
 export type SmsToSend = {
   id: string
   organisationId: string
@@ -213,6 +218,8 @@ export type Api = {
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
   /** What is to be asked about a domain whose check is due; no row when it is gone, or in someone's hands. */
   domain_to_check: { args: { id: string }; result: DomainWork[] }
+  /** A verified domain that no provider has an identity of yet, as after ops.verify_domain; no row when there is one, or no such domain. */
+  domain_to_sign: { args: { name: string }; result: DomainWork[] }
   /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second: where a table is in use, it ends. Answers how many were dropped. */
   drop_expired: { args: Record<string, never>; result: number }
   /** For clocks of the version before api.drop_expired, which run on beside this one; nothing is left for them to drop. Answers 0. */
@@ -273,6 +280,8 @@ export type Api = {
   judge_endpoints: { args: Record<string, never>; result: number }
   /** Keep a key for sealing secrets from now on, if the newest is still the one that the caller saw (left out: none); modulus in decimal. Answers whether it was kept. */
   keep_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
+  /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.keep_identity takes it. Answers whether its records were kept with it. */
+  keep_signing_key: { args: { id: string; identity: string; records: string }; result: number }
   /** Take a process that stops off the list and hand back what it may still hold. */
   leave: { args: { pool_id: string }; result: boolean }
   /** The domain objects of an organisation as JSON text, newest first (interface 4.5). */
@@ -313,6 +322,8 @@ export type Api = {
   set_clock_tasks: { args: { tasks: string }; result: number }
   /** Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
+  /** The DKIM key with which we sign for a verified domain; no row when we hold none. */
+  signing_key: { args: { name: string }; result: SigningKey[] }
   /** What is to be posted next: turns are {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up: whatever falls due later brings a job of its own. */
   start_deliveries: { args: { turns: string }; result: Delivery[] }
   /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. Emails whose large_bytes go beyond the argument together are not begun: they have a new job, due in a second. */
@@ -348,6 +359,7 @@ export const signatures = {
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', answers: { value: 'text' } },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'void' } },
   domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
+  domain_to_sign: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   drop_expired: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   drop_expired_keys: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   end_release: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
@@ -378,6 +390,7 @@ export const signatures = {
   health: { types: {}, required: [], returns: 'value', answers: { value: 'text' } },
   judge_endpoints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   keep_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, required: ['modulus', 'private_key'], returns: 'value', answers: { value: 'boolean' } },
+  keep_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', answers: { value: 'integer' } },
   leave: { types: { pool_id: 'text' }, required: ['pool_id'], returns: 'value', answers: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', answers: { value: 'text' } },
@@ -398,6 +411,7 @@ export const signatures = {
   sealing_keys: { types: {}, required: [], returns: 'rows', answers: { id: 'uuid', private_key: 'text' } },
   set_clock_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
+  signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { selector: 'text', private_key: 'text' } },
   start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_rehearsal: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', handed_over: 'text[]', large_bytes: 'integer' } },
   start_forgetting: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', answers: { email: 'text', domains: 'text[]' } },

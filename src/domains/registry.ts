@@ -36,6 +36,8 @@ export type Registry = {
   remove(organisationId: string, id: string): Promise<Reply>
   /** The check that the clock asked for, by the domain's UUID. Throws ProviderUnavailable. */
   check(id: string): Promise<void>
+  /** Make the identity, with its DKIM keys, of a verified domain that was never checked; nothing for others. */
+  makeKey(name: string): Promise<void>
   /** Remove what the provider has of a name that an operator released. Throws ProviderUnavailable. */
   release(id: string): Promise<void>
   /**
@@ -178,6 +180,17 @@ export function createRegistry(options: RegistryOptions): Registry {
         throw error
       })
       await call('finish_check', found)
+    },
+
+    async makeKey(name) {
+      const [work] = await call('domain_to_sign', { name })
+      if (!work) return
+      const { records, identity } = await identify(work)
+      await call('keep_signing_key', {
+        id: work.id,
+        identity: JSON.stringify(identity),
+        records: JSON.stringify(records),
+      })
     },
 
     async release(id) {

@@ -92,6 +92,8 @@ export type EmailProvider = {
   name: string
   /** Where it makes the identities of domains; with another one they are all to be made anew. */
   account: string
+  /** Whether emails are signed here, with keys that we hold: none may leave without its key. */
+  signsHere: boolean
   /** How long a hand-over may be unknown to `lookup` although it arrived. */
   settlesWithinMs: number
   /** Hand an email over. Whatever it throws counts as ambiguous. */

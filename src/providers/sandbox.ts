@@ -54,6 +54,7 @@ export function createSandbox(call: Call): EmailProvider {
   return {
     name: 'sandbox',
     account: 'sandbox',
+    signsHere: false,
     settlesWithinMs: 0,
     async send(email) {
       const names = email.recipients.map(nameOf)

@@ -21,6 +21,7 @@ const helpers = { abortSignal: new AbortController().signal } as JobHelpers
 
 const aTask = (provider: StandIn) =>
   notifyOwner(call, {
+    sign: async (_, email) => email,
     provider,
     sandbox: createSandbox(call),
     systemFrom: 'Postgram <notices@system.example>',

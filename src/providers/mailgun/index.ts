@@ -30,6 +30,7 @@ export function createMailgun(
   return {
     name: 'mailgun',
     account: 'mailgun',
+    signsHere: false,
     settlesWithinMs: SETTLES_WITHIN_MS,
     send: async (email) => sendEmail(sender, { ...email, domain: inPath(email.domain) }),
     lookup: (email) => asked(email.domain, () => isKnown(client, email)),

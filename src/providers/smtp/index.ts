@@ -54,6 +54,7 @@ export function createSmtp({
     name: 'smtp',
     // Its host is in the records that domains publish.
     account: `smtp ${relay.publicHost}`,
+    signsHere: true,
     settlesWithinMs: 0,
     async send(email) {
       const message = messageOf(email)

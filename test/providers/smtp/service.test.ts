@@ -113,3 +113,50 @@ t.test('an organisation sends by a relay from a domain of its own', { skip }, as
   const [last] = await arrived([await accept({ to: 'erin@there.example' })], 1)
   t.match(last?.dkim, { isValid: true, selector: 'pg1' }, 'with keys of its own')
 })
+
+t.test('the first emails of a domain that an operator verified are signed', { skip }, async (t) => {
+  const { url, sql } = await createDatabase()
+  const server = await startSmtpServer(t)
+  // Without a clock, which would have the domain checked.
+  const { base } = await startTestService(url, {
+    roles: ['api', 'worker'],
+    createEmailProvider: () => smtpTo(server.address),
+    secrets,
+    systemFrom: 'Postgram <postgram@system.example>',
+  })
+  const organisation = await createOrganisation(sql)
+  const { id, liveKey, domain } = organisation
+  await sql`select ops.verify_domain(${id}, 'system.example')`
+  const emails = Array.from({ length: 8 }, (_, n) => anEmail(domain, { to: `a${n}@there.example` }))
+  const answer = await post(`${base}/v1/emails/batch`, liveKey, { emails })
+  const ids = answer.json.results.map(({ data }: { data: { id: string } }) => data.id)
+  await sql`
+    select core.notify_owner(core.decode_id('org', ${id}), 'domain_not_found', '{"domain": "x.example", "records": []}')`
+  const raw = await until('the mails', async () => {
+    const all = await server.mails()
+    return all.length === ids.length + 1 && all
+  })
+  const keys = await sql<{ name: string; selector: string; value: string }[]>`
+    select d.name, k.selector, k.value from app.dkim_keys k join app.domains d on d.id = k.domain_id`
+  t.equal(keys.length, 4, 'two keys for each domain, made once')
+  const published = keys.map(({ name, selector, value }) => [
+    `${selector}._domainkey.${name}`,
+    value,
+  ])
+  const mails = await readMails(raw, Object.fromEntries(published))
+  for (const { dkim } of mails) t.match(dkim, { isValid: true, selector: 'pg1' })
+  t.same(
+    [...new Set(mails.map(({ dkim }) => dkim?.domain))].sort(),
+    [domain, 'system.example'].sort(),
+  )
+
+  const [row] = await sql<{ id: string }[]>`
+    select core.encode_id('dom', id) as id from app.domains where name = ${domain}`
+  const checked = await request('POST', `${base}/v1/domains/${row?.id}/verify`, liveKey)
+  t.equal(checked.json.records.length, 6)
+  t.same(
+    await sql`select d.name, k.selector, k.value from app.dkim_keys k join app.domains d on d.id = k.domain_id`,
+    keys,
+    'a check keeps the keys that have signed',
+  )
+})
