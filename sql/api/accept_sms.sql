@@ -1,14 +1,18 @@
-create function api.accept_sms(calls jsonb, items jsonb, catalogue jsonb)
+create function api.accept_sms(calls jsonb, items jsonb, catalogue jsonb, is_shared boolean default false)
 returns setof api.answer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_taken jsonb;
+  v_turns integer;
 begin
-  for v_turn in 1 .. core.begin_accept(calls) loop
-    return query select * from core.accept_sms_turn(calls, items, catalogue, v_turn);
+  select b.taken, b.turns into v_taken, v_turns from core.begin_accept(calls, is_shared, null) b;
+  for v_turn in 1 .. v_turns loop
+    return query select * from core.accept_sms_turn(v_taken, items, catalogue, v_turn);
   end loop;
 end
 $$;
 
 comment on function api.accept_sms is
-  'Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_rehearsal}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits.';
+  'Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_rehearsal}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages).';

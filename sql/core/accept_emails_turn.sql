@@ -1,6 +1,8 @@
 -- The whole of design section 5 in one statement: who may, what is refused and why, what is written.
 -- Refusals are rows, because one exception would undo the other items of the batch.
-create function core.accept_emails_turn(calls jsonb, items jsonb, catalogue jsonb, turn integer)
+create function core.accept_emails_turn(
+  calls jsonb, items jsonb, catalogue jsonb, turn integer, sized core.sized_email[], templates core.parsed_template[]
+)
 returns setof core.answer
 language plpgsql volatile
 -- All is reached by its key; a plan made while a table was small must not scan it when it has grown.
@@ -14,12 +16,7 @@ declare
   v_hour timestamptz := date_trunc('hour', v_now, 'UTC');
   -- Addresses an hour: refusals that name more would tell anybody which addresses do not exist.
   c_named_hourly constant integer := 500;
-  v_sized core.sized_email[];
-  v_templates core.parsed_template[];
 begin
-  if items @? '$[*].template_id ? (@ != null)' then
-    select s.sized, s.templates into v_sized, v_templates from core.size_emails(calls, items) s;
-  end if;
   return query
   with call as materialized (
     select * from core.judge_calls(calls, accept_emails_turn.turn, v_now)
@@ -27,7 +24,7 @@ begin
   item as materialized (
     select i.*, c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.batch, c.is_paused, c.email_allowance, c.backlog,
       c.emails_included, c.period_end, c.test_limit, c.test_allowance, core.new_id(v_now) as id,
-      v_sized[i.ordinality] as sized
+      accept_emails_turn.sized[i.ordinality] as sized
     from rows from (jsonb_to_recordset(items) as (
       call integer, index integer, error jsonb, class app.class, sender text, from_address text,
       from_domain text, "to" text[], cc text[], bcc text[], to_addresses text, recipients text[],
@@ -124,9 +121,9 @@ begin
     insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, reply_to, html, text, headers)
     select a.id, a.sender, a."to", a.cc, a.bcc, a.recipients, a.reply_to,
       case when a.template_id is null then a.html
-        else core.render_template_text(v_templates[(a.sized).template].html, a.variables, true) end,
+        else core.render_template_text(templates[(a.sized).template].html, a.variables, true) end,
       case when a.template_id is null then a.text
-        else core.render_template_text(v_templates[(a.sized).template].text, a.variables, false) end,
+        else core.render_template_text(templates[(a.sized).template].text, a.variables, false) end,
       a.headers
     from accepted a
     -- Nobody can see the body of a test message.
@@ -195,4 +192,4 @@ end
 $$;
 
 comment on function core.accept_emails_turn is
-  'Judge, record and enqueue the emails of the calls whose turn it is. The organisations must be locked.';
+  'Judge, record and enqueue the emails of the calls whose turn it is. The organisations must be locked. sized and templates: of core.size_emails; null when no item has a template.';

@@ -7,12 +7,7 @@ begin
   where a.organisation_id = any (ids)
   order by a.organisation_id
   for no key update;
-
-  if exists (
-    select from app.allowances a where a.organisation_id = any (ids) and a.period_end <= core.now()
-  ) then
-    perform core.close_periods(ids);
-  end if;
+  perform core.open_periods(ids);
 end
 $$;
 

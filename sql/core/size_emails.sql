@@ -1,11 +1,18 @@
 -- Reads each template once, and renders nothing large: what a call may not have is refused before it costs anything.
 create function core.size_emails(
-  calls jsonb, items jsonb, out sized core.sized_email[], out templates core.parsed_template[]
+  calls jsonb, items jsonb, is_shared boolean,
+  out sized core.sized_email[], out templates core.parsed_template[], out too_large integer[]
 )
 language plpgsql stable
 as $$
 declare
-  c_max_bytes constant integer := 16 * 1024 * 1024;
+  -- What a call may have in templates and in bodies that are rendered from them, each: as much as its own
+  -- body may have. In a shared run an organisation has what takes some 5 ms.
+  v_max_bytes integer := case when is_shared then 256 * 1024 else 16 * 1024 * 1024 end;
+  v_scope text;
+  -- By scope, a call or an organisation.
+  v_parsed_bytes jsonb := '{}';
+  v_rendered_bytes jsonb := '{}';
   v_item record;
   v_template record;
   v_parsed core.parsed_template;
@@ -13,9 +20,6 @@ declare
   -- Which of the templates has an organisation and id; 0 for one that the organisation does not have.
   v_places jsonb := '{}';
   v_place integer;
-  v_call integer;
-  v_parsed_bytes bigint;
-  v_rendered_bytes bigint;
 begin
   templates := '{}';
   for v_item in
@@ -28,11 +32,7 @@ begin
     where i.template_id is not null
     order by i.ordinality
   loop
-    if v_item.call is distinct from v_call then
-      v_call := v_item.call;
-      v_parsed_bytes := 0;
-      v_rendered_bytes := 0;
-    end if;
+    v_scope := case when is_shared then v_item.organisation_id::text else v_item.call::text end;
     v_email := null;
     v_place := v_places -> v_item.key;
     if v_place is null then
@@ -42,11 +42,12 @@ begin
       where t.id = core.decode_id('tpl', v_item.template_id) and t.organisation_id = v_item.organisation_id;
       if not found then
         v_place := 0;
-      elsif v_parsed_bytes + v_template.bytes <= c_max_bytes then
+      elsif coalesce((v_parsed_bytes ->> v_scope)::integer, 0) + v_template.bytes <= v_max_bytes then
         v_parsed := (v_template.subject, core.parse_template_text(v_template.html), core.parse_template_text(v_template.text));
         templates := templates || v_parsed;
         v_place := cardinality(templates);
-        v_parsed_bytes := v_parsed_bytes + v_template.bytes;
+        v_parsed_bytes := v_parsed_bytes
+          || jsonb_build_object(v_scope, coalesce((v_parsed_bytes ->> v_scope)::integer, 0) + v_template.bytes);
       end if;
       v_places := v_places || jsonb_strip_nulls(jsonb_build_object(v_item.key, v_place));
     end if;
@@ -58,11 +59,15 @@ begin
       v_email := core.size_email(coalesce(v_item.subject, v_parsed.subject), (v_parsed.html).bytes, (v_parsed.html).names,
         (v_parsed.text).bytes, (v_parsed.text).names, coalesce(v_item.variables, '{}'));
     end if;
-    if v_place is null or v_rendered_bytes + v_email.bytes > c_max_bytes then
+    if v_place is null or coalesce((v_rendered_bytes ->> v_scope)::integer, 0) + v_email.bytes > v_max_bytes then
+      if is_shared then
+        too_large := too_large || v_item.call;
+      end if;
       v_email.fields := format('{"templateId": ["together with the emails before it is larger than %s MB once rendered"]}',
-        c_max_bytes / 1024 / 1024);
-    else
-      v_rendered_bytes := v_rendered_bytes + coalesce(v_email.bytes, 0);
+        v_max_bytes / 1024 / 1024);
+    elsif v_email.bytes > 0 then
+      v_rendered_bytes := v_rendered_bytes
+        || jsonb_build_object(v_scope, coalesce((v_rendered_bytes ->> v_scope)::integer, 0) + v_email.bytes);
     end if;
     v_email.template := v_place;
     sized[v_item.place] := v_email;
@@ -71,4 +76,4 @@ end
 $$;
 
 comment on function core.size_emails is
-  'For each item with a template, at its place among the items: its subject, how large its bodies will be, and what is wrong with it; and the templates, parsed.';
+  'For each item with a template, at its place among the items: its subject, how large its bodies will be, and what is wrong with it; and the templates, parsed. too_large: the calls that must not share a run.';

@@ -26,7 +26,11 @@ export function admission(call: Call): Admit {
       for (const row of await call('admit', { keys })) admissions[row.n - 1] = row
       return admissions
     },
-    { maxWeight: 1000 },
+    {
+      maxWeight: 1000,
+      // A key's requests wait for each other, not for those of other keys.
+      fairness: { ownerOf: (key) => key, share: 100, maxSharedWeight: 1000 },
+    },
   )
 
   const admitRequest = async (ctx: Context, scope: Scope | null) => {

@@ -36,8 +36,12 @@ export type PostValues = {
 
 export type PostKind = keyof PostValues
 
-/** JSON texts of messages, or of why one is not valid, in the form in which SQL takes them. */
-export type Messages = string[]
+export type Messages = {
+  /** JSON texts of messages, or of why one is not valid, in the form in which SQL takes them. */
+  texts: string[]
+  /** Of all messages together. */
+  recipients: number
+}
 
 export type PostBody<Kind extends PostKind = PostKind> = {
   value: PostValues[Kind]
@@ -55,6 +59,7 @@ export type PostOptions = {
 }
 
 type Parsed<Value> = { value: Value } | { fields: Fields }
+type Message = Record<string, unknown> & { recipients?: string[] }
 type Parse<Value> = (
   input: unknown,
   options: PostOptions,
@@ -106,45 +111,58 @@ function bySchema<const S extends Parameters<typeof parseBody>[0]>(
   }
 }
 
-function email(input: unknown, { hasRehearsals }: PostOptions): Parsed<object> {
+function email(input: unknown, { hasRehearsals }: PostOptions): Parsed<Message> {
   const parsed = parseEmail(input)
   if ('fields' in parsed) return parsed
   const isMarked = hasRehearsals && isRehearsal(parsed.email.recipients)
   return { value: isMarked ? { ...parsed.email, is_rehearsal: true } : parsed.email }
 }
 
-function sms(input: unknown, { hasSmsRehearsals }: PostOptions): Parsed<object> {
+function sms(input: unknown, { hasSmsRehearsals }: PostOptions): Parsed<Message> {
   const parsed = parseSms(input)
   if ('fields' in parsed) return parsed
   const isMarked = hasSmsRehearsals && isSandboxNumber(parsed.sms.recipient)
   return { value: isMarked ? { ...parsed.sms, is_rehearsal: true } : parsed.sms }
 }
 
-function single(parse: typeof email): Parse<Messages> {
+function single(parse: (input: unknown, options: PostOptions) => Parsed<Message>): Parse<Messages> {
   return (input, options, call) => {
     const parsed = parse(input, options)
     if ('fields' in parsed) return parsed
-    return { value: [JSON.stringify({ ...parsed.value, call, index: 0 })] }
+    const texts = [JSON.stringify({ ...parsed.value, call, index: 0 })]
+    return { value: { texts, recipients: recipientsOf(parsed.value) } }
   }
 }
 
 /** Of the problems of all items 1 000 are reported, and the first of each further item. */
-function batch(list: 'emails' | 'messages', parse: typeof email): Parse<Messages> {
+function batch(
+  list: 'emails' | 'messages',
+  parse: (input: unknown, options: PostOptions) => Parsed<Message>,
+): Parse<Messages> {
   return async (input, options, call) => {
     const parsed = parseBatch(input, list)
     if ('fields' in parsed) return parsed
     let room = MAX_FIELDS
+    let recipients = 0
     const texts = await mapInSlices(parsed.items, (item, index) => {
       const result = parse(item, options)
-      if ('value' in result) return JSON.stringify({ ...result.value, call, index })
+      if ('value' in result) {
+        recipients += recipientsOf(result.value)
+        return JSON.stringify({ ...result.value, call, index })
+      }
       const fields = Object.entries(result.fields).slice(0, Math.max(1, room))
       room -= fields.length
       const { publicUrl } = options
       const error = errorBody(publicUrl, 'validation_error', Object.fromEntries(fields))
       return JSON.stringify({ error, call, index })
     })
-    return { value: texts }
+    return { value: { texts, recipients } }
   }
+}
+
+/** An SMS has one. */
+function recipientsOf(message: Message): number {
+  return message.recipients?.length ?? 1
 }
 
 /** Like map, but lets other bodies in whenever it has run for a while. */

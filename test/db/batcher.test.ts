@@ -1,11 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { type BatcherOptions, createBatcher } from '../../src/db/batcher.ts'
+import { type BatcherOptions, createBatcher, LEFT_OUT } from '../../src/db/batcher.ts'
 
 type Run = {
   items: string[]
-  answer(results?: string[]): void
+  isShared: boolean
+  answer(results?: (string | typeof LEFT_OUT)[]): void
   fail(message: string): void
 }
 
@@ -19,10 +20,11 @@ t.intercept(performance, 'now', { value: () => clock.now })
 function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
   const runs: Run[] = []
   const put = createBatcher<string, string>(
-    (items) =>
+    (items, isShared) =>
       new Promise((resolve, reject) => {
         runs.push({
           items,
+          isShared,
           answer: (results = items.map(resultOf)) => resolve(results),
           fail: (message) => reject(new Error(message)),
         })
@@ -290,6 +292,202 @@ t.test(
     t.match(await results, [{ status: 'fulfilled' }, { status: 'rejected' }])
   },
 )
+
+/** Items are named by owner, number and weight: a1:10. */
+const fair: BatcherOptions<string> = {
+  maxWeight: 100,
+  weigh: (item) => Number(item.split(':')[1] ?? 1),
+  fairness: { ownerOf: (item) => item.charAt(0), share: 5, maxSharedWeight: 12 },
+}
+
+const numbered = (owner: string, count: number, from = 0) =>
+  Array.from({ length: count }, (_, n) => `${owner}${from + n}`)
+
+t.test('fairness: owners take turns, each with its share of a run', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const items = [...numbered('a', 20), 'b0', 'c0', 'b1']
+  const results = Promise.all(items.map((item) => put(item)))
+  await calm()
+  t.same(itemsOfRuns(), [[...numbered('a', 5), 'b0', 'b1', 'c0']])
+  results.catch(() => undefined)
+  const late = put('d0')
+  await calm()
+  run(0).answer()
+  await calm()
+  t.same(itemsOfRuns()[1], [...numbered('a', 5, 5), 'd0'], 'who comes later waits for one run')
+  for (const place of [1, 2, 3]) {
+    run(place).answer()
+    await calm()
+  }
+  await Promise.all([results, late])
+  t.equal(itemsOfRuns().length, 4)
+})
+
+t.test('fairness: who had a turn comes after all who wait', async (t) => {
+  const { put, run, itemsOfRuns } = controlled({
+    ...fair,
+    fairness: { ownerOf: (item) => item.charAt(0), share: 2, maxSharedWeight: 4 },
+  })
+  const items = ['a', 'b', 'c'].flatMap((owner) => numbered(owner, 4))
+  const results = Promise.all(items.map((item) => put(item)))
+  for (const place of [0, 1, 2]) {
+    await calm()
+    run(place).answer()
+  }
+  await results
+  t.same(itemsOfRuns(), [
+    ['a0', 'a1', 'b0', 'b1'],
+    ['c0', 'c1', 'a2', 'a3'],
+    ['b2', 'b3', 'c2', 'c3'],
+  ])
+})
+
+t.test('fairness: a heavy item runs without those of others, who do not wait for it', async (t) => {
+  const { put, run, runs, itemsOfRuns } = controlled(fair)
+  const heavy = put('a0:5000')
+  await calm()
+  const light = put('b0')
+  await calm()
+  t.same(itemsOfRuns(), [['a0:5000'], ['b0']])
+  t.same(
+    runs.map(({ isShared }) => isShared),
+    [false, true],
+  )
+  run(1).answer()
+  await light
+  for (let n = 1; n <= 10; n++) {
+    const next = put(`b${n}`)
+    await calm()
+    run(n + 1).answer()
+    await next
+  }
+  run(0).answer()
+  await heavy
+})
+
+t.test('fairness: of very heavy items one is in progress, and owners take turns', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const items = ['a0:500', 'a1:500', 'a2:500', 'b0:500', 'c0:60', 'c1:40', 'd0:100']
+  const results = Promise.all(items.map((item) => put(item)))
+  await calm()
+  t.same(itemsOfRuns(), [['a0:500']])
+  for (const place of [0, 1]) {
+    run(place).answer()
+    await calm()
+  }
+  // Together they are no more than two full runs.
+  t.same(itemsOfRuns().slice(1), [['b0:500'], ['c0:60', 'c1:40'], ['d0:100']])
+  run(3).answer()
+  await calm()
+  t.equal(itemsOfRuns().length, 4, 'the owner whose turn it is keeps it until there is room')
+  run(2).answer()
+  for (const place of [4, 5]) {
+    await calm()
+    run(place).answer()
+  }
+  await results
+  t.same(itemsOfRuns().slice(4), [['a1:500'], ['a2:500']])
+})
+
+t.test('fairness: an owner with a run in progress is in no other run', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const results = [put('a0:500'), put('a1')]
+  await calm()
+  results.push(put('b0'))
+  await calm()
+  t.same(itemsOfRuns(), [['a0:500'], ['b0']])
+  clock.now += 26
+  results.push(put('b1'), put('a2'), put('c0'))
+  await calm()
+  t.same(itemsOfRuns()[2], ['c0'], 'not even beside a run that takes long')
+  run(0).answer()
+  run(1).answer()
+  await calm()
+  run(2).answer()
+  await calm()
+  const rest = itemsOfRuns().slice(3)
+  t.same(rest.flat().toSorted(), ['a1', 'a2', 'b1'])
+  for (const place of rest.keys()) run(3 + place).answer()
+  await calm()
+  for (let place = 3 + rest.length; place < itemsOfRuns().length; place++) run(place).answer()
+  await Promise.all(results)
+})
+
+t.test('fairness: an item that was left out three times runs alone', async (t) => {
+  const { put, run, runs, itemsOfRuns } = controlled(fair)
+  const results = Promise.all([put('a0'), put('a1'), put('b0')])
+  await calm()
+  run(0).answer([LEFT_OUT, LEFT_OUT, 'result of b0'])
+  await calm()
+  t.same(itemsOfRuns()[1], ['a0', 'a1'], 'in their order')
+  run(1).answer([LEFT_OUT, 'result of a1'])
+  await calm()
+  run(2).answer([LEFT_OUT])
+  await calm()
+  t.same(
+    runs.map(({ items, isShared }) => [items, isShared]),
+    [
+      [['a0', 'a1', 'b0'], true],
+      [['a0', 'a1'], true],
+      [['a0'], true],
+      [['a0'], false],
+    ],
+  )
+  run(3).answer()
+  t.same(await results, ['a0', 'a1', 'b0'].map(resultOf))
+  await put.idle()
+})
+
+t.test('fairness: every item gets its own result once, and no owner is in two runs', async () => {
+  const step = fc.oneof(
+    fc.record({ put: fc.constantFrom('a', 'b', 'c', 'd'), weight: fc.constantFrom(1, 3, 6, 300) }),
+    fc.record({ answer: fc.nat(4), leavesOut: fc.boolean(), fails: fc.boolean() }),
+    fc.record({ passes: fc.constantFrom(1, 30) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { put, runs } = controlled(fair)
+      const results: Promise<string>[] = []
+      const items: string[] = []
+      const ended = new Set<Run>()
+      const open = () => runs.filter((run) => !ended.has(run))
+      const ownersOf = (run: Run) => new Set(run.items.map((item) => item.charAt(0)))
+      const end = (run: Run, { leavesOut = false, fails = false } = {}) => {
+        ended.add(run)
+        // What fails alone would be refused.
+        if (fails && run.items.length > 1) run.fail('once')
+        else if (leavesOut && run.isShared) run.answer(run.items.map(() => LEFT_OUT))
+        else run.answer()
+      }
+      for (const one of steps) {
+        if ('put' in one) {
+          const item = `${one.put}${items.length}:${one.weight}`
+          items.push(item)
+          results.push(put(item))
+        } else if ('passes' in one) {
+          clock.now += one.passes
+        } else {
+          const run = open()[one.answer % Math.max(1, open().length)]
+          if (run) end(run, one)
+        }
+        await calm()
+        for (const run of open()) {
+          if (!run.isShared && ownersOf(run).size > 1) throw new Error('others share an own run')
+          const weights = run.items.map((item) => Number(item.split(':')[1]))
+          if (run.isShared && Math.max(...weights) > 5) throw new Error('a heavy item is shared')
+        }
+      }
+      while (open().length > 0) {
+        for (const run of open()) end(run)
+        await calm()
+      }
+      await put.idle()
+      const got = await Promise.all(results)
+      if (got.join() !== items.map(resultOf).join()) throw new Error(`got ${got}`)
+    }),
+    { numRuns: 100 },
+  )
+})
 
 t.test('every item gets its own result once, whatever comes when', async () => {
   // What happens next: an item of some weight arrives, some run answers or fails, time passes.

@@ -31,7 +31,7 @@ async function render(
       case when s.fields is null then core.render_template_text(t.text, ${filled}::text::jsonb, false) end as text
     from core.size_emails(
       jsonb_build_array(jsonb_build_object('n', 0, 'organisation_id', core.decode_id('org', ${owner}))),
-      ${JSON.stringify([item])}::text::jsonb) e
+      ${JSON.stringify([item])}::text::jsonb, false) e
     cross join unnest(e.sized) s
     left join unnest(e.templates) t on s.template > 0`
   if (!row) throw new Error('nothing was rendered')
@@ -260,7 +260,7 @@ async function sizedOf(tx: Tx, emails: [call: number, template: string, a: strin
     from core.size_emails(
       (select jsonb_agg(jsonb_build_object('n', n, 'organisation_id', core.decode_id('org', ${organisation})))
        from unnest(${calls}::integer[]) n),
-      ${JSON.stringify(items)}::text::jsonb) e`
+      ${JSON.stringify(items)}::text::jsonb, false) e`
   if (!row) throw new Error('nothing was sized')
   return row
 }
