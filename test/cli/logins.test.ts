@@ -186,6 +186,15 @@ t.test('ensureLogin(): leaves what is there, and says what an administrator can 
     t.equal(await service.end('SIGTERM'), 0)
   })
 
+  t.test('a changed password in the address becomes that of the login', async (t) => {
+    const changed = at(url, name, 'y')
+    await ensureLogin(sql, changed)
+    const other = connect(changed, { max: 1 })
+    t.equal((await other`select session_user as name`)[0]?.name, name)
+    await other.end()
+    await ensureLogin(sql, at(url, name, 'x'))
+  })
+
   const weak = connect(at(url, name, 'x'), { max: 1, role: 'postgram_service' })
   t.teardown(() => weak.end())
   await t.rejects(ensureLogin(weak, at(url, `none_${id}`, 'x')), {
