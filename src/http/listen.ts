@@ -1,11 +1,14 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** Connections that wait to be accepted. A client of one beyond these tries again after a second. */
+const BACKLOG = 4096
+
 /** Makes a server listen, on a free port for port 0; answers where it is found. Rejects when the port is taken. */
 export async function listen(server: Server, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       server.off('error', reject)
       resolve()
     })
