@@ -371,7 +371,7 @@ const mentions: Record<string, string> = {
 /** Columns that name a person whom they are about: the tests above erase them. */
 const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies.bcc app.bodies.recipients app.bodies.handed_over
   app.complaints.recipient app.consents.phone app.hard_bounces.email app.messages.to_address app.sms_parts.phone
-  app.suppressions.email app.erased_people.sha256`
+  app.suppressions.email app.suppressions_to_forget.email app.erased_people.sha256`
 
 /** Columns that hold what an organisation or operator is, has or uses itself, or words and hashes of ours. */
 const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.audit.action app.audit.actor
@@ -379,7 +379,7 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.bodies.sender app.callback_tokens.token app.clock_runs.task app.clock_tasks.name app.clock_tasks.schedule
   app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256 app.daily_bounces.code app.dkim_keys.host
   app.dkim_keys.private_key app.dkim_keys.selector app.dkim_keys.value app.domains.dkim_zone app.domains.mail_from_label
-  app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.extra_holidays.name
+  app.domain_claims.name app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.extra_holidays.name
   app.former_code.sha256 app.idempotency_keys.fingerprint app.messages.error_code app.messages.from_address
   app.messages.provider app.migrations.id app.migrations.sha256 app.organisations.name app.organisations.owner_email
   app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
