@@ -291,7 +291,7 @@ t.test("with a database of one's own", async (t) => {
       const listed = await sql`select roles from ops.processes where is_alive order by roles desc`
       t.same(
         listed.map(({ roles }) => roles),
-        [['worker'], ['webhooks'], ['sms'], ['clock'], ['api']],
+        [['worker'], ['webhooks'], ['upkeep'], ['sms'], ['clock'], ['api']],
       )
       const [holder] = await sql`select organisation as id from ops.domains`
       const [made] = await sql`select ops.create_api_key(${holder?.id}) as key`

@@ -32,8 +32,11 @@ async function compatibleVersion() {
     '- k.requests + k.place > 100 then 1 end',
     "- k.requests + k.place > 100 then 1 end, 'af'",
   )
-  await next.replace('  handed_over text[]\n', '  handed_over text[],\n  region text\n')
-  await next.replace('s.tags, s.class, b.handed_over\n', "s.tags, s.class, b.handed_over, 'af'\n")
+  await next.replace('  large_bytes integer\n', '  large_bytes integer,\n  region text\n')
+  await next.replace(
+    's.tags, s.class, b.handed_over, s.large_bytes\n',
+    "s.tags, s.class, b.handed_over, s.large_bytes, 'af'\n",
+  )
   await next.replace('api.health()', "api.health(region text default 'af')")
   await next.replace('function api.health is', 'function api.health(text) is')
   // Helpers by other names.

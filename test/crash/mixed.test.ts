@@ -52,9 +52,11 @@ t.test(
       )
     })
     await until('each refusal for now to be noted', async () => {
-      const noted =
-        await sql`select distinct message_id from app.events where provider_event_id is null
-      and type = 'deferred'`
+      const noted = await sql`
+        select distinct e.message_id
+        from app.events e
+        join app.messages m on m.id = e.message_id
+        where e.provider_event_id is null and e.type = 'deferred' and m.to_address like 'unavailable+%'`
       return noted.length === MESSAGES / NAMES.length
     })
     t.equal(await survivor.end('SIGTERM'), 0)

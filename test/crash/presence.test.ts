@@ -19,7 +19,7 @@ type Process = { pool: string; roles: string[]; host: string; pid: number; isAli
 const processOf = async (pid: number | undefined) => {
   const [row] = await sql<Process[]>`
     select pool, roles, host, pid, is_alive from ops.processes
-    where pid = ${pid ?? 0} and not roles && '{api,sms,webhooks}'`
+    where pid = ${pid ?? 0} and not roles && '{api,sms,webhooks,upkeep}'`
   return row
 }
 

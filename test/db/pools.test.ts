@@ -34,10 +34,10 @@ t.test('createPools: each pool has its limits on statements', async (t) => {
 })
 
 t.test('createPools: a pool starts without the right to limit temporary files', async (t) => {
-  await sql`create role postgram_test_plain login`
+  await sql`create role postgram_test_plain login password 'plain'`
   t.teardown(() => sql`drop role postgram_test_plain`)
   const pools = createPools(
-    Object.assign(new URL(url), { username: 'postgram_test_plain' }).href,
+    Object.assign(new URL(url), { username: 'postgram_test_plain', password: 'plain' }).href,
     {},
   )
   t.teardown(() => pools.end(0))

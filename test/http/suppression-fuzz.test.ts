@@ -80,9 +80,11 @@ t.test(`${RUNS} bodies of any kind are listed or refused, never at fault`, async
   )
   for (const { json } of made.slice(0, 50)) {
     const found = await get(`${suppressions}?email=${encodeURIComponent(json.email)}`, liveKey)
-    t.strictSame(
-      found.json.data.find(({ id }: { id: string }) => id === json.id),
-      json,
+    const { id, email, createdAt } = json
+    t.match(
+      found.json.data.find((entry: { id: string }) => entry.id === id),
+      // A later body may have widened it from unsubscribe to manual, with a note of its own.
+      { id, email, createdAt },
       `${json.email} is found by its address`,
     )
   }

@@ -98,7 +98,7 @@ t.test('with a worker', async (t) => {
       await rolledBack(sql, async (tx) => {
         await tx`select ops.pause(${organisation}, 'a look')`
         t.same(await tx`select * from api.start_emails(array[core.decode_id('em', ${id})])`, [])
-        await tx`update app.organisations set state = 'active' where id = core.decode_id('org', ${organisation})`
+        await tx`update app.organisations set paused_at = null, pause_reason = null where id = core.decode_id('org', ${organisation})`
         t.match(await why(tx, id), /^It was held while its organisation was paused; /)
       })
     },

@@ -113,10 +113,10 @@ t.test('an outcome is reported again when it has become worse', async (t) => {
   t.strictSame(
     events.map(({ type, data: { error } }) => [type, error?.code, error?.message].join(' ')).sort(),
     [
-      'email.bounced hard_bounce Gone.',
-      'email.bounced soft_bounce Full.',
-      'email.complained hard_bounce Gone.',
-      'email.failed provider_rejected No.',
+      'email.bounced hard_bounce worse-3@c.example: Gone.',
+      'email.bounced soft_bounce worse-2@c.example: Full.',
+      'email.complained hard_bounce worse-3@c.example: Gone.',
+      'email.failed provider_rejected worse-1@c.example: No.',
       'email.sent  ',
     ],
   )
@@ -151,7 +151,8 @@ t.test('marketing to several is sent with its last copy', async (t) => {
   await finish(id, 'sent', { handed_over: to.slice(1), refused })
   const events = await eventsOf(sql, organisation)
   t.strictSame(inShort(events), ['email.sent sent', 'email.failed failed'])
-  t.strictSame(events[1]?.data.error, { code: 'provider_rejected', message: 'No.' })
+  const message = 'copy-3@c.example: No.'
+  t.strictSame(events[1]?.data.error, { code: 'provider_rejected', message })
 })
 
 t.test('an SMS is sent and delivered once, of however many parts', async (t) => {

@@ -230,6 +230,7 @@ t.test('a suspended organisation’s are rejected and refunded at their time', a
     t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
   }
   await sql`select ops.reinstate(${owner.id})`
+  await sql`select ops.resume(${owner.id})`
   t.same(await startSmsAt(sql, at('14:00:00'), back), [back], 'not before it')
 })
 

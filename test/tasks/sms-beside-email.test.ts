@@ -42,9 +42,11 @@ t.test('a network that takes its time holds up no email', async (t) => {
 t.test('checks of domains that take their time hold up no email', async (t) => {
   const { promise: answer, resolve: go } = Promise.withResolvers<void>()
   let checks = 0
+  const checked = new Set<string>()
   const provider = createStandIn({
-    async checkDomain() {
+    async checkDomain(name) {
       checks += 1
+      checked.add(name)
       await answer
       return 'active'
     },
@@ -65,5 +67,6 @@ t.test('checks of domains that take their time hold up no email', async (t) => {
   await until('the email', async () => (await messageOf(sql, email)).status === 'sent')
   t.equal(checks, 10, 'no more checks are in hand than have places')
   go()
-  await until('all checks', async () => checks === 31)
+  // A domain whose check was in hand when it fell due is checked once more.
+  await until('a check of each domain', async () => checked.size === 31)
 })
