@@ -21,17 +21,17 @@ begin
 
   insert into app.suppressions as s (id, organisation_id, email, reason, note, created_at)
   values (v_id, organisation_id, email, reason::app.suppression_reason, note, core.now())
-  -- manual blocks all email and unsubscribe only marketing, so it takes that one's place and keeps it
-  -- beneath. Any other entry is returned unchanged, also one that a bounce makes meanwhile.
-  on conflict on constraint suppressions_one_per_address do update
-    set (reason, beneath, message_id, note) = (
-      select r.reason, r.beneath, r.message_id, r.note
-      from (values
-        (true, excluded.reason, s.beneath || s.reason, null, excluded.note),
-        (false, s.reason, s.beneath, s.message_id, s.note)
-      ) r (is_wider, reason, beneath, message_id, note)
-      where r.is_wider = (s.reason = 'unsubscribe' and excluded.reason = 'manual'))
+  -- An update that changes nothing locks and returns the existing entry, also one that a bounce makes meanwhile.
+  on conflict on constraint suppressions_one_per_address do update set email = excluded.email
   returning s.* into v_entry;
+
+  -- manual blocks all email, unsubscribe only marketing.
+  if v_entry.reason = 'unsubscribe' and reason = 'manual' then
+    update app.suppressions s
+    set reason = 'manual', beneath = s.beneath || s.reason, message_id = null, note = add_suppression.note
+    where s.organisation_id = v_entry.organisation_id and s.id = v_entry.id
+    returning s.* into v_entry;
+  end if;
 
   v_status := case v_entry.id when v_id then 201 else 200 end;
   v_body := core.suppression_object(v_entry);

@@ -31,7 +31,7 @@ A service that runs already, instead of one that is started for each attack:
   --attackers KEY:DOMAIN,…   the same of other organisations
   --pid PID           its process, to see its memory`
 
-/** The goals of issue 10: what the victim feels, whoever attacks. */
+/** What the victim may feel, whoever attacks: milliseconds, and MB of the process. */
 const GOAL = { p50: 50, p99: 500, health: 500, rss: 600 }
 
 const { values: options } = parseArgs({

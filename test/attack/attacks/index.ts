@@ -20,7 +20,7 @@ import { unreadOverRate } from './unread-over-rate.ts'
 import { unusualNames } from './unusual-names.ts'
 import { unverifiedBatches } from './unverified-batches.ts'
 
-/** In the order in which issue 10 lists them. */
+/** Grouped by what they exhaust. */
 export const attacks: Attack[] = [
   gzipBatches,
   gzipSingles,
