@@ -115,10 +115,10 @@ t.test(
 )
 
 t.test('a body that needs more memory than the thread may have fails alone', async (t) => {
-  const reader = createPostReader(options, { maxOldGenerationSizeMb: 32 })
+  const reader = createPostReader(options, { maxOldGenerationSizeMb: 64 })
   t.teardown(reader.close)
   const emails = Array(1000).fill({ ...email, variables: Object.fromEntries(bad.entries()) })
-  const huge = { emails: emails.map((each) => ({ ...each, html: 'é山'.repeat(6000) })) }
+  const huge = { emails: emails.map((each) => ({ ...each, html: 'é山'.repeat(12000) })) }
   await t.rejects(reader.read(posted('email batch', huge), 'one'), {
     code: 'ERR_WORKER_OUT_OF_MEMORY',
   })
