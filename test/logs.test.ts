@@ -110,6 +110,10 @@ for (const level of ['info', 'debug']) {
         .split('\n')
         .filter((line) => line.startsWith('{'))
         .map((line) => JSON.parse(line))
+      const faults = lines.filter(
+        ({ level, msg }) => Number(level) >= 50 && msg !== 'a request failed',
+      )
+      t.same(faults, [], 'no error but that of the request whose function is gone')
       const requestId = (answer: { headers: Headers }) => answer.headers.get('x-request-id')
       const lineOf = (answer: { headers: Headers }, msg: string) =>
         lines.find((line) => line.msg === msg && line.requestId === requestId(answer))

@@ -10,6 +10,8 @@
 const tables: Record<string, string> = {
   'graphile_worker.migrations': 'select',
   'graphile_worker._private_tasks': 'select, insert',
+  // It looks for scheduled tasks at start, though it has none.
+  'graphile_worker._private_known_crontabs': 'select',
   'graphile_worker._private_jobs': 'select, update, delete',
   'graphile_worker._private_job_queues': 'select, update',
   'pgboss.version': 'select, update (cron_on, flow_on, monitor_backoff_on)',

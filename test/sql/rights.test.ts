@@ -27,6 +27,7 @@ postgram_service: execute on function pgboss.job_now()
 postgram_service: insert, select on table graphile_worker._private_tasks
 postgram_service: insert, select on table pgboss.queue
 postgram_service: insert, select, update on table pgboss.schedule
+postgram_service: select on table graphile_worker._private_known_crontabs
 postgram_service: select on table graphile_worker.migrations
 postgram_service: select on table pgboss.version
 postgram_service: select, update on table graphile_worker._private_job_queues
