@@ -5,6 +5,7 @@ import type { Context, Middleware } from 'koa'
 import { Refusal } from '../errors.ts'
 import { GUARANTEED_BYTES, type HttpLimits } from './limits.ts'
 import { createShares, largestShare } from './shares.ts'
+import { createTurns } from './turns.ts'
 
 /** Reads the body of a request, unpacked and at most so long, as UTF-8; empty when there is none. */
 export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
@@ -48,6 +49,8 @@ const decoders: Record<string, (() => Transform) | null> = {
  */
 export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   const shares = createShares(bytesInHand, GUARANTEED_BYTES)
+  /** One chunk of all bodies that nobody wants is read in each turn of the event loop. */
+  const discards = createTurns(0)
 
   /** What each request in hand counts. */
   const holds = new WeakMap<Context['req'], { party: string; bytes: number }>()
@@ -118,8 +121,8 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
       // The request itself must not be destroyed: its connection carries the response.
       if (decoder) req.unpipe(decoder)
       decoder?.destroy()
-      // What is left flows past; without a listener it would stop, and block its connection.
-      if (!req.readableEnded) req.on('data', ignore).resume()
+      // The rest waits for "whole" to discard it.
+      req.pause()
     }
     req.on('data', count).once('error', onBroken).once('close', onBroken)
     source.on('data', onData).once('end', resolve)
@@ -160,19 +163,25 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     } finally {
       release(ctx)
     }
-    if (ctx.req.complete || ctx.req.destroyed) return
+    const { req } = ctx
+    const isWhole = req.complete || req.destroyed || (ctx.status !== 408 && (await discard(ctx)))
     // Without its end it would be taken for the next request, so the connection ends with the response.
-    const isWhole = ctx.status !== 408 && (await discard(ctx))
     if (!isWhole) ctx.set('Connection', 'close')
+    // What is left of it in memory would block its connection.
+    req.resume()
   }
 
   /** Reads the rest of a body that nobody wants; whether it ended in time and in bounds. */
   async function discard(ctx: Context): Promise<boolean> {
+    const { req } = ctx
     let discarded = 0
     const isWhole = receive(ctx, null, (chunk) => {
       discarded += chunk.length
       if (discarded > DISCARDED_BYTES) throw new Error('too much to discard')
+      req.pause()
+      void discards.run('all', () => req.resume())
     })
+    req.resume()
     return isWhole.then(
       () => true,
       () => false,
@@ -183,8 +192,6 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
 }
 
 type Take = (chunk: Buffer) => void
-
-const ignore = () => undefined
 
 /** Says that the client closed its side within a body. */
 export const BROKEN_OFF = 'The body broke off before its end.'

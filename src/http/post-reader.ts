@@ -9,6 +9,7 @@ import {
   type PostOptions,
   readPostBody,
 } from './post-body.ts'
+import { createTurns } from './turns.ts'
 
 /** Reads the bodies of POST requests, none of which holds up the event loop. */
 export type PostReader = {
@@ -29,6 +30,9 @@ const MB = 1024 * 1024
 /** A single request of this size takes some 5 ms at worst, a batch 100 ms. */
 const IN_LOOP_BYTES = 64 * 1024
 
+/** How long single requests are read before connections are served again. */
+const TURN_MS = 2
+
 /** The thread has one body in hand that is larger than this, and smaller ones up to so many bytes. */
 const LARGE_BYTES = MB
 const SMALL_BYTES_IN_THREAD = 2 * MB
@@ -47,7 +51,7 @@ type Job = {
 }
 
 /**
- * Reads small single requests at once. A thread reads batches and large bodies: of each organisation
+ * Reads small single requests in the event loop, in turns of the organisations. A thread reads batches and large bodies: of each organisation
  * one at a time, those of several in slices, so that none waits for the largest of all others. The
  * bytes in hand that body.ts allows bound how many wait. The thread starts with the first of them, and
  * again after it has died.
@@ -56,11 +60,14 @@ export function createPostReader(options: PostOptions, threadLimits = THREAD_LIM
   /** By organisation, first the one whose last turn was the longest ago. */
   const waiting = new Map<string, Job[]>()
   const inThread = new Map<string, Job>()
+  const turns = createTurns(TURN_MS)
   let thread: Worker | null = null
 
   async function read(posted: Posted, party: string): Promise<PostBody> {
     const size = posted.bytes.length
-    if (size <= IN_LOOP_BYTES && !isBatch(posted.kind)) return readPostBody(posted, options)
+    if (size <= IN_LOOP_BYTES && !isBatch(posted.kind)) {
+      return turns.run(party, () => readPostBody(posted, options))
+    }
     const { promise, resolve, reject } = Promise.withResolvers<PostBody>()
     const jobs = waiting.get(party) ?? []
     jobs.push({ posted, size, resolve, reject })

@@ -1,0 +1,48 @@
+/** Puts work off to turns of the event loop, so that connections are served in between. */
+export type Turns = {
+  /** Runs `work` when the party's turn has come, and settles as it does. */
+  run<Result>(party: string, work: () => Result | Promise<Result>): Promise<Result>
+}
+
+/**
+ * In one turn of the event loop work runs one after another until `maxMs` are over, hence at least once;
+ * parties go round. Without it all requests that arrive together would run before the next is received.
+ */
+export function createTurns(maxMs: number): Turns {
+  /** By party, first the one whose last turn was the longest ago. */
+  const waiting = new Map<string, (() => void)[]>()
+  let isScheduled = false
+
+  function schedule() {
+    if (isScheduled || waiting.size === 0) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      const endsAt = performance.now() + maxMs
+      do runNext()
+      while (waiting.size > 0 && performance.now() < endsAt)
+      schedule()
+    })
+  }
+
+  function runNext() {
+    for (const [party, starts] of waiting) {
+      const start = starts.shift()
+      waiting.delete(party)
+      if (starts.length > 0) waiting.set(party, starts)
+      start?.()
+      return
+    }
+  }
+
+  return {
+    run: (party, work) =>
+      new Promise((resolve) => {
+        const start = () => resolve((async () => work())())
+        const starts = waiting.get(party)
+        if (starts) starts.push(start)
+        else waiting.set(party, [start])
+        schedule()
+      }),
+  }
+}
