@@ -1,4 +1,5 @@
-import { concernsAll } from './repeated-call.ts'
+import { createLanes } from './lanes.ts'
+import { concernsAll, isLockTimeout } from './repeated-call.ts'
 
 export type Batcher<Item, Result> = {
   /** Puts an item into the next run; settles with its own result. */
@@ -28,14 +29,14 @@ export type BatcherOptions<Item> = {
   fairness?: Fairness<Item>
 }
 
-/** A shared run that takes longer is slow for reasons of its own: others need not wait for it. */
-const SECOND_LANE_AFTER_MS = 25
-
-/** Runs of a single owner, at most so many at a time, with as much weight as so many full runs or a single item. */
-const OWN_LANES = 2
+/** Heavy runs in progress have as much weight as so many full runs, or a single item. */
+const HEAVY_RUNS = 2
 
 /** An item that so many shared runs left out runs without items of others. */
-const MAX_LEFT_OUT = 3
+const MAX_LEFT_OUT = 5
+
+/** What was left out waits so long, then twice as long each time: as a rule a short accept has the lock. */
+const LEFT_OUT_WAITS_MS = 10
 
 type Entry<Item, Result> = {
   item: Item
@@ -49,17 +50,14 @@ type Entry<Item, Result> = {
 /** What waits, by owner; the owner whose turn is next comes first. */
 type Queue<Item, Result> = Map<unknown, Entry<Item, Result>[]>
 
-type Run<Item, Result> = { entries: Entry<Item, Result>[]; isShared: boolean; startedAt: number }
-
 /**
  * Collects the items that arrive while a run is in progress and passes them to the next run together:
  * under load one transaction carries many requests, when idle nothing waits. `run` returns one result
- * for each item, in order. When a run fails, each of its items runs once more alone, so that a bad one
+ * for each item, in order. When a run fails, its halves run again one after the other, so that a bad item
  * fails alone, unless the error concerns all; so `run` must be safe to repeat.
  *
- * Shared runs have two lanes: the second opens when a run can be filled, or when the first run takes
- * long. With fairness, heavy items have lanes of their own, in which a run has items of one owner, and
- * `run` may return LEFT_OUT for an item of a shared run.
+ * lanes.ts says how many runs are in progress at a time. With fairness, heavy items run without those of
+ * other owners, and `run` may return LEFT_OUT for an item of a shared run.
  */
 export function createBatcher<Item, Result>(
   run: (items: Item[], isShared: boolean) => Promise<(Result | typeof LEFT_OUT)[]>,
@@ -68,17 +66,18 @@ export function createBatcher<Item, Result>(
   const share = fairness?.share ?? maxWeight
   const maxSharedWeight = fairness?.maxSharedWeight ?? maxWeight
   const shared: Queue<Item, Result> = new Map()
-  const own: Queue<Item, Result> = new Map()
-  const runs = new Set<Run<Item, Result>>()
+  const heavy: Queue<Item, Result> = new Map()
+  const lanes = createLanes(HEAVY_RUNS * maxWeight, schedule)
   /** Owners with a run in progress: in another run they would wait for the locks of the first. */
   const busy = new Set<unknown>()
   let sharedWeight = 0
+  let leftOutWaiting = 0
   let isScheduled = false
   let onIdle: (() => void)[] = []
 
   function put(entry: Entry<Item, Result>, { isFirst = false } = {}) {
     const isShared = !fairness || (entry.weight <= share && entry.timesLeftOut < MAX_LEFT_OUT)
-    const queue = isShared ? shared : own
+    const queue = isShared ? shared : heavy
     if (isShared) sharedWeight += entry.weight
     const entries = queue.get(entry.owner)
     if (!entries) queue.set(entry.owner, [entry])
@@ -98,12 +97,12 @@ export function createBatcher<Item, Result>(
 
   /** `isSharedFirst`: of an owner who waits for both kinds of run. */
   function openRuns({ isSharedFirst = false } = {}) {
-    const kinds = isSharedFirst ? [openShared, openOwn] : [openOwn, openShared]
+    const kinds = isSharedFirst ? [openShared, openHeavy] : [openHeavy, openShared]
     for (const open of kinds) open()
   }
 
   function openShared() {
-    if (shared.size === 0 || !hasSharedLane()) return
+    if (shared.size === 0 || !lanes.mayBeginShared(canFillRun)) return
     const entries: Entry<Item, Result>[] = []
     const others: [unknown, Entry<Item, Result>[]][] = []
     let weight = 0
@@ -124,14 +123,7 @@ export function createBatcher<Item, Result>(
     if (entries.length > 0) void start(entries, true)
   }
 
-  function hasSharedLane(): boolean {
-    const [first, second] = [...runs].filter(({ isShared }) => isShared)
-    if (!first) return true
-    if (second) return false
-    return performance.now() - first.startedAt > SECOND_LANE_AFTER_MS || canFillRun()
-  }
-
-  /** What fills a run already gains nothing by waiting for more. */
+  /** Whether what waits fills a shared run. */
   function canFillRun(): boolean {
     if (sharedWeight < maxSharedWeight) return false
     let weight = 0
@@ -142,32 +134,28 @@ export function createBatcher<Item, Result>(
     return false
   }
 
-  function openOwn() {
-    for (const [owner, waiting] of own) {
+  function openHeavy() {
+    for (const [owner, waiting] of heavy) {
       if (busy.has(owner)) continue
-      const inProgress = [...runs].filter(({ isShared }) => !isShared)
       const part = waiting.slice(0, Math.max(1, countWithin(waiting, maxWeight)))
-      const weight = weightOf(inProgress.flatMap(({ entries }) => entries)) + weightOf(part)
-      const isFree = inProgress.length < OWN_LANES && weight <= OWN_LANES * maxWeight
       // The owner keeps the turn, or light runs of others would keep out a heavy one for good.
-      if (inProgress.length > 0 && !isFree) return
+      if (!lanes.mayBeginHeavy(weightOf(part))) return
       waiting.splice(0, part.length)
-      own.delete(owner)
-      if (waiting.length > 0) own.set(owner, waiting)
+      heavy.delete(owner)
+      if (waiting.length > 0) heavy.set(owner, waiting)
       void start(part, false)
     }
   }
 
   async function start(entries: Entry<Item, Result>[], isShared: boolean) {
-    const current = { entries, isShared, startedAt: performance.now() }
-    runs.add(current)
+    const lane = lanes.begin({ isShared, weight: weightOf(entries) })
     for (const { owner } of entries) busy.add(owner)
     const settle = await attempt(entries, isShared)
-    runs.delete(current)
+    lanes.end(lane)
     for (const { owner } of entries) busy.delete(owner)
     // The next run first: the database works on it while those who got their results go on.
     const leftOut = settle.filter((one) => typeof one !== 'function')
-    for (const entry of leftOut.toReversed()) putAgain(entry)
+    if (leftOut.length > 0) putAgain(leftOut)
     openRuns({ isSharedFirst: !isShared })
     for (const one of settle) if (typeof one === 'function') one()
     if (isIdle()) {
@@ -176,11 +164,20 @@ export function createBatcher<Item, Result>(
     }
   }
 
-  function putAgain(entry: Entry<Item, Result>) {
-    entry.timesLeftOut += 1
-    // It may be heavier than `weigh` knows.
-    if (entry.timesLeftOut >= MAX_LEFT_OUT) entry.weight = Math.max(entry.weight, share)
-    put(entry, { isFirst: true })
+  function putAgain(entries: Entry<Item, Result>[]) {
+    let waitMs = 0
+    for (const entry of entries) {
+      waitMs = LEFT_OUT_WAITS_MS * 2 ** entry.timesLeftOut
+      entry.timesLeftOut += 1
+      // It may be heavier than `weigh` knows.
+      if (entry.timesLeftOut >= MAX_LEFT_OUT) entry.weight = Math.max(entry.weight, share)
+    }
+    leftOutWaiting += entries.length
+    setTimeout(() => {
+      leftOutWaiting -= entries.length
+      for (const entry of entries.toReversed()) put(entry, { isFirst: true })
+      openRuns()
+    }, waitMs)
   }
 
   /** Runs the entries; returns what settles each, or the entry itself when it was left out. */
@@ -201,15 +198,17 @@ export function createBatcher<Item, Result>(
         return result === LEFT_OUT ? entry : () => entry.resolve(result)
       })
     } catch (error) {
-      if (entries.length === 1 || concernsAll(error)) {
+      if (entries.length === 1 || concernsAll(error) || (!isShared && isLockTimeout(error))) {
         return entries.map((entry) => () => entry.reject(error))
       }
-      return (await Promise.all(entries.map((entry) => attempt([entry], isShared)))).flat()
+      const middle = Math.ceil(entries.length / 2)
+      const first = await attempt(entries.slice(0, middle), isShared)
+      return [...first, ...(await attempt(entries.slice(middle), isShared))]
     }
   }
 
   function isIdle(): boolean {
-    return runs.size === 0 && shared.size === 0 && own.size === 0
+    return lanes.isEmpty() && shared.size === 0 && heavy.size === 0 && leftOutWaiting === 0
   }
 
   const batcher = (item: Item) =>

@@ -23,6 +23,12 @@ export function concernsAll(error: unknown): boolean {
   return [Unreachable, OutcomeUnknown, TimedOut].some((kind) => error instanceof kind)
 }
 
+/** Another transaction had the lock for longer than lock_timeout: it meets all calls of one organisation alike. */
+export function isLockTimeout(error: unknown): boolean {
+  return (error as { code?: unknown }).code === SQLSTATE_LOCK_NOT_AVAILABLE
+}
+
+const SQLSTATE_LOCK_NOT_AVAILABLE = '55P03'
 const SQLSTATE_CANCELLED = '57014'
 
 export type RepeatOptions = {

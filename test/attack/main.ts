@@ -23,7 +23,7 @@ const USAGE = `usage: npm run attack [-- options]
   --only NAME,…       these attacks; without it all of them
   --keys 1,10         how many keys attack, each of another organisation
   --modes live,test   the mode of their keys
-  --seconds 8         how long each attack lasts
+  --seconds 12        how long each attack lasts
   --list              print the attacks
 A service that runs already, instead of one that is started for each attack:
   --base URL          its address, of this machine unless --elsewhere is given
@@ -39,7 +39,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     keys: { type: 'string', default: '1,10' },
     modes: { type: 'string', default: 'live,test' },
-    seconds: { type: 'string', default: '8' },
+    seconds: { type: 'string', default: '12' },
     list: { type: 'boolean' },
     help: { type: 'boolean' },
     base: { type: 'string' },

@@ -7,14 +7,31 @@ type Run = {
   items: string[]
   isShared: boolean
   answer(results?: (string | typeof LEFT_OUT)[]): void
-  fail(message: string): void
+  fail(error: string | Error): void
 }
 
 const resultOf = (item: string) => `result of ${item}`
 
-// Stands still but when a test moves it.
-const clock = { now: 1000 }
+// Time stands still unless a test moves it.
+const clock = {
+  now: 1000,
+  timers: [] as { at: number; call(): void }[],
+  /** Moves time, and lets go what waited for it. */
+  async pass(ms: number) {
+    clock.now += ms
+    const due = clock.timers.filter(({ at }) => at <= clock.now)
+    clock.timers = clock.timers.filter(({ at }) => at > clock.now)
+    for (const { call } of due) call()
+    await calm()
+  },
+}
 t.intercept(performance, 'now', { value: () => clock.now })
+const realSetTimeout = globalThis.setTimeout
+t.intercept(globalThis, 'setTimeout', {
+  // The test runner's own limits are longer than anything here.
+  value: (call: () => void, ms: number) =>
+    ms > 2000 ? realSetTimeout(call, ms) : clock.timers.push({ at: clock.now + ms, call }),
+})
 
 /** A batcher whose runs are answered by the test. */
 function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
@@ -26,7 +43,7 @@ function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
           items,
           isShared,
           answer: (results = items.map(resultOf)) => resolve(results),
-          fail: (message) => reject(new Error(message)),
+          fail: (error) => reject(typeof error === 'string' ? new Error(error) : error),
         })
       }),
     options,
@@ -134,18 +151,20 @@ t.test('an item that is too heavy goes alone', async (t) => {
 })
 
 t.test(
-  'when a run fails its items are run again one by one, and a bad one fails alone',
+  'when a run fails its halves run again one after the other, and a bad item fails alone',
   async (t) => {
     const { put, run, runs, itemsOfRuns } = controlled()
     const results = Promise.allSettled(['a', 'bad', 'c'].map((item) => put(item)))
     await calm()
     run(0).fail('the transaction was rolled back')
     await calm()
-    t.same(itemsOfRuns(), [['a', 'bad', 'c'], ['a'], ['bad'], ['c']])
-    for (const { items, answer, fail } of runs.slice(1)) {
-      if (items[0] === 'bad') fail('it is bad')
-      else answer()
+    for (let place = 1; place < runs.length; place++) {
+      const { items } = run(place)
+      if (items.includes('bad')) run(place).fail('it is bad')
+      else run(place).answer()
+      await calm()
     }
+    t.same(itemsOfRuns(), [['a', 'bad', 'c'], ['a', 'bad'], ['a'], ['bad'], ['c']])
     t.match(await results, [
       { status: 'fulfilled', value: 'result of a' },
       { status: 'rejected', reason: { message: 'it is bad' } },
@@ -176,6 +195,7 @@ t.test('an answer with too few or too many results is a failure', async (t) => {
   run(1).answer(['one', 'two', 'three'])
   await calm()
   run(2).answer()
+  await calm()
   run(3).answer(['one', 'two'])
   t.match(await both, [
     { status: 'fulfilled', value: 'result of b' },
@@ -365,28 +385,103 @@ t.test('fairness: a heavy item runs without those of others, who do not wait for
   await heavy
 })
 
-t.test('fairness: of very heavy items one is in progress, and owners take turns', async (t) => {
+t.test('fairness: heavy runs go one at a time, and owners take turns', async (t) => {
   const { put, run, itemsOfRuns } = controlled(fair)
-  const items = ['a0:500', 'a1:500', 'a2:500', 'b0:500', 'c0:60', 'c1:40', 'd0:100']
+  const items = ['a0:500', 'a1:500', 'b0:500', 'c0:60', 'c1:40', 'd0:100']
   const results = Promise.all(items.map((item) => put(item)))
-  await calm()
-  t.same(itemsOfRuns(), [['a0:500']])
-  for (const place of [0, 1]) {
-    run(place).answer()
+  const expected = [['a0:500'], ['b0:500'], ['c0:60', 'c1:40'], ['d0:100'], ['a1:500']]
+  for (const place of expected.keys()) {
     await calm()
-  }
-  // Together they are no more than two full runs.
-  t.same(itemsOfRuns().slice(1), [['b0:500'], ['c0:60', 'c1:40'], ['d0:100']])
-  run(3).answer()
-  await calm()
-  t.equal(itemsOfRuns().length, 4, 'the owner whose turn it is keeps it until there is room')
-  run(2).answer()
-  for (const place of [4, 5]) {
-    await calm()
+    t.same(itemsOfRuns(), expected.slice(0, place + 1))
     run(place).answer()
   }
   await results
-  t.same(itemsOfRuns().slice(4), [['a1:500'], ['a2:500']])
+})
+
+t.test('fairness: a second heavy run opens only beside one that takes over 1 s', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const results = [put('a0:90'), put('b0:90')]
+  await calm()
+  clock.now += 1000
+  results.push(put('c0:500'))
+  await calm()
+  t.same(itemsOfRuns(), [['a0:90']])
+  clock.now += 1
+  results.push(put('d0:90'))
+  await calm()
+  t.same(itemsOfRuns(), [['a0:90'], ['b0:90']])
+  run(1).answer()
+  await calm()
+  t.equal(itemsOfRuns().length, 2, 'the owner whose turn it is keeps it until both fit')
+  run(0).answer()
+  await calm()
+  run(2).answer()
+  await calm()
+  run(3).answer()
+  await Promise.all(results)
+  t.same(itemsOfRuns().slice(2), [['c0:500'], ['d0:90']])
+})
+
+t.test(
+  'fairness: a heavy run beside slow shared ones is followed by a rest, of four times its time',
+  async (t) => {
+    const { put, run, itemsOfRuns } = controlled(fair)
+    const results = [put('a0:90'), put('v0'), put('b0:90')]
+    await calm()
+    t.same(itemsOfRuns(), [['a0:90'], ['v0']])
+    clock.now += 11
+    run(1).answer()
+    await calm()
+    clock.now += 9
+    run(0).answer()
+    await calm()
+    t.equal(itemsOfRuns().length, 2, 'the next heavy run does not follow at once')
+    results.push(put('v1'))
+    await calm()
+    t.same(itemsOfRuns()[2], ['v1'], 'shared runs do not rest')
+    clock.now += 10
+    run(2).answer()
+    await calm()
+    await clock.pass(69)
+    t.equal(itemsOfRuns().length, 3)
+    await clock.pass(1)
+    t.same(itemsOfRuns()[3], ['b0:90'])
+    clock.now += 100
+    results.push(put('c0:90'))
+    run(3).answer()
+    await calm()
+    t.same(itemsOfRuns()[4], ['c0:90'], 'no rest after shared runs of 10 ms')
+    run(4).answer()
+    await Promise.all(results)
+  },
+)
+
+t.test('fairness: heavy runs rest for 1 s at most', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const results = [put('a0:90'), put('v0')]
+  await calm()
+  clock.now += 8000
+  run(1).answer()
+  await calm()
+  run(0).answer()
+  results.push(put('b0:90'))
+  await calm()
+  await clock.pass(999)
+  t.equal(itemsOfRuns().length, 2)
+  await clock.pass(1)
+  run(2).answer()
+  await Promise.all(results)
+})
+
+t.test('fairness: a lock that times out fails the whole run of its owner at once', async (t) => {
+  const { put, run, runs } = controlled(fair)
+  const results = Promise.allSettled([put('a0:90'), put('a1:10')])
+  await calm()
+  run(0).fail(
+    Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' }),
+  )
+  t.match(await results, [{ status: 'rejected' }, { status: 'rejected' }])
+  t.equal(runs.length, 1)
 })
 
 t.test('fairness: an owner with a run in progress is in no other run', async (t) => {
@@ -413,27 +508,40 @@ t.test('fairness: an owner with a run in progress is in no other run', async (t)
   await Promise.all(results)
 })
 
-t.test('fairness: an item that was left out three times runs alone', async (t) => {
+t.test('fairness: an item that was left out waits, and runs alone after five times', async (t) => {
   const { put, run, runs, itemsOfRuns } = controlled(fair)
   const results = Promise.all([put('a0'), put('a1'), put('b0')])
   await calm()
   run(0).answer([LEFT_OUT, LEFT_OUT, 'result of b0'])
   await calm()
+  await clock.pass(9)
+  t.equal(runs.length, 1)
+  await clock.pass(1)
   t.same(itemsOfRuns()[1], ['a0', 'a1'], 'in their order')
   run(1).answer([LEFT_OUT, 'result of a1'])
-  await calm()
-  run(2).answer([LEFT_OUT])
-  await calm()
+  for (const [place, waitMs] of [20, 40, 80, 160].entries()) {
+    await calm()
+    await clock.pass(waitMs - 1)
+    t.equal(runs.length, place + 2)
+    await clock.pass(1)
+    if (place < 3) run(place + 2).answer([LEFT_OUT])
+  }
   t.same(
-    runs.map(({ items, isShared }) => [items, isShared]),
+    runs.slice(2).map(({ items, isShared }) => [items, isShared]),
     [
-      [['a0', 'a1', 'b0'], true],
-      [['a0', 'a1'], true],
+      [['a0'], true],
+      [['a0'], true],
       [['a0'], true],
       [['a0'], false],
     ],
   )
-  run(3).answer()
+  let isIdle = false
+  void put.idle().then(() => {
+    isIdle = true
+  })
+  await calm()
+  t.notOk(isIdle)
+  run(5).answer()
   t.same(await results, ['a0', 'a1', 'b0'].map(resultOf))
   await put.idle()
 })
@@ -465,7 +573,7 @@ t.test('fairness: every item gets its own result once, and no owner is in two ru
           items.push(item)
           results.push(put(item))
         } else if ('passes' in one) {
-          clock.now += one.passes
+          await clock.pass(one.passes)
         } else {
           const run = open()[one.answer % Math.max(1, open().length)]
           if (run) end(run, one)
@@ -477,9 +585,10 @@ t.test('fairness: every item gets its own result once, and no owner is in two ru
           if (run.isShared && Math.max(...weights) > 5) throw new Error('a heavy item is shared')
         }
       }
-      while (open().length > 0) {
+      while (open().length > 0 || clock.timers.length > 0) {
         for (const run of open()) end(run)
         await calm()
+        await clock.pass(1000)
       }
       await put.idle()
       const got = await Promise.all(results)
