@@ -1,8 +1,12 @@
 import { type Logger, pino } from 'pino'
 
-/** The service's log: JSON lines on standard output. */
+/** The service's log: JSON lines on standard output, with the level as a word. */
 export function createLog(level: string): Logger {
-  return pino({ level, serializers: { err: describeError } })
+  return pino({
+    level,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: describeError },
+  })
 }
 
 /**

@@ -111,7 +111,7 @@ for (const level of ['info', 'debug']) {
         .filter((line) => line.startsWith('{'))
         .map((line) => JSON.parse(line))
       const faults = lines.filter(
-        ({ level, msg }) => Number(level) >= 50 && msg !== 'a request failed',
+        ({ level, msg }) => (level === 'error' || level === 'fatal') && msg !== 'a request failed',
       )
       t.same(faults, [], 'no error but that of the request whose function is gone')
       const requestId = (answer: { headers: Headers }) => answer.headers.get('x-request-id')
@@ -127,7 +127,7 @@ for (const level of ['info', 'debug']) {
         )
       }
       t.match(lineOf(failed, 'request'), {
-        level: 30,
+        level: 'info',
         method: 'GET',
         route: '/v1/emails/:id',
         status: 500,
@@ -135,17 +135,17 @@ for (const level of ['info', 'debug']) {
         durationMs: Number,
       })
       t.match(lineOf(failed, 'a request failed'), {
-        level: 50,
+        level: 'error',
         route: '/v1/emails/:id',
         err: { code: '42883' },
       })
       t.match(
         lines.find(({ msg, message }) => msg === 'handed over' && message === rejected.json.id),
-        { level: 30, provider: 'sandbox', outcome: 'failed' },
+        { level: 'info', provider: 'sandbox', outcome: 'failed' },
       )
       if (level === 'debug') {
         t.match(lineOf(sent, 'request'), {
-          level: 20,
+          level: 'debug',
           status: 200,
           organisation: id,
           message: sent.json.id,

@@ -75,7 +75,7 @@ t.test(
         .find((each) => each.includes('a request failed')),
     )
     const requestId = answer.headers.get('x-request-id')
-    t.match(JSON.parse(line), { requestId, method: 'POST', route: '/v1/emails', level: 50 })
+    t.match(JSON.parse(line), { requestId, method: 'POST', route: '/v1/emails', level: 'error' })
     t.match(line, 'no_poison', 'and says what went wrong')
     t.notMatch(line, 'secret.person')
     t.notMatch(line, liveKey)
