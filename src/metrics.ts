@@ -19,6 +19,8 @@ export type Metrics = {
   /** Messages that were accepted, or refused, in one transaction. */
   accepted(by: string, messages: number): void
   handOver(channel: 'email' | 'sms', provider: string, outcome: string): void
+  /** A report of a provider or network about a message; `type` as Receipt and SmsReceipt have it. */
+  receipt(channel: 'email' | 'sms', type: string): void
   webhookAttempt(outcome: 'delivered' | 'refused' | 'unanswered'): void
   /** Tasks whose jobs this process takes, counted from nothing on. */
   expectJobs(tasks: readonly string[]): void
@@ -88,6 +90,12 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
       'outcome',
     ]),
   )
+  const receipts = new Counter(
+    named('receipts_total', 'Reports of providers and networks about messages.', [
+      'channel',
+      'type',
+    ]),
+  )
   const attempts = new Counter(
     named('webhook_attempts_total', 'Events posted to endpoints, by what came of it.', ['outcome']),
   )
@@ -108,6 +116,9 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
     ]),
   )
   // So that a rise from nothing is seen as one, here and in expectJobs.
+  for (const type of ['delivered', 'failed']) {
+    for (const channel of ['email', 'sms']) receipts.inc({ channel, type }, 0)
+  }
   for (const outcome of ['delivered', 'refused', 'unanswered']) attempts.inc({ outcome }, 0)
   let hasDefaults = false
 
@@ -126,6 +137,7 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
     },
     accepted: (by, messages) => accepts.observe({ function: by }, messages),
     handOver: (channel, provider, outcome) => handOvers.inc({ channel, provider, outcome }),
+    receipt: (channel, type) => receipts.inc({ channel, type }),
     webhookAttempt: (outcome) => attempts.inc({ outcome }),
     expectJobs(tasks) {
       for (const task of tasks) {

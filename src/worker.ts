@@ -82,7 +82,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const upkeepTasks = {
     check_domain: checkDomain(registry),
     forget_suppression: forgetSuppression(call, provider),
-    poll_receipts: pollReceipts(call, provider),
+    poll_receipts: pollReceipts(call, provider, options.metrics),
     release_domain: releaseDomain(registry),
     rotate_dkim: rotateDkim(registry),
   }

@@ -1,6 +1,7 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Call } from '../src/db/call.ts'
+import type { Metrics } from '../src/metrics.ts'
 import type { EmailProvider, Receipt } from '../src/providers/email.ts'
 
 const payloadSchema = v.object({
@@ -13,7 +14,11 @@ const payloadSchema = v.object({
  * way at a time, so at some 200 ms each it asks 5 times a second, well within providers' limits. When
  * the provider cannot be reached, what was heard so far is recorded and the job tried again.
  */
-export default function pollReceipts(call: Call, provider: EmailProvider): Task {
+export default function pollReceipts(
+  call: Call,
+  provider: EmailProvider,
+  metrics: Pick<Metrics, 'receipt'>,
+): Task {
   return async (payload, { abortSignal }) => {
     const { ids } = v.parse(payloadSchema, payload)
     // Not the worker's own abort promise, which would keep each question for as long as it lives.
@@ -30,6 +35,7 @@ export default function pollReceipts(call: Call, provider: EmailProvider): Task 
     } finally {
       abortSignal.removeEventListener('abort', stop)
       if (receipts.length > 0) await call('record_receipts', { receipts: JSON.stringify(receipts) })
+      for (const { type } of receipts) metrics.receipt('email', type)
     }
   }
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Callback, EmailProvider } from '../providers/email.ts'
 import { structureProblem } from '../schemas/json.ts'
 import { seldom } from '../seldom.ts'
@@ -14,6 +15,7 @@ export type CallbackOptions = {
   log: Logger
   emailProvider: EmailProvider
   readBody: ReadBody
+  metrics: Pick<Metrics, 'receipt'>
 }
 
 /** An event is some KB; whoever sends more is no provider. */
@@ -28,7 +30,8 @@ const MAX_IN_ONE_COMMIT = 100
  * for what is recorded, or was before; 406, at which Mailgun gives up, for what can never be right;
  * anything else, as while the database is away, makes it try again.
  */
-export function callbacksRouter({ call, log, emailProvider, readBody }: CallbackOptions) {
+export function callbacksRouter(options: CallbackOptions) {
+  const { call, log, emailProvider, readBody, metrics } = options
   const { name, readCallback } = emailProvider
   // Anyone can send them. A wrong signing key shows in this alone.
   const logRefusal = seldom((refused, reason: string) =>
@@ -49,6 +52,8 @@ export function callbacksRouter({ call, log, emailProvider, readBody }: Callback
       const outcome = callback ? await record(callback) : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
       if (isRefused) logRefusal(outcome)
+      const receipt = outcome === 'recorded' && callback?.receipt
+      if (receipt) metrics.receipt('email', receipt.type)
       ctx.status = isRefused ? 406 : 200
       ctx.body = { status: outcome }
     })

@@ -1,5 +1,6 @@
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
+import type { Metrics } from '../metrics.ts'
 import { bareWords, type Keyword, readKeyword } from '../sms/keywords.ts'
 import type { InboundSms, SmsListener, SmsReceipt } from './sms.ts'
 
@@ -10,7 +11,7 @@ const MAX_IN_ONE_COMMIT = 500
 export type InboundKeyword = Omit<InboundSms, 'body'> & { keyword: Keyword; word: string }
 
 /** Records what comes from a network: receipts, and of what phones write the keywords. */
-export function createSmsListener(call: Call): SmsListener {
+export function createSmsListener(call: Call, metrics: Pick<Metrics, 'receipt'>): SmsListener {
   const recordReceipt = createBatcher<SmsReceipt, null>(
     async (receipts) => {
       await call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
@@ -28,6 +29,7 @@ export function createSmsListener(call: Call): SmsListener {
   return {
     async onReceipt(receipt) {
       await recordReceipt(receipt)
+      metrics.receipt('sms', receipt.type)
     },
     async onInbound({ body, ...message }) {
       const keyword = readKeyword(body)

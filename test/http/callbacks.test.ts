@@ -23,8 +23,9 @@ import { sendRaw } from '../fixtures/wire.ts'
 
 const { url, sql } = await createDatabase()
 const provider = createReporter()
-const { base } = await startTestService(url, {
+const { base, metricsAddress } = await startTestService(url, {
   roles: ['api', 'worker'],
+  metricsPort: 0,
   createEmailProvider: () => provider,
 })
 const organisation = await createOrganisation(sql)
@@ -411,3 +412,24 @@ t.test('a flood of refused callbacks is one line in the log, and nothing of them
   t.match(JSON.parse(said[0] ?? ''), { level: 40, reason: 'unreadable', refused: 1 })
   t.notMatch(said.join(), /secret|em_|delivered/)
 })
+
+t.test(
+  'a callback that is recorded counts as a receipt, a repeated or refused one does not',
+  async (t) => {
+    const counted = async () => {
+      const { text } = await get(`${metricsAddress}/metrics`, null)
+      return Number(
+        /^postgram_receipts_total\{channel="email",type="delivered"\} (\d+)$/m.exec(text)?.[1],
+      )
+    }
+    const before = await counted()
+    const body = callbackOf(delivered(aMessage()))
+    t.match(await report(body), { status: 200, json: { status: 'recorded' } })
+    t.equal(await counted(), before + 1)
+    t.match(await report(body), { status: 200, json: { status: 'repeated' } })
+    t.match(await report(callbackOf(delivered(aMessage()), sign({ key: 'another' }))), {
+      status: 406,
+    })
+    t.equal(await counted(), before + 1)
+  },
+)

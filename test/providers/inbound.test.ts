@@ -287,7 +287,10 @@ t.test('the listener of a provider records keywords and receipts', async (t) => 
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   const id = await sent(organisation, { to: phone, senderId: number })
-  const listener = createSmsListener(call)
+  const counted: [string, string][] = []
+  const listener = createSmsListener(call, {
+    receipt: (channel, type) => counted.push([channel, type]),
+  })
   const inbound = {
     provider: 'smsc',
     from: phone,
@@ -308,10 +311,13 @@ t.test('the listener of a provider records keywords and receipts', async (t) => 
     occurred_at: new Date().toISOString(),
   })
   t.match(await messageOf(sql, id), { status: 'delivered' })
+  t.same(counted, [['sms', 'delivered']])
 })
 
 t.test('the network is not told that we have what the database did not take', async (t) => {
-  const listener = createSmsListener(() => Promise.reject(new Error('the database is away')))
+  const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
+    receipt: () => t.fail('it is not recorded'),
+  })
   const at = new Date().toISOString()
   const receipt: SmsReceipt = {
     provider: 'smsc',

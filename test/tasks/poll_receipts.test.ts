@@ -220,11 +220,15 @@ t.test('a worker that stops gives up its question and keeps what it heard', asyn
     await new Promise(() => undefined)
   }
   const helpers = { abortSignal: stop.signal } as Parameters<ReturnType<typeof pollReceipts>>[1]
-  const task = pollReceipts(call, createProvider())
+  const counted: string[][] = []
+  const task = pollReceipts(call, createProvider(), {
+    receipt: (channel, type) => counted.push([channel, type]),
+  })
   const ids = messages.map(({ uuid }) => uuid)
   await t.rejects(async () => task({ ids }, helpers), { message: 'the worker stopped' })
   t.match(await messageOf(sql, first.id), { status: 'delivered' })
   t.match(await messageOf(sql, second.id), { status: 'sent' })
+  t.same(counted, [['email', 'delivered']])
 
   asked = []
   await t.rejects(async () => task({ ids }, helpers), { message: 'the worker stopped' })
