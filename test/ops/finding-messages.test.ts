@@ -115,7 +115,7 @@ t.test('an operator sees the timeline that its organisation sees', async (t) => 
 })
 
 t.test('an organisation is found before its rows are', async (t) => {
-  for (const view of ['messages', 'credit_ledger', 'webhook_events']) {
+  for (const view of ['messages', 'credit_ledger', 'suppressions', 'webhook_events']) {
     const plan = await sql.unsafe(
       `explain (costs off) select * from ops.${view} where organisation = '${mine.id}' limit 20`,
     )

@@ -118,8 +118,8 @@ t.test('sums show what became of messages, by channel, class and tag', async (t)
         channel: 'sms',
         sent: 1,
         deliveredRate: '1.0000',
-        bouncedRate: '0.0000',
-        complainedRate: '0.0000',
+        bouncedRate: null,
+        complainedRate: null,
         failedRate: '0.0000',
       },
     ],
@@ -133,6 +133,79 @@ t.test('sums show what became of messages, by channel, class and tag', async (t)
   for (const { reason } of reasons) t.notMatch(reason, /@/)
   t.equal((await get(`${base}/v1/usage`, liveKey)).json.emails.used, 5)
 })
+
+t.test('outcome_rates: without delivery receipts only failures have a rate', async (t) => {
+  const { id } = await createOrganisation(sql)
+  const ratesOf = async (channel: string, counts: Record<string, number>) => {
+    const { sent, delivered, bounced, complained, failed, expired } = { ...nothing, ...counts }
+    let rates: Record<string, unknown> = {}
+    await rolledBack(sql, async (tx) => {
+      await tx`
+        insert into app.daily_volume
+        select (now() at time zone 'UTC')::date, core.decode_id('org', ${id}), ${channel}::app.channel,
+          'transactional', '', 100, ${sent}::int, ${delivered}::int, ${bounced}::int, ${complained}::int,
+          ${failed}::int, ${expired}::int, 0`
+      const [row] = await tx`
+        select delivered_rate::real as delivered, bounced_rate::real as bounced,
+          complained_rate::real as complained, failed_rate::real as failed
+        from ops.outcome_rates where organisation = ${id}`
+      rates = { ...row }
+    })
+    return rates
+  }
+  const unknown = { delivered: null, bounced: null, complained: null, failed: null }
+  t.same(await ratesOf('email', { sent: 100 }), unknown, 'a relay took all')
+  t.same(await ratesOf('email', { sent: 100, failed: 5 }), { ...unknown, failed: 0.05 })
+  t.same(await ratesOf('sms', { sent: 100 }), unknown, 'a network took all')
+  t.same(await ratesOf('sms', { sent: 100, delivered: 90, expired: 10 }), {
+    ...unknown,
+    delivered: 0.9,
+    failed: 0.1,
+  })
+  const known = { delivered: 0, bounced: 0, complained: 0, failed: 0 }
+  t.same(await ratesOf('email', { sent: 100, delivered: 50 }), { ...known, delivered: 0.5 })
+  t.same(await ratesOf('email', { sent: 100, bounced: 100 }), { ...known, bounced: 1 })
+})
+
+t.test(
+  'ops.suppressions: lists own and global entries with reason, message and note',
+  async (t) => {
+    const organisation = await createOrganisation(sql, { name: 'Suppressor' })
+    const email = (name: string) => anEmail(organisation.domain, { to: mailbox(name) })
+    const bounced = await send(organisation, 'emails', email('bounce+listed'), 'bounced')
+    const complained = await send(organisation, 'emails', email('complaint+listed'), 'complained')
+    await post(`${base}/v1/suppressions`, organisation.liveKey, {
+      email: 'listed@acme.example',
+      note: 'asked by phone',
+    })
+    await sql`select ops.suppress_globally('Everywhere@acme.example', 'a spam trap')`
+    const rows = await sql<Record<string, unknown>[]>`
+    select id, organisation, organisation_name, email, reason, message, note, created_at
+    from ops.suppressions
+    where email like '%listed@%' or email = 'everywhere@acme.example'
+    order by email, organisation nulls first`
+    const own = {
+      id: /^sup_/,
+      organisation: organisation.id,
+      organisationName: 'Suppressor',
+      message: null,
+      createdAt: Date,
+    }
+    const global = { id: null, organisation: null, organisationName: null, reason: 'hard_bounce' }
+    const hard = { email: mailbox('bounce+listed'), reason: 'hard_bounce', message: bounced }
+    t.equal(rows.length, 5)
+    t.match(
+      [...rows],
+      [
+        { ...global, ...hard, createdAt: Date },
+        { ...own, ...hard },
+        { ...own, email: mailbox('complaint+listed'), reason: 'complaint', message: complained },
+        { ...global, email: 'everywhere@acme.example', message: null, note: 'a spam trap' },
+        { ...own, email: 'listed@acme.example', reason: 'manual', note: 'asked by phone' },
+      ],
+    )
+  },
+)
 
 t.test('latencies are percentiles, at most a fifth too high', async (t) => {
   await rolledBack(sql, async (tx) => {

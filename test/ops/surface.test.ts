@@ -49,6 +49,7 @@ const views = [
   'dns_zone',
   'processes',
   'audit',
+  'suppressions',
 ]
 
 t.test('the functions that scripts rely on are there, with their arguments', async (t) => {
