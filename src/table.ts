@@ -1,25 +1,38 @@
-/** Rows as a plain table, columns as wide as their widest value. */
+/** Rows as a plain table, columns as wide as their widest line; as in psql, a + marks a cell that goes on below. */
 export function formatTable(rows: readonly Record<string, unknown>[], columns: string[]): string {
-  const cells = rows.map((row) => columns.map((column) => cell(row[column])))
+  const cells = rows.map((row) => columns.map((column) => cell(row[column]).split('\n')))
   const widths = columns.map((column, place) =>
-    Math.max(column.length, ...cells.map((line) => line[place]?.length ?? 0)),
+    Math.max(
+      column.length,
+      ...cells.flatMap((row) => row[place]?.map(({ length }) => length) ?? []),
+    ),
   )
-  const line = (values: string[]) =>
-    values
-      .map((value, place) => value.padEnd(widths[place] ?? 0))
-      .join(' | ')
-      .trimEnd()
   return [
-    line(columns),
+    ...print(
+      columns.map((column) => [column]),
+      widths,
+    ),
     widths.map((width) => '-'.repeat(width)).join('-+-'),
-    ...cells.map(line),
+    ...cells.flatMap((row) => print(row, widths)),
     `(${rows.length} ${rows.length === 1 ? 'row' : 'rows'})`,
   ].join('\n')
+}
+
+function print(row: string[][], widths: number[]): string[] {
+  const height = Math.max(1, ...row.map(({ length }) => length))
+  return Array.from({ length: height }, (_, at) =>
+    row
+      .map((lines, place) => {
+        const mark = at < lines.length - 1 ? '+' : ' '
+        return (lines[at] ?? '').padEnd(widths[place] ?? 0) + mark
+      })
+      .join('| ')
+      .trimEnd(),
+  )
 }
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (value instanceof Date) return value.toISOString()
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return text.replaceAll('\n', '\\n')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -91,7 +91,8 @@ const imports = sources.flatMap(({ file, text }) => importsOf(file, text))
 
 const sqlFiles = await Promise.all(
   (await filesBelow('sql', '.sql')).map(async (file) => {
-    const [, schema = '', name = ''] = /^sql\/(\w+)\/(\w+)\.sql$/.exec(file) ?? []
+    // A function that has the name of a view is in a file of its own: help_function.sql.
+    const [, schema = '', name = ''] = /^sql\/(\w+)\/(\w+?)(?:_function)?\.sql$/.exec(file) ?? []
     return { file, schema, name, text: await readFile(join(root, file), 'utf8') }
   }),
 )
@@ -380,7 +381,8 @@ t.test('no function reads a view', async (t) => {
     select relname::text as name from pg_class where relnamespace = 'ops'::regnamespace and relkind = 'v'`
   t.ok(views.length >= 10)
   const functions = objects.filter(({ text }) => /^create (function|aggregate)/m.test(text))
-  for (const { name } of views) t.same(mentioning(new RegExp(`\\bops\\.${name}\\b`), functions), [])
+  for (const { name } of views)
+    t.same(mentioning(new RegExp(`\\bops\\.${name}\\b(?!\\()`), functions), [])
 })
 
 t.test('every table of app and every object of core, api and ops has a comment', async (t) => {

@@ -3,18 +3,27 @@ returns app.messages
 language plpgsql stable
 as $$
 declare
+  v_ids uuid[];
   v_message app.messages;
 begin
-  select m.* into v_message
-  from app.messages m
-  where m.id = core.decode_id('em', message) and m.channel = 'email'
-    or m.id = core.decode_id('sm', message) and m.channel = 'sms';
-  if v_message.id is null then
-    raise exception 'there is no message %', coalesce(quote_literal(message), 'null')
-      using hint = 'select id, status, "to" from ops.messages limit 20';
+  if strpos(message, '@') > 0 or core.is_phone(message) then
+    v_ids := core.person_messages(core.check_person(message), null);
+  else
+    v_ids := array(
+      select m.id
+      from app.messages m
+      where m.id = core.decode_id('em', message) and m.channel = 'email'
+        or m.id = core.decode_id('sm', message) and m.channel = 'sms');
   end if;
+  perform core.check_is_one('message', message, array(
+    select format('%s (%s)', core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id), m.status)
+    from app.messages m
+    where m.id = any (v_ids)
+    order by m.id desc), 'select id, status, "to" from ops.messages limit 20');
+  select m.* into v_message from app.messages m where m.id = v_ids[1];
   return v_message;
 end
 $$;
 
-comment on function core.find_message is 'The message that an operator named; raises one sentence when there is none.';
+comment on function core.find_message is
+  'The message that an operator named, by its id or the address or number of a recipient; raises one sentence when there is none or several. For an address all email that is kept is read through.';

@@ -3,15 +3,24 @@ returns app.templates
 language plpgsql volatile
 as $$
 declare
+  v_id uuid := core.decode_id('tpl', template);
+  v_ids uuid[];
   v_template app.templates;
 begin
-  select t.* into v_template from app.templates t where t.id = core.decode_id('tpl', template) for no key update;
-  if v_template.id is null then
-    raise exception 'there is no template %', coalesce(quote_literal(template), 'null')
-      using hint = 'select id, name from ops.templates';
-  end if;
+  v_ids := case
+    when v_id is not null then array(select t.id from app.templates t where t.id = v_id)
+    else array(select t.id from app.templates t where lower(t.name) = lower(template) order by t.id)
+  end;
+  select t.* into v_template from app.templates t where t.id = v_ids[1] for no key update;
+  perform core.check_is_one('template', template, array(
+    select format('%s (of %s)', core.encode_id('tpl', t.id), o.name)
+    from app.templates t
+    join app.organisations o on o.id = t.organisation_id
+    where t.id = any (v_ids)
+    order by t.id), 'select id, name from ops.templates');
   return v_template;
 end
 $$;
 
-comment on function core.find_template is 'The template that an operator named, locked; raises one sentence when there is none.';
+comment on function core.find_template is
+  'The template that an operator named, by its id or its name in any case, locked; raises one sentence when there is none or several.';

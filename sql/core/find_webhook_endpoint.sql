@@ -3,18 +3,21 @@ returns app.webhook_endpoints
 language plpgsql stable
 as $$
 declare
-  v_endpoint app.webhook_endpoints;
+  v_id uuid := core.decode_id('we', endpoint);
+  v_endpoints app.webhook_endpoints[];
 begin
-  select p.* into v_endpoint
-  from app.webhook_endpoints p
-  where p.id = core.decode_id('we', endpoint);
-  if v_endpoint.id is null then
-    raise exception 'there is no webhook endpoint %', coalesce(quote_literal(endpoint), 'null')
-      using hint = 'select id, organisation, url from ops.webhook_endpoints';
-  end if;
-  return v_endpoint;
+  v_endpoints := case
+    when v_id is not null then array(select p from app.webhook_endpoints p where p.id = v_id)
+    else array(select p from app.webhook_endpoints p where p.url = endpoint order by p.id)
+  end;
+  perform core.check_is_one('webhook endpoint', endpoint, array(
+    select format('%s (of %s)', core.encode_id('we', p.id), o.name)
+    from unnest(v_endpoints) p
+    join app.organisations o on o.id = p.organisation_id
+    order by p.id), 'select id, organisation, url from ops.webhook_endpoints');
+  return v_endpoints[1];
 end
 $$;
 
 comment on function core.find_webhook_endpoint is
-  'The webhook endpoint that an operator named; raises one sentence when there is none.';
+  'The webhook endpoint that an operator named, by its id or its URL; raises one sentence when there is none or several.';

@@ -3,17 +3,21 @@ returns uuid
 language plpgsql stable
 as $$
 declare
-  v_id uuid;
+  v_id uuid := core.decode_id('org', organisation);
+  v_ids uuid[];
 begin
-  select o.id into v_id
-  from app.organisations o
-  where o.id = core.decode_id('org', organisation);
-  if v_id is null then
-    raise exception 'there is no organisation %', coalesce(quote_literal(organisation), 'null')
-      using hint = 'select id, name from ops.organisations';
-  end if;
-  return v_id;
+  v_ids := case
+    when v_id is not null then array(select o.id from app.organisations o where o.id = v_id)
+    else array(select o.id from app.organisations o where lower(o.name) = lower(organisation) order by o.id)
+  end;
+  perform core.check_is_one('organisation', organisation, array(
+    select format('%s (%s)', core.encode_id('org', o.id), o.owner_email)
+    from app.organisations o
+    where o.id = any (v_ids)
+    order by o.id), 'select id, name from ops.organisations');
+  return v_ids[1];
 end
 $$;
 
-comment on function core.organisation_id is 'The organisation that an operator named; raises one sentence when there is none.';
+comment on function core.organisation_id is
+  'The organisation that an operator named, by its id or its name in any case; raises one sentence when there is none or several.';

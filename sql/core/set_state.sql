@@ -21,8 +21,8 @@ begin
     v_state := case when not v_begins then v_before.state when v_is_pause then 'paused' else 'suspended' end;
     raise exception 'the organisation is %', v_state
       using hint = case v_state
-        when 'paused' then format('select ops.resume(%L) lifts its pause', organisation)
-        when 'suspended' then format('select ops.reinstate(%L) ends its suspension', organisation)
+        when 'paused' then format('select ops.resume(%L) lifts its pause', core.encode_id('org', v_id))
+        when 'suspended' then format('select ops.reinstate(%L) ends its suspension', core.encode_id('org', v_id))
         else 'select id, name, state from ops.organisations'
       end;
   end if;
@@ -34,7 +34,7 @@ begin
     activated_at = case when v_begins then o.activated_at else core.now() end
   where o.id = v_id
   returning o.* into v_after;
-  perform core.audit(action, v_id, organisation,
+  perform core.audit(action, v_id, core.encode_id('org', v_id),
     jsonb_build_object('state', v_before.state,
       'reason', case when v_is_pause then v_before.pause_reason else v_before.suspension_reason end),
     jsonb_build_object('state', v_after.state, 'reason', reason));

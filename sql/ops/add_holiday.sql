@@ -19,4 +19,4 @@ end
 $$;
 
 comment on function ops.add_holiday is
-  'Add a public holiday that was proclaimed for one day, as those of elections are; it counts where marketing keeps to the statutory hours.';
+  'Add a public holiday that was proclaimed for one day. Elections are an example. It counts where marketing keeps to the statutory hours.';

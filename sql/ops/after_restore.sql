@@ -32,4 +32,4 @@ end
 $$;
 
 comment on function ops.after_restore is
-  'After a restore to an earlier point, before a worker is started: what waits may have left since that point, and counts as handed over with no known outcome. So a provider that can be asked is asked about each email first, marketing SMS fail and are not sent twice, and all else is sent, perhaps again. Answers how many messages that are.';
+  'Prepare a database that was restored to an earlier point. Run it before a worker starts. Messages that wait may have left after that point, so they count as handed over with an unknown outcome: a provider that can be asked is asked about each email first, marketing SMS fail instead of being sent twice, and everything else is sent, perhaps again. Returns how many messages that are.';

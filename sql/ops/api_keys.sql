@@ -2,7 +2,8 @@ create view ops.api_keys as
 select k.prefix, core.encode_id('org', k.organisation_id) as organisation, k.mode, k.scopes, k.created_at, k.revoked_at
 from app.api_keys k;
 
-comment on view ops.api_keys is 'Keys by their prefixes; a key itself is shown only when it is made.';
+comment on view ops.api_keys is
+  'API keys by their first 16 characters. The key itself is shown only when it is created.';
 
 comment on column ops.api_keys.prefix is 'The first 16 characters of the key, by which ops.revoke_api_key takes it.';
 comment on column ops.api_keys.organisation is 'The organisation''s id, org_….';

@@ -56,4 +56,4 @@ end
 $$;
 
 comment on function ops.apply_staged_numbers is
-  'Block all numbers in ops.staged_numbers, or none when a line of it is wrong, and empty it. With replaces, only these are blocked afterwards, and who has left the registry is not. Answers how many are new.';
+  'Block the numbers in ops.staged_numbers, all or none. None is blocked if a line is wrong; afterwards the table is empty. With replaces => true exactly these numbers are blocked, and numbers that left the registry are not. Returns how many are new.';

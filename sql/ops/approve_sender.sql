@@ -28,4 +28,4 @@ end
 $$;
 
 comment on function ops.approve_sender is
-  'Let an organisation send SMS from a sender ID: up to 11 letters, digits and spaces, or a number of its own.';
+  'Let an organisation send SMS from a sender ID. It has up to 11 letters, digits and spaces, or is a number of its own.';

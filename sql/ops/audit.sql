@@ -4,7 +4,7 @@ select a.id, a.at, a.actor, a.application_name, a.action, core.encode_id('org', 
 from app.audit a;
 
 comment on view ops.audit is
-  'Who changed what and when: the login and the role that it had taken on, or "service" for what the service did by itself; what was changed, and how it was before and after, null where there was nothing. Order by id desc for the newest first.';
+  'Who changed what and when, with the values before and after. The actor is the login and the role that it had taken on, or "service" for what the service did by itself; before and after are null where there was nothing. Order by id desc for the newest first.';
 
 comment on column ops.audit.id is 'Counts up: the higher, the newer.';
 comment on column ops.audit.at is 'When the change was made.';

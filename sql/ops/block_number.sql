@@ -21,4 +21,4 @@ end
 $$;
 
 comment on function ops.block_number is
-  'Note that a number is on the national opt-out registry: no marketing to it from any organisation.';
+  'Block marketing SMS to a number on the national opt-out registry. This holds for every organisation.';

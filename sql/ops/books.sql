@@ -32,7 +32,7 @@ from account c
 order by is_right, c.organisation_id;
 
 comment on view ops.books is
-  'The proof that the books of SMS balance, by organisation, wrong ones first: its credits are the sum of its ledger, what it used of its plan is what the ledger says of the period, each balance in the ledger is the sum up to there, each refund gives back what was paid. Reads the whole ledger: select count(*) from ops.books where not is_right answers 0.';
+  'Check that SMS credits and the ledger agree, by organisation. Wrong ones come first: the credits are the sum of the ledger, the use of the plan is what the ledger says of the period, each balance is the sum up to there, each refund returns what was paid. Reads the whole ledger: select count(*) from ops.books where not is_right returns 0.';
 
 comment on column ops.books.organisation is 'The organisation''s id, org_….';
 comment on column ops.books.is_right is 'Whether all that follows agrees.';

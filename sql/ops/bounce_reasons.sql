@@ -7,7 +7,7 @@ group by b.channel, b.code, b.reason
 order by messages desc;
 
 comment on view ops.bounce_reasons is
-  'Why messages of the last seven days bounced, failed or expired, the most frequent reason first: what the provider said, without addresses and ids.';
+  'Why messages of the last seven days bounced, failed or expired. The most frequent reason comes first: what the provider said, without addresses and ids.';
 
 comment on column ops.bounce_reasons.channel is 'email or sms.';
 comment on column ops.bounce_reasons.code is 'The error code that the messages ended with.';

@@ -14,10 +14,10 @@ begin
     html = nullif(change_template.html, ''), text = nullif(change_template.text, '')
   where t.id = v_before.id
   returning t.* into v_after;
-  perform core.audit('change_template', v_after.organisation_id, template,
+  perform core.audit('change_template', v_after.organisation_id, core.encode_id('tpl', v_after.id),
     core.template_digest(v_before), core.template_digest(v_after));
 end
 $$;
 
 comment on function ops.change_template is
-  'Replace all of a template, from the next request on (html or text may be null). What was accepted with it goes out as it was.';
+  'Replace the name, subject and bodies of a template. html or text may be null. It applies from the next request on; messages accepted before go out as they were.';

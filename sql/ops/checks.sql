@@ -60,7 +60,8 @@ union all
 select 'address probes', not exists (select from app.named_bounces b where b.exceeded_at > core.now() - interval '1 day'),
   'an organisation wrote to more than 500 addresses in an hour that had bounced for others; it may be testing which addresses exist: select * from ops.organisations where probed_at > now() - interval ''1 day''';
 
-comment on view ops.checks is 'What "npm run doctor" asks the database: each check, whether it is well, and the cure if not.';
+comment on view ops.checks is
+  'What is wrong with the service now, and what to do about it. "npm run doctor" shows each check.';
 
 comment on column ops.checks.what is 'What is looked at.';
 comment on column ops.checks.is_well is 'Whether nothing is wrong with it.';

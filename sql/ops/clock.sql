@@ -10,7 +10,7 @@ left join lateral (
 ) ok on true;
 
 comment on view ops.clock is
-  'What the clock runs, by cron in UTC: when each task ran last, for how many milliseconds, how many rows it touched, and its error if it failed. One that never ran waits for its first time, or there is no clock: select * from ops.checks.';
+  'Tasks of the clock, with their last run and its error. Schedules are cron in UTC. Shows how many milliseconds each run took and how many rows it touched. A task that never ran waits for its first time, or no clock is running: select * from ops.checks.';
 
 comment on column ops.clock.task is 'Its name.';
 comment on column ops.clock.schedule is 'When it runs: cron, in UTC.';

@@ -7,7 +7,7 @@ where o.id in (select c.organisation_id from app.complaints c where c.received_a
 order by rate desc nulls first;
 
 comment on view ops.complaint_rates is
-  'Organisations with complaints within 24 hours: complaints since counted_since, emails sent, and the rate, which pauses from 0.001 on with 3 complaints. Of what was sent it counts some 1000 to a complaint, so that it stays fast: from 0.001 on the rate is exact, below that it is at most what is shown.';
+  'Organisations with complaints in the last 24 hours, and their rate. Complaints and emails sent since counted_since; a rate of 0.001 with 3 complaints pauses. It counts only some 1000 emails to a complaint, so that it stays fast: from 0.001 on the rate is exact, below that it is at most what is shown.';
 
 comment on column ops.complaint_rates.organisation is 'The organisation''s id, org_….';
 comment on column ops.complaint_rates.name is 'Its name.';

@@ -31,4 +31,4 @@ end
 $$;
 
 comment on function ops.create_api_key is
-  'Create a key for an organisation, mode live or test, with all scopes or some; answers the key, which is not kept and shown only now.';
+  'Create an API key and return it, which is shown only now. The mode is live or test; scopes are all of them or some. The key itself is not kept.';

@@ -6,19 +6,20 @@ as $$
 #variable_conflict use_column
 declare
   v_id uuid := core.new_id(core.now());
+  v_plan text := (core.find_plan(create_organisation.plan)).id;
 begin
-  perform core.check_plan(plan);
   perform core.check_name(create_organisation.name);
   perform core.check_email(create_organisation.owner_email);
   insert into app.organisations (id, name, owner_email, plan_id, created_at, activated_at)
-  values (v_id, create_organisation.name, create_organisation.owner_email, plan, core.now(), core.now());
+  values (v_id, create_organisation.name, create_organisation.owner_email, v_plan, core.now(), core.now());
   insert into app.allowances (organisation_id, period_start, period_end)
   select v_id, p.period_start, p.period_end from core.period_at(core.now(), core.now()) p;
   insert into app.departures (organisation_id) values (v_id);
   perform core.audit('create_organisation', v_id, core.encode_id('org', v_id), null, jsonb_build_object(
-    'name', create_organisation.name, 'owner_email', create_organisation.owner_email, 'plan', plan));
+    'name', create_organisation.name, 'owner_email', create_organisation.owner_email, 'plan', v_plan));
   return core.encode_id('org', v_id);
 end
 $$;
 
-comment on function ops.create_organisation is 'Create an organisation; returns its id. Its billing periods start today.';
+comment on function ops.create_organisation is
+  'Create an organisation and return its id. Its billing periods start today.';

@@ -29,4 +29,4 @@ end
 $$;
 
 comment on function ops.create_plan is
-  'Create a plan: what it costs in rand each month, and the email recipients, SMS segments and domains that it includes; and how many test and sandbox messages it allows each day.';
+  'Create a plan and return its id. It has a price in rand a month, includes email recipients, SMS segments and domains, and allows a number of test and sandbox messages a day.';

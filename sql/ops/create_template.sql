@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function ops.create_template is
-  'Create a template with {{name}} placeholders in subject, html and text (html or text may be null); answers its id.';
+  'Create a template and return its id. Subject, html and text may have {{name}} placeholders; html or text may be null.';

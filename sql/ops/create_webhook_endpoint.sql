@@ -15,7 +15,8 @@ begin
   perform from app.organisations o where o.id = v_organisation for no key update;
   if (select count(*) from app.webhook_endpoints p where p.organisation_id = v_organisation) >= 20 then
     raise exception 'an organisation may have at most 20 webhook endpoints'
-      using hint = format('select id, url, state from ops.webhook_endpoints where organisation = %L', create_webhook_endpoint.organisation);
+      using hint = format('select id, url, state from ops.webhook_endpoints where organisation = %L',
+        core.encode_id('org', v_organisation));
   end if;
   v_secret := core.make_secret();
   insert into app.webhook_endpoints (id, organisation_id, url, event_types, secret, created_at)
@@ -28,4 +29,4 @@ end
 $$;
 
 comment on function ops.create_webhook_endpoint is
-  'Have an organisation''s events of these types delivered to an https URL; it may have 20 such endpoints. Answers the endpoint''s id, we_…, and its signing secret, which is shown this once.';
+  'Create a webhook endpoint; return its id and signing secret. The secret is shown only now. The organisation''s events of these types are delivered to the https URL. An organisation may have 20 endpoints.';

@@ -20,7 +20,7 @@ cross join lateral (
 ) l;
 
 comment on view ops.credit_ledger is
-  'Every movement of SMS segments, organisation by organisation, of each the newest first: prepaid credits and segments that the plan includes, given (positive) or taken, and the credits after it. Name an organisation, and a limit.';
+  'Every movement of SMS credits and of segments that a plan includes. Organisation by organisation, of each the newest first, with the credits after it; positive is given, negative taken. Name an organisation, and a limit.';
 
 comment on column ops.credit_ledger.organisation is 'The organisation''s id, org_….';
 comment on column ops.credit_ledger.id is 'Counts up: the higher, the newer.';

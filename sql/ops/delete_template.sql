@@ -7,9 +7,9 @@ declare
   v_template app.templates := core.find_template(template);
 begin
   delete from app.templates t where t.id = v_template.id;
-  perform core.audit('delete_template', v_template.organisation_id, template, core.template_digest(v_template), null);
+  perform core.audit('delete_template', v_template.organisation_id, core.encode_id('tpl', v_template.id), core.template_digest(v_template), null);
 end
 $$;
 
 comment on function ops.delete_template is
-  'Delete a template: requests that name it are refused from now on. What was accepted with it still goes out.';
+  'Delete a template. Requests that name it are refused from now on; messages accepted before still go out.';

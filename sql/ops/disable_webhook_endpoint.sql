@@ -16,10 +16,10 @@ begin
     raise exception 'the endpoint is disabled already'
       using hint = 'select id, disabled_at, disabled_reason from ops.failing_endpoints';
   end if;
-  perform core.audit('disable_webhook_endpoint', v_endpoint.organisation_id, endpoint,
+  perform core.audit('disable_webhook_endpoint', v_endpoint.organisation_id, core.encode_id('we', v_endpoint.id),
     '{"disabled_reason": null}', jsonb_build_object('disabled_reason', reason));
 end
 $$;
 
 comment on function ops.disable_webhook_endpoint is
-  'Deliver nothing to an endpoint until it is enabled. Its events are recorded meanwhile, and with those that waited can be replayed then.';
+  'Stop deliveries to a webhook endpoint until it is enabled. Its events are recorded meanwhile and, with those that waited, can be replayed then.';

@@ -6,7 +6,7 @@ join app.domains d on d.id = k.domain_id
 where d.dkim_zone is not null;
 
 comment on view ops.dns_zone is
-  'The DKIM keys to publish in DKIM_ZONE; line is ready for a zone file, where SOA and NS records of yours go before.';
+  'DKIM keys to publish in DKIM_ZONE. The column line is ready for a zone file, after SOA and NS records of yours.';
 
 comment on column ops.dns_zone.zone is 'The zone, DKIM_ZONE.';
 comment on column ops.dns_zone.name is 'The name of the record, with a dot at its end.';

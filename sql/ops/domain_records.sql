@@ -17,7 +17,7 @@ cross join lateral jsonb_to_recordset(d.records) as r (
 where d.change is distinct from 'adding';
 
 comment on view ops.domain_records is
-  'The DNS records that each sending domain''s holder is to publish, and what the last check found of them.';
+  'DNS records that each domain needs, and what the last check found.';
 
 comment on column ops.domain_records.domain_id is 'The domain''s id, dom_….';
 comment on column ops.domain_records.domain is 'Its name.';

@@ -16,7 +16,7 @@ from app.domains d
 where d.change is distinct from 'adding';
 
 comment on view ops.domains is
-  'Sending domains and their states: required records that the last check did not find as they should be, since when those of a verified domain are wrong, and when it is checked next.';
+  'Sending domains: status, what is wrong in DNS, next check. Shows the required records that the last check did not find as they should be, and since when those of a verified domain are wrong.';
 
 comment on column ops.domains.id is 'The domain''s id, dom_….';
 comment on column ops.domains.organisation is 'The organisation that holds it, org_…; null once ops.release_domain released it and the provider has it still.';

@@ -9,7 +9,7 @@ where d.change is distinct from 'adding' and not d.is_vouched
 order by fails_at;
 
 comment on view ops.domains_at_risk is
-  'Domains that will go to failed unless their records are put right: verified ones whose records are gone, and pending ones, with the time at which their 72 hours are over.';
+  'Domains that fail soon unless their DNS records are corrected. Verified ones whose records are gone and pending ones, with the time at which their 72 hours end.';
 
 comment on column ops.domains_at_risk.id is 'The domain''s id, dom_….';
 comment on column ops.domains_at_risk.organisation is 'The organisation that holds it, org_….';

@@ -41,7 +41,7 @@ begin
       except
       select d.event_id from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id and d.event_id >= v_recent_id));
   end if;
-  perform core.audit('enable_webhook_endpoint', v_endpoint.organisation_id, endpoint,
+  perform core.audit('enable_webhook_endpoint', v_endpoint.organisation_id, core.encode_id('we', v_endpoint.id),
     coalesce(v_before, '{"disabled_reason": null}'),
     '{"disabled_reason": null}' || case when replay and v_missed > 0
       then jsonb_build_object('replayed', v_missed) else '{}' end);
@@ -50,4 +50,4 @@ end
 $$;
 
 comment on function ops.enable_webhook_endpoint is
-  'Deliver to an endpoint again. Answers how many events it missed: those of its types, of the last 30 days and since it was made, that have not arrived there. With replay => true these are delivered now, which may also be asked for later.';
+  'Start deliveries to a webhook endpoint again. Returns how many events it missed: those of its types, of the last 30 days and since it was created, that did not arrive. With replay => true they are delivered now; that can also be asked for later.';

@@ -43,4 +43,4 @@ end
 $$;
 
 comment on function ops.erase_person is
-  'Take a person out of the database, by an email address or a number in E.164, and keep by hash only what stands against sending to them. Messages that wait for them end; what was sent to them stays counted and charged, without its content. What others wrote about them is erased as well, but for messages that still wait to be sent to somebody else; as an owner''s, a sender''s or a reply-to address it stays. Reads through everything that is kept. Returns how many rows named them. Raises while one of their messages is being handed over.';
+  'Erase an email address or a number and everything sent to it. Only a hash is kept, of what forbids sending to them. Messages that wait for them end; what was sent to them stays counted and charged, without its content. What others wrote about them is erased as well, except in messages that still wait to be sent to somebody else; as an owner''s, a sender''s or a reply-to address it stays. Reads through everything that is kept. Returns how many rows named them. Refuses while one of their messages is being handed over.';

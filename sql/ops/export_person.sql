@@ -27,4 +27,4 @@ end
 $$;
 
 comment on function ops.export_person is
-  'All that names a person, by an email address or a number in E.164, a row for each thing, of all organisations or of one: messages with their content, what was reported of them, webhook events, suppressions, consents, what is kept by hash. Who else is named in a message is named here, too.';
+  'Export everything about a person, given by address or number. One row for each thing, of all organisations or of one: messages with their content, receipts, webhook events, suppressions, consents, what is kept by hash. Other people named in a message are named here, too.';

@@ -36,7 +36,7 @@ cross join lateral (
 where p.failing_since is not null or p.disabled_at is not null;
 
 comment on view ops.failing_endpoints is
-  'Webhook endpoints that fail or are disabled: since when, the last error, when a failing one will be disabled (ends_at), how many events have not arrived since then (counted to 10 000), and the cure.';
+  'Webhook endpoints that fail or are disabled, and what to do. Shows since when, the last error, when a failing one will be disabled (ends_at) and how many events have not arrived since then (counted to 10 000).';
 
 comment on column ops.failing_endpoints.id is 'The endpoint''s id, we_….';
 comment on column ops.failing_endpoints.organisation is 'The organisation''s id, org_….';

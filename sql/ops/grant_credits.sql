@@ -28,7 +28,7 @@ begin
   insert into app.credit_ledger (organisation_id, kind, credits, balance, period_start, note, created_at)
   values (v_organisation, 'grant', grant_credits.credits, v_balance, v_allowance.period_start, grant_credits.note, core.now());
   update app.allowances a set sms_credits = v_balance where a.organisation_id = v_organisation;
-  perform core.audit('grant_credits', v_organisation, organisation,
+  perform core.audit('grant_credits', v_organisation, core.encode_id('org', v_organisation),
     jsonb_build_object('credits', v_allowance.sms_credits),
     jsonb_build_object('credits', v_balance, 'note', grant_credits.note));
   return v_balance;
@@ -36,4 +36,4 @@ end
 $$;
 
 comment on function ops.grant_credits is
-  'Give an organisation SMS credits; a negative number takes a mistaken grant back, as far as its credits are not spent. Answers the new balance.';
+  'Give an organisation SMS credits and return the new balance. A negative number takes a mistaken grant back, as far as its credits are not spent.';

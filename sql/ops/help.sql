@@ -1,21 +1,12 @@
 create view ops.help as
-select
-  case c.relkind when 'v' then 'view' when 'r' then 'table' end as kind,
-  'ops.' || c.relname as name,
-  obj_description(c.oid, 'pg_class') as what
-from pg_catalog.pg_class c
-where c.relnamespace = 'ops'::regnamespace and c.relkind in ('v', 'r')
-union all
-select
-  'function',
-  format('ops.%s(%s)', p.proname, pg_get_function_arguments(p.oid)),
-  obj_description(p.oid, 'pg_proc')
-from pg_catalog.pg_proc p
-where p.pronamespace = 'ops'::regnamespace
-order by 1, 2;
+select m.topic, m.name, core.wrapped(m.arguments, 21) as arguments, core.wrapped(m.sentence, 35) as what
+from core.manual() m
+order by m.place, m.arguments nulls first;
 
-comment on view ops.help is 'This manual: every function, view and table of the operator''s surface, and what it does.';
+comment on view ops.help is
+  'This manual: every function, view and table of schema ops. Functions have arguments, those in brackets may be left out. ops.help(''domain'') finds entries, ops.example(''pause'') shows how to use one.';
 
-comment on column ops.help.kind is 'function, view or table.';
-comment on column ops.help.name is 'How to call it; of a function with its arguments and what they are by default.';
-comment on column ops.help.what is 'What it does.';
+comment on column ops.help.topic is 'What it is about, such as domains.';
+comment on column ops.help.name is 'Its name in schema ops.';
+comment on column ops.help.arguments is 'The arguments of a function, those in brackets may be left out, or (); null for a view or table.';
+comment on column ops.help.what is 'What it does: the first sentence of its comment.';

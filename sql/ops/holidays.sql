@@ -11,7 +11,7 @@ where e.day > (core.now() at time zone 'Africa/Johannesburg')::date
 order by day, name;
 
 comment on view ops.holidays is
-  'South Africa''s public holidays of this year and the next, as the statutory hours know them, and those of later years that were added.';
+  'Public holidays of this year and the next, for statutory hours. Includes those of later years that were added.';
 
 comment on column ops.holidays.day is 'The day, in South Africa.';
 comment on column ops.holidays.name is 'What it is called.';

@@ -15,7 +15,7 @@ from step s
 group by s.day, s.channel, s.stage;
 
 comment on view ops.latencies is
-  'How long live messages took from queued (a scheduled SMS from its time) to sent and to delivered: percentiles in milliseconds, at most 19 % too high, by UTC day and channel.';
+  'How long messages took to be sent and delivered, in percentiles. From queued (a scheduled SMS from its time), in milliseconds, at most 19 % too high, by UTC day and channel.';
 
 comment on column ops.latencies.day is 'The UTC day on which the messages were accepted.';
 comment on column ops.latencies.channel is 'email or sms.';

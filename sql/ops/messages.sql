@@ -24,7 +24,8 @@ from app.messages m
 join app.organisations o on o.id = m.organisation_id
 order by m.id desc;
 
-comment on view ops.messages is 'All messages, newest first; add a limit.';
+comment on view ops.messages is
+  'All messages, newest first. Add a limit; ops.messages_of finds those of one recipient or organisation.';
 
 comment on column ops.messages.id is 'em_… or sm_…; ops.messages_of finds one by it at once.';
 comment on column ops.messages.status is 'As GET /v1/emails/{id} shows it.';

@@ -18,10 +18,10 @@ begin
     raise exception 'at_most must be a number from 1 to 10000';
   elsif whose ~ '^(em|sm)_' then
     v_ids := array[(core.find_message(whose)).id];
-  elsif whose ~ '^org_' then
-    v_ids := core.newest_messages(core.organisation_id(whose), v_first_id, at_most);
-  else
+  elsif whose ~ '@|^\+?[0-9 ]+$' or whose is null then
     v_ids := core.person_messages(core.check_person(whose), null, v_first_id);
+  else
+    v_ids := core.newest_messages(core.organisation_id(whose), v_first_id, at_most);
   end if;
   return query
   select core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id), m.status, m.mode, m.class,
@@ -37,4 +37,4 @@ end
 $$;
 
 comment on function ops.messages_of is
-  'The newest messages to an email address (also as cc or bcc) or a number in E.164, of an organisation, org_…, or the one with this id, em_… or sm_…; since a time if one is given. Quick however many there are, but for an address, where all email since that time is read: name a recent one.';
+  'The newest messages of an address, a number or an organisation. Or the one with this id, em_… or sm_…; since a time if one is given. An address counts also as cc or bcc. Quick however many messages there are, except for an address, for which all email since that time is read: name a recent time.';

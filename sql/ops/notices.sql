@@ -6,7 +6,7 @@ join app.organisations o on o.id = n.organisation_id
 order by n.id desc;
 
 comment on view ops.notices is
-  'Mail from the service to owners, newest first; error is what the provider said last, and one that it refused for good was given up.';
+  'Mail from the service to owners, newest first. error is what the provider said last; a mail that it refused for good was given up.';
 
 comment on column ops.notices.id is 'Counts up: the higher, the newer.';
 comment on column ops.notices.organisation is 'The organisation''s id, org_….';

@@ -28,7 +28,8 @@ cross join lateral core.current_usage(o.id) u
 join app.departures d on d.organisation_id = o.id
 left join app.named_bounces b on b.organisation_id = o.id;
 
-comment on view ops.organisations is 'Organisations with their state, what they used of their plan, the SMS credits they have left, and what they have waiting.';
+comment on view ops.organisations is
+  'Organisations: state, plan, usage, credits and waiting messages.';
 
 comment on column ops.organisations.id is 'org_…, by which all of ops names it.';
 comment on column ops.organisations.name is 'What ops.rename_organisation called it last.';

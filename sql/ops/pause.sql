@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function ops.pause is
-  'Pause an organisation: live sends get 423 org_paused, what is queued waits, reads and test keys work. A suspended one is paused once it is reinstated.';
+  'Pause an organisation: refuse live sends, hold its queue. Live sends get 423 org_paused; reads and test keys work. A suspended one is paused once it is reinstated.';

@@ -5,7 +5,8 @@ from app.plans p
 left join app.organisations o on o.plan_id = p.id
 group by p.id;
 
-comment on view ops.plans is 'Plans, and how many organisations have each.';
+comment on view ops.plans is
+  'Plans, and how many organisations have each.';
 
 comment on column ops.plans.id is 'By which ops.set_plan names it.';
 comment on column ops.plans.name is 'What GET /v1/usage calls it.';

@@ -20,7 +20,7 @@ from (
 ) r;
 
 comment on view ops.powerdns_records is
-  'The DKIM zone as PowerDNS serves it by ops.powerdns_settings. Its name servers, which have their addresses outside of the zone, are named by "alter database … set postgram.name_servers = ''ns1.example.com, ns2.example.com''", or else it is ns1 in the zone.';
+  'The DKIM zone as PowerDNS reads it. PowerDNS serves it with ops.powerdns_settings. Name the zone''s name servers, which have their addresses outside of the zone, by "alter database … set postgram.name_servers = ''ns1.example.com, ns2.example.com''"; otherwise it is ns1 in the zone.';
 
 comment on column ops.powerdns_records.name is 'The name of the record, without a dot at its end.';
 comment on column ops.powerdns_records.type is 'SOA, NS or TXT.';

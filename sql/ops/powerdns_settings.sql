@@ -25,6 +25,6 @@ from (
 order by s.place;
 
 comment on view ops.powerdns_settings is
-  'Lines for pdns.conf that make PowerDNS serve ops.powerdns_records from this database; add gpgsql-host, -port, -dbname, and as -user and -password a login of its own in role postgram_report.';
+  'Lines for pdns.conf that serve the DKIM zone from this database. Add gpgsql-host, -port, -dbname, and as -user and -password a login of its own in role postgram_report.';
 
 comment on column ops.powerdns_settings.line is 'A line of pdns.conf.';

@@ -3,7 +3,8 @@ select p.pool_id as pool, p.roles, p.host, p.pid, p.started_at, p.beat_at,
   core.lock_holder(p.pool_id) is not null as is_alive
 from app.processes p;
 
-comment on view ops.processes is 'Running processes and their roles, by the pools whose names their jobs carry: a worker has one for SMS, one for webhooks and one for upkeep (checks of domains and other calls to the provider) beside that for email. One that is gone is swept within seconds.';
+comment on view ops.processes is
+  'Running processes, their roles and heartbeats. By the pools whose names their jobs carry: a worker has one for SMS, one for webhooks and one for upkeep (checks of domains and other calls to the provider) beside that for email. One that is gone is removed within seconds.';
 
 comment on column ops.processes.pool is 'The name that its jobs carry.';
 comment on column ops.processes.roles is 'api, worker and clock, or some of them.';

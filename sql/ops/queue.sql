@@ -19,7 +19,7 @@ select 'webhook_deliveries', count(*) filter (where d.due_at <= core.now()), 0, 
 from app.webhook_deliveries d;
 
 comment on view ops.queue is
-  'Jobs by task: waiting, running, later, given up; due_messages and webhook_deliveries are what waits outside the job table.';
+  'Jobs by task: waiting, running, later, given up. due_messages and webhook_deliveries wait outside the job table.';
 
 comment on column ops.queue.task is 'The kind of job, or due_messages (scheduled SMS and hand-overs to try again), or webhook_deliveries.';
 comment on column ops.queue.waiting is 'Jobs that could be done now.';

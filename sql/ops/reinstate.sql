@@ -6,4 +6,5 @@ as $$
   select core.set_state('reinstate', organisation)
 $$;
 
-comment on function ops.reinstate is 'End an organisation''s suspension. What was rejected meanwhile stays rejected, and a pause stays.';
+comment on function ops.reinstate is
+  'End the suspension of an organisation. What was rejected meanwhile stays rejected, and a pause stays.';

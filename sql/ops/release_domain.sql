@@ -5,7 +5,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_name text := lower(release_domain.name);
+  v_name text := coalesce(
+    (select d.name from app.domains d where d.id = core.decode_id('dom', release_domain.name)),
+    lower(release_domain.name));
   v_domain app.domains;
 begin
   -- In the order of all locks: the organisation before what is its own.
@@ -39,4 +41,4 @@ end
 $$;
 
 comment on function ops.release_domain is
-  'Free a domain name that an organisation claims without proof (pending or failed), so that another one can add it at once; what the provider has of it is removed. Answers whose it was.';
+  'Free a domain name that an organisation has not verified. The domain is pending or failed. Another organisation can add it at once; what the provider has of it is removed. Returns whose it was.';

@@ -17,4 +17,5 @@ begin
 end
 $$;
 
-comment on function ops.remove_holiday is 'Take back a public holiday that ops.add_holiday added.';
+comment on function ops.remove_holiday is
+  'Remove a public holiday that ops.add_holiday added.';

@@ -11,9 +11,10 @@ begin
   perform core.check_name(rename_organisation.name);
   select o.name into v_before from app.organisations o where o.id = v_organisation for no key update;
   update app.organisations o set name = rename_organisation.name where o.id = v_organisation;
-  perform core.audit('rename_organisation', v_organisation, organisation, jsonb_build_object('name', v_before),
+  perform core.audit('rename_organisation', v_organisation, core.encode_id('org', v_organisation), jsonb_build_object('name', v_before),
     jsonb_build_object('name', rename_organisation.name));
 end
 $$;
 
-comment on function ops.rename_organisation is 'Change an organisation''s name; its id stays.';
+comment on function ops.rename_organisation is
+  'Change the name of an organisation. Its id stays.';

@@ -31,10 +31,10 @@ begin
       using hint = format('select id, url from ops.webhook_endpoints where organisation = %L', core.encode_id('org', v_event.organisation_id));
   end if;
   perform core.check_is_enabled(v_endpoint);
-  perform core.audit('replay_event', v_event.organisation_id, event, null, jsonb_build_object('endpoint', endpoint));
+  perform core.audit('replay_event', v_event.organisation_id, event, null, jsonb_build_object('endpoint', core.encode_id('we', v_endpoint.id)));
   return core.replay(v_endpoint, array[v_event.id]);
 end
 $$;
 
 comment on function ops.replay_event is
-  'Deliver an event of the last 30 days again, with the same id and body and all attempts before it: to one endpoint, whatever types it chose, or to all of the organisation that are enabled and chose its type. Answers to how many.';
+  'Deliver a webhook event of the last 30 days again. It keeps its id and body and gets all attempts again. Goes to one endpoint, whatever types it chose, or to all enabled endpoints of the organisation that chose its type. Returns to how many.';

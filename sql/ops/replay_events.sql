@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_organisation uuid := core.decode_id('org', endpoint);
+  v_organisation uuid;
   v_endpoint app.webhook_endpoints;
   v_endpoints app.webhook_endpoints[];
   v_events uuid[];
@@ -12,11 +12,11 @@ declare
   v_last_id uuid;
   v_count bigint := 0;
 begin
-  if v_organisation is null then
+  if endpoint ~ '^org_' or exists (select from app.organisations o where lower(o.name) = lower(endpoint)) then
+    v_organisation := core.organisation_id(endpoint);
+  else
     v_endpoint := core.find_webhook_endpoint(endpoint);
     perform core.check_is_enabled(v_endpoint);
-  else
-    v_organisation := core.organisation_id(endpoint);
   end if;
   if since is null or until is null then
     raise exception 'give two times, since and until';
@@ -45,7 +45,8 @@ begin
       array(select core.events_for(v_endpoint, v_first_id, v_last_id, only_missed)));
   end loop;
   if v_count > 0 then
-    perform core.audit('replay_events', coalesce(v_organisation, v_endpoint.organisation_id), endpoint, null,
+    perform core.audit('replay_events', coalesce(v_organisation, v_endpoint.organisation_id),
+      coalesce(core.encode_id('org', v_organisation), core.encode_id('we', v_endpoint.id)), null,
       jsonb_build_object('since', coalesce(core.iso(since), since::text), 'until', coalesce(core.iso(until), until::text),
         'only_missed', only_missed, 'deliveries', v_count));
   end if;
@@ -54,4 +55,4 @@ end
 $$;
 
 comment on function ops.replay_events is
-  'Deliver again what happened from one time until before another, of the last 30 days: the events of the types that an endpoint chose, or, given an organisation''s id, that each of its enabled endpoints did; with only_missed => true those that have not arrived there. Answers how many deliveries that makes.';
+  'Deliver the webhook events of a period again. From since until before until, within the last 30 days: those of the types that an endpoint chose, or, given an organisation, that each of its enabled endpoints chose; with only_missed => true those that have not arrived there. Returns how many deliveries that makes.';

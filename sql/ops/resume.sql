@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function ops.resume is
-  'Lift an organisation''s pause and send what waited; complaints from before do not pause it again. A suspension stays. Returns how many messages waited.';
+  'End the pause of an organisation and send what waited. Complaints from before do not pause it again. A suspension stays. Returns how many messages waited.';

@@ -6,7 +6,7 @@ left join app.retention r on r.what = p.what
 group by p.what, r.days;
 
 comment on view ops.retention is
-  'What is kept for how many days (ops.set_retention), from when on there is some, until when there is room for more, and how much it takes on disk. Messages are dropped by month, all else by day. The credit ledger, suppressions and consents are never dropped.';
+  'What is kept for how many days, and its size on disk. Shows from when on there is some and until when there are partitions for more. Messages are dropped by month, all else by day; ops.set_retention changes the days. The credit ledger, suppressions and consents are never dropped.';
 
 comment on column ops.retention.what is 'messages (with timelines), bodies, webhooks (events and attempts) or idempotency keys.';
 comment on column ops.retention.days is 'For how many days it is kept; null where that is fixed, at 24 hours.';

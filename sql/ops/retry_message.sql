@@ -37,11 +37,12 @@ begin
     -- Due now, with all its attempts before it.
     perform graphile_worker.reschedule_jobs(array[v_job.id], run_at := now(), attempts := 0);
   end if;
-  perform core.audit('retry_message', v_message.organisation_id, message,
+  perform core.audit('retry_message', v_message.organisation_id,
+    core.encode_id(case v_message.channel when 'email' then 'em' else 'sm' end, v_message.id),
     jsonb_build_object('status', v_message.status, 'error_code', v_message.error_code),
     jsonb_build_object('status', coalesce(nullif(v_message.status, 'failed'), 'queued'), 'due', 'now'));
 end
 $$;
 
 comment on function ops.retry_message is
-  'Hand a message over now: one that waits for its next attempt, or an email that failed before it was sent. Its timeline goes on.';
+  'Hand a message to the provider now. It waits for its next attempt, or is an email that failed before it was sent. Its timeline goes on.';

@@ -24,4 +24,4 @@ end
 $$;
 
 comment on function ops.revoke_api_key is
-  'Revoke a key, named whole or by its prefix of 16 characters; it is refused from the next request on.';
+  'Revoke an API key, given whole or by its first 16 characters. It is refused from the next request on. Returns those characters.';

@@ -19,4 +19,4 @@ end
 $$;
 
 comment on function ops.revoke_sender is
-  'Take a sender ID from an organisation, from the next request on. What was accepted with it still goes out.';
+  'Take a sender ID from an organisation. This holds from the next request on; what was accepted with it still goes out.';

@@ -5,19 +5,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_domain app.domains;
+  v_domain app.domains := core.find_any_domain(domain);
   v_active text;
   v_next text;
   v_renew text;
 begin
-  select d.* into v_domain
-  from app.domains d
-  where (d.name = lower(rotate_dkim.domain) or d.id = core.decode_id('dom', rotate_dkim.domain))
-    and d.change is distinct from 'adding';
-  if v_domain.id is null then
-    raise exception 'there is no domain %', coalesce(quote_literal(rotate_dkim.domain), 'null')
-      using hint = 'select id, name from ops.domains';
-  end if;
   select min(k.selector) filter (where k.state = 'active'), min(k.selector) filter (where k.state = 'next')
     into v_active, v_next
   from app.dkim_keys k
@@ -41,4 +33,4 @@ end
 $$;
 
 comment on function ops.rotate_dkim is
-  'Let the next DKIM key of a domain, named by its name or id, sign from now on, retire the one that signs, and make a new next one; its holder changes nothing in DNS. Says what is to happen.';
+  'Replace the DKIM key that signs for a domain by its next one. The old key is retired and a new next one is made; the domain''s holder changes nothing in DNS. Returns what will happen.';

@@ -10,7 +10,7 @@ begin
   update app.webhook_endpoints p
   set secret = v_secret.sealed, old_secret = p.secret, old_secret_until = core.now() + interval '24 hours'
   where p.id = v_endpoint.id;
-  perform core.audit('rotate_webhook_secret', v_endpoint.organisation_id, endpoint,
+  perform core.audit('rotate_webhook_secret', v_endpoint.organisation_id, core.encode_id('we', v_endpoint.id),
     jsonb_build_object('old_secret_until', core.iso(v_endpoint.old_secret_until)),
     jsonb_build_object('old_secret_until', core.iso(core.now() + interval '24 hours')));
   return v_secret.secret;
@@ -18,4 +18,4 @@ end
 $$;
 
 comment on function ops.rotate_webhook_secret is
-  'Give an endpoint a new signing secret and answer it, shown this once. For 24 hours events are signed with the one before as well; doing this twice ends one that leaked at once.';
+  'Give a webhook endpoint a new signing secret and return it. It is shown only now. For 24 hours events are signed with the secret before as well; rotate twice to end a secret that leaked at once.';

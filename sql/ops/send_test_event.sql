@@ -15,11 +15,11 @@ begin
   values (v_id, v_endpoint.organisation_id, v_type, null, v_at,
     core.event_body(v_id, v_type, v_at, core.sample_message(v_type)));
   perform core.replay(v_endpoint, array[v_id]);
-  perform core.audit('send_test_event', v_endpoint.organisation_id, send_test_event.endpoint, null,
+  perform core.audit('send_test_event', v_endpoint.organisation_id, core.encode_id('we', v_endpoint.id), null,
     jsonb_build_object('event', core.encode_id('evt', v_id), 'type', v_type));
   return core.encode_id('evt', v_id);
 end
 $$;
 
 comment on function ops.send_test_event is
-  'Deliver a made-up event of a type to an endpoint, whether or not it chose that type, as a real one is delivered. Answers the event''s id: ops.why says what became of it.';
+  'Deliver a sample event of a type to a webhook endpoint. It is delivered as a real one, whether or not the endpoint chose the type. Returns the event''s id: ops.why says what became of it.';

@@ -9,17 +9,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
+  v_plan text := (core.find_plan(plan)).id;
   v_before app.plans;
   v_after app.plans;
 begin
-  perform core.check_plan(plan);
   if num_nonnulls(name, price_rand, emails_included, sms_included, domains_included, test_messages_daily) = 0 then
     raise exception 'say what is to change: name, price_rand, emails_included, sms_included, domains_included or test_messages_daily';
   end if;
   -- Periods that have ended are billed by the terms that they had, so nobody may close one meanwhile.
-  perform core.lock_organisations(array(select o.id from app.organisations o where o.plan_id = plan));
-  select p.* into v_before from app.plans p where p.id = plan for no key update;
-  v_after := (plan, coalesce(name, v_before.name), coalesce(price_rand, v_before.price_rand),
+  perform core.lock_organisations(array(select o.id from app.organisations o where o.plan_id = v_plan));
+  select p.* into v_before from app.plans p where p.id = v_plan for no key update;
+  v_after := (v_plan, coalesce(name, v_before.name), coalesce(price_rand, v_before.price_rand),
     coalesce(emails_included, v_before.emails_included), coalesce(sms_included, v_before.sms_included),
     coalesce(domains_included, v_before.domains_included),
     coalesce(test_messages_daily, v_before.test_messages_daily));
@@ -30,10 +30,10 @@ begin
   set (name, price_rand, emails_included, sms_included, domains_included, test_messages_daily) =
     (v_after.name, v_after.price_rand, v_after.emails_included, v_after.sms_included, v_after.domains_included,
       v_after.test_messages_daily)
-  where p.id = plan;
-  perform core.audit('set_plan_terms', null, plan, core.plan_terms(v_before), core.plan_terms(v_after));
+  where p.id = v_plan;
+  perform core.audit('set_plan_terms', null, v_plan, core.plan_terms(v_before), core.plan_terms(v_after));
 end
 $$;
 
 comment on function ops.set_plan_terms is
-  'Change what a plan is called, costs, includes or allows, for all who have it, from the next request on: set_plan_terms(''starter'', price_rand => 99). The present period is billed by the new terms, those that have ended by their own.';
+  'Change the name, price or allowances of a plan. For all who have it, from the next request on: set_plan_terms(''starter'', price_rand => 99). The present period is billed by the new terms, those that have ended by their own.';

@@ -34,4 +34,4 @@ end
 $$;
 
 comment on function ops.set_retention is
-  'Keep messages with their timelines, their bodies, or webhook events with their attempts for so many days. Fewer drops what is older within a minute, for good; webhook events can be replayed for no longer than they are kept.';
+  'Set for how many days messages, bodies or webhooks are kept. Messages include their timelines, webhooks are events with their attempts. Fewer days drop what is older within a minute, for good; webhook events can be replayed for no longer than they are kept.';

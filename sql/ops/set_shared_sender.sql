@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function ops.set_shared_sender is
-  'Change who an SMS is from whose caller names no sender: up to 11 letters, digits and spaces, or a number that no organisation holds.';
+  'Change the sender of SMS whose caller names none. Up to 11 letters, digits and spaces, or a number that no organisation holds.';

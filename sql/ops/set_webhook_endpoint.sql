@@ -29,7 +29,7 @@ begin
     where d.endpoint_id = v_endpoint.id and e.id = d.event_id
       and e.message_id is not null and e.type <> all (v_types);
   end if;
-  perform core.audit('set_webhook_endpoint', v_endpoint.organisation_id, endpoint,
+  perform core.audit('set_webhook_endpoint', v_endpoint.organisation_id, core.encode_id('we', v_endpoint.id),
     jsonb_build_object('url', v_endpoint.url, 'event_types', v_endpoint.event_types),
     jsonb_build_object('url', coalesce(set_webhook_endpoint.url, v_endpoint.url),
       'event_types', coalesce(v_types, v_endpoint.event_types)));
@@ -37,4 +37,4 @@ end
 $$;
 
 comment on function ops.set_webhook_endpoint is
-  'Change where an endpoint''s events go, their types, or both; what is left out stays. Its secret stays too. What waits goes to the new URL, unless its type is no longer chosen. Another URL ends its failing, but not its being disabled.';
+  'Change the URL or the event types of a webhook endpoint. What is left out stays, and so does its secret. What waits goes to the new URL, unless its type is no longer chosen. Another URL ends its failing, but not its being disabled.';

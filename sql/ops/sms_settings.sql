@@ -3,7 +3,7 @@ select s.shared_sender, s.marketing_hours
 from app.sms_settings s;
 
 comment on view ops.sms_settings is
-  'What ops.set_shared_sender and ops.set_marketing_hours decided for the whole service.';
+  'The shared sender and the hours of marketing SMS. ops.set_shared_sender and ops.set_marketing_hours change them.';
 
 comment on column ops.sms_settings.shared_sender is 'Who an SMS is from whose caller names no sender.';
 comment on column ops.sms_settings.marketing_hours is 'interface or statutory, see ops.set_marketing_hours.';

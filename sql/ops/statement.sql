@@ -58,4 +58,4 @@ end
 $$;
 
 comment on function ops.statement is
-  'What an organisation is to be invoiced for a billing period: the one that a time lies in, or the present one. The plan is the one in force at its end; plan_changes says when it was another, null if never. credits_before, granted less spent plus refunded is credits_after.';
+  'What to invoice an organisation for a billing period. The period is the one that a time lies in, or the present one. The plan is the one in force at its end; plan_changes says when it was another, null if never. credits_before plus granted, less spent, plus refunded is credits_after.';

@@ -16,7 +16,7 @@ from app.closed_periods c
 join app.organisations o on o.id = c.organisation_id;
 
 comment on view ops.statements is
-  'Every billing period that has ended, of all organisations, for a month''s invoices: where period_end >= ''2026-03-01'' and period_end < ''2026-04-01''. ops.statement has one of them with changes of plan and the movements of credits.';
+  'All billing periods that have ended, for invoices. For a month''s: where period_end >= ''2026-03-01'' and period_end < ''2026-04-01''. ops.statement shows one of them with changes of plan and the movements of credits.';
 
 comment on column ops.statements.organisation is 'The organisation''s id, org_….';
 comment on column ops.statements.name is 'Its name today.';

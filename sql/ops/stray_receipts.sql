@@ -4,7 +4,7 @@ from app.stray_receipts s
 order by s.day desc, s.provider;
 
 comment on view ops.stray_receipts is
-  'Receipts that were ignored because they name a recipient which their email was not sent to, by UTC day, newest first. Many of them mean a broken or forged callback.';
+  'Receipts for recipients that their message was not sent to. They were ignored; by UTC day, newest first. Many of them mean a broken or forged callback.';
 
 comment on column ops.stray_receipts.day is 'The UTC day.';
 comment on column ops.stray_receipts.provider is 'The provider that reported them.';

@@ -12,7 +12,7 @@ join app.messages m on m.id = s.id
 order by m.id;
 
 comment on view ops.stuck_messages is
-  'Live messages that have been queued for more than a minute, or were scheduled for more than a minute ago, oldest first; ops.why(id) says why. Messages that the sandbox keeps waiting are not listed.';
+  'Live messages that have waited for more than a minute. Queued for that long, or scheduled for more than a minute ago, oldest first; ops.why(id) says why. Messages that the sandbox keeps waiting are not listed.';
 
 comment on column ops.stuck_messages.id is 'em_… or sm_…, for ops.why and ops.retry_message.';
 comment on column ops.stuck_messages.organisation is 'The organisation''s id, org_….';

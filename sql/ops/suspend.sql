@@ -9,4 +9,4 @@ end
 $$;
 
 comment on function ops.suspend is
-  'Suspend an organisation: every request gets 403 org_suspended and what is queued is rejected. Returns how many held messages are affected.';
+  'Suspend an organisation: refuse every request, reject its queue. Requests get 403 org_suspended. Returns how many held messages are affected.';

@@ -3,7 +3,8 @@ select core.encode_id('tpl', t.id) as id, core.encode_id('org', t.organisation_i
   core.placeholders(concat_ws(' ', t.subject, t.html, t.text)) as placeholders, t.created_at
 from app.templates t;
 
-comment on view ops.templates is 'Templates and the variables that they need.';
+comment on view ops.templates is
+  'Templates and the variables that they need.';
 
 comment on column ops.templates.id is 'tpl_…, which callers name as templateId.';
 comment on column ops.templates.organisation is 'The organisation''s id, org_….';

@@ -20,4 +20,5 @@ begin
 end
 $$;
 
-comment on function ops.unblock_number is 'Note that a number has left the national opt-out registry.';
+comment on function ops.unblock_number is
+  'Allow marketing SMS to a number that left the opt-out registry.';

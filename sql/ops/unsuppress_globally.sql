@@ -39,4 +39,5 @@ begin
 end
 $$;
 
-comment on function ops.unsuppress_globally is 'Let every organisation send again to an address that had bounced hard; the provider forgets it too.';
+comment on function ops.unsuppress_globally is
+  'End the suppression of an address for every organisation. Hard bounces end, too, and the provider forgets the address.';

@@ -48,4 +48,4 @@ end
 $$;
 
 comment on function ops.verify_domain is
-  'Add a sending domain to an organisation if need be and mark it verified without a check, for migrations and tests; checks do not take that back. Answers its id.';
+  'Mark a domain of an organisation verified without a check. The domain is added if need be. For migrations and tests; checks do not take it back. Returns its id.';

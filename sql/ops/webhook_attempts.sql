@@ -19,7 +19,7 @@ cross join lateral (
 ) a;
 
 comment on view ops.webhook_attempts is
-  'Every attempt to deliver a webhook event, with HTTP status, error, and how the answer began: endpoint by endpoint, of each the newest event first. Name an endpoint or an organisation, and a limit.';
+  'Attempts to deliver webhook events: status, error, response. Endpoint by endpoint, of each the newest event first. Name an endpoint or an organisation, and a limit.';
 
 comment on column ops.webhook_attempts.endpoint is 'The endpoint, we_….';
 comment on column ops.webhook_attempts.organisation is 'The organisation''s id, org_….';

@@ -35,7 +35,7 @@ left join lateral (
 ) a on true;
 
 comment on view ops.webhook_endpoints is
-  'Webhook endpoints: enabled, failing or disabled, how many deliveries wait (counted to 10 000) and when the next is due, when the newest event that arrived did so, and until when the secret before signs too.';
+  'Webhook endpoints: state, what waits, what arrived last. Enabled, failing or disabled, how many deliveries wait (counted to 10 000) and when the next is due, when the newest event that arrived did so, and until when the secret before signs too.';
 
 comment on column ops.webhook_endpoints.id is 'The endpoint''s id, we_….';
 comment on column ops.webhook_endpoints.organisation is 'The organisation''s id, org_….';

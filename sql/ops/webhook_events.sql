@@ -16,7 +16,7 @@ cross join lateral (
 ) e;
 
 comment on view ops.webhook_events is
-  'Webhook events, organisation by organisation, of each the newest first: name one, and a limit. Those without a message are test events. ops.why(id) says what became of one.';
+  'Webhook events and their bodies, the newest first. Organisation by organisation: name one, and a limit. Those without a message are test events. ops.why(id) says what became of one.';
 
 comment on column ops.webhook_events.id is 'evt_…, for ops.why and ops.replay_event.';
 comment on column ops.webhook_events.organisation is 'The organisation''s id, org_….';

@@ -90,4 +90,5 @@ begin
 end
 $$;
 
-comment on function ops.why is 'Why a message waits, in one sentence; or, for the id of a webhook event, evt_…, what became of it, in a sentence for each endpoint.';
+comment on function ops.why is
+  'Why a message waits, in one sentence. For the id of a webhook event, evt_…: what became of it, in a sentence for each endpoint.';

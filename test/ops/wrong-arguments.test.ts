@@ -39,6 +39,7 @@ const nullable = [
   'set_webhook_endpoint.2',
   'replay_event.1',
   'statement.1',
+  'help.0',
   'messages_of.1',
   'export_person.1',
   'change_template.3',
@@ -102,7 +103,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['create_plan', ['new', 'New', 0, 1, 2, -2_147_483_648], included],
   ['create_plan', ['new', 'New', 0, 1, 2, 3, -1], included],
   ['create_plan', ['known', 'New', 0, 1, 2, 3], "there is a plan 'known' already"],
-  ...['', 'gold', 'Known', org].map((id): [string, Value[], RegExp] => [
+  ...['', 'gold', org].map((id): [string, Value[], RegExp] => [
     'set_plan_terms',
     [id, 'New', 0, 1, 2, 3],
     /^there is no plan '/,
@@ -413,6 +414,8 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     [id, endpoint],
     noEvent,
   ]),
+  ['help', ['quark'], "nothing in ops is about 'quark'"],
+  ['example', ['quark'], "there is no function or view 'quark'"],
   ['why', [unknownEvent], noEvent],
   ['replay_event', [oldEvent, null], /^the event is of .*; events can be replayed for 30 days$/],
   ['replay_event', [testEvent, null], /^the event is a test event, which is not replayed/],
@@ -452,9 +455,16 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ...[unknownOrg, 'org_', org.toUpperCase().replace('ORG', 'org')].map(
     (id): [string, Value[], RegExp] => ['messages_of', [id, null, 10], noOrganisation],
   ),
-  ...['', 'Acme', '%', '@', '0821234567', endpoint, long(300)].map(
-    (whose): [string, Value[], RegExp] => ['messages_of', [whose, null, 10], aPerson],
-  ),
+  ...['', 'Acme', '%', endpoint, long(300)].map((whose): [string, Value[], RegExp] => [
+    'messages_of',
+    [whose, null, 10],
+    noOrganisation,
+  ]),
+  ...['@', '0821234567'].map((whose): [string, Value[], RegExp] => [
+    'messages_of',
+    [whose, null, 10],
+    aPerson,
+  ]),
   ...[0, -1, 10_001].map((atMost): [string, Value[], string] => [
     'messages_of',
     [org, null, atMost],

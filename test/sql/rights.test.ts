@@ -14,6 +14,12 @@ postgram_operator: delete, insert, select on table ops.staged_numbers
 postgram_operator: execute on every function in ops
 postgram_operator: select on every view in ops
 postgram_operator: usage on schema ops
+postgram_report: execute on function ops.example(text)
+postgram_report: execute on function ops.help(text)
+postgram_report: execute on function ops.messages_of(text,timestamp with time zone,integer)
+postgram_report: execute on function ops.statement(text,timestamp with time zone)
+postgram_report: execute on function ops.timeline(text)
+postgram_report: execute on function ops.why(text)
 postgram_report: select on every view in ops
 postgram_report: select on table ops.staged_numbers
 postgram_report: usage on schema ops

@@ -1,0 +1,20 @@
+create function core.check_is_one(kind text, given text, candidates text[], hint text)
+returns void
+language plpgsql immutable
+as $$
+declare
+  v_count integer := cardinality(candidates);
+  v_given text := coalesce(quote_literal(left(given, 60)), 'null');
+begin
+  if v_count = 0 then
+    raise exception 'there is no % %', kind, v_given using hint = hint;
+  elsif v_count > 1 then
+    raise exception '% is ambiguous: there are % %s of that name', v_given, v_count, kind
+      using hint = format('give the id of one: %s%s', array_to_string(candidates[:10], ', '),
+        case when v_count > 10 then ' and others' end);
+  end if;
+end
+$$;
+
+comment on function core.check_is_one is
+  'Raise one sentence when what an operator named is nothing, or several things; the hint names the candidates with their ids.';

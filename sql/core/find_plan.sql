@@ -1,0 +1,19 @@
+create function core.find_plan(plan text)
+returns app.plans
+language plpgsql stable
+as $$
+declare
+  v_plans app.plans[];
+begin
+  v_plans := array(select p from app.plans p where p.id = plan);
+  if v_plans = '{}' then
+    v_plans := array(select p from app.plans p where lower(p.name) = lower(plan) order by p.id);
+  end if;
+  perform core.check_is_one('plan', plan, array(select p.id from unnest(v_plans) p order by p.id),
+    'select id, name from ops.plans');
+  return v_plans[1];
+end
+$$;
+
+comment on function core.find_plan is
+  'The plan that an operator named, by its id or its name in any case; raises one sentence when there is none or several.';

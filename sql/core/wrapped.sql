@@ -1,0 +1,9 @@
+create function core.wrapped(given text, width integer)
+returns text
+language sql immutable
+as $$
+  select rtrim(regexp_replace(given, format('(\S.{0,%s})(?: +|$)', width - 1), E'\\1\n', 'g'), E'\n')
+$$;
+
+comment on function core.wrapped is
+  'A text in lines of at most so many characters, broken at spaces; a longer word is a line of its own.';

@@ -1,0 +1,19 @@
+create function ops.example(name text)
+returns text
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text := lower(btrim(regexp_replace(name, '^ops\.', '')));
+  v_example text := (select min(m.example) from core.manual() m where m.name = v_name);
+begin
+  if v_example is null then
+    raise exception 'there is no function or view %', coalesce(quote_literal(left(name, 60)), 'null')
+      using hint = 'select topic, name, what from ops.help';
+  end if;
+  return v_example;
+end
+$$;
+
+comment on function ops.example is
+  'Show a line to paste that uses a function or view of ops. Its names are examples, such as Acme: put in yours.';
