@@ -1,11 +1,31 @@
-/** Aborted at the first SIGTERM or SIGINT; at a second one the process ends at once. */
-export function stopSignal(): AbortSignal {
+/**
+ * A signal to a process group reaches us twice under npm, which passes its own on. So signals this close
+ * to the first one are the same request.
+ */
+const SAME_REQUEST_MS = 1000
+const PARENT_CHECK_MS = 1000
+
+/**
+ * Aborted at the first SIGTERM or SIGINT; a later one ends the process at once. With `endsWithParent` it is
+ * also aborted when the parent process has ended, as npm that was killed.
+ */
+export function stopSignal({ endsWithParent = false } = {}): AbortSignal {
   const stopping = new AbortController()
+  let firstAt: number | undefined
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
+    process.on(signal, () => {
+      const now = performance.now()
+      firstAt ??= now
+      if (now - firstAt > SAME_REQUEST_MS) process.exit(1)
       stopping.abort()
-      process.once(signal, () => process.exit(1))
     })
+  }
+  if (endsWithParent) {
+    const parent = process.ppid
+    const check = setInterval(() => {
+      if (process.ppid !== parent) stopping.abort()
+    }, PARENT_CHECK_MS)
+    check.unref()
   }
   return stopping.signal
 }

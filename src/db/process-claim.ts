@@ -11,8 +11,7 @@ import { ps } from './run.ts'
 /** Takes a file for this process and returns its release; undefined while a living one has it. */
 export const claim = async (file: string): Promise<(() => Promise<void>) | undefined> => {
   const holder = await readOr(file, '')
-  const pid = Number.parseInt(holder, 10)
-  if (holder && holder === `${pid} ${await birthOf(pid)}`) return undefined
+  if (await isAlive(holder)) return undefined
   if (holder) {
     // Of two that find the holder dead only one moves its file away; and what turns out to be the
     // file of a newcomer goes back.
@@ -21,11 +20,18 @@ export const claim = async (file: string): Promise<(() => Promise<void>) | undef
     if ((await fs.readFile(grave, 'utf8')) !== holder) await succeeds(fs.link(grave, file))
     await fs.rm(grave)
   }
-  const isMine = await writeOnce(file, `${process.pid} ${await birthOf(process.pid)}`, 0o644)
+  const isMine = await writeOnce(file, await identityOf(process.pid), 0o644)
   return isMine ? () => fs.rm(file, { force: true }) : undefined
 }
 
-/** When a process was born, which tells it from a later one of the same number; '' once gone. */
+/** The number of a process and when it was born, which tells it from a later one of that number. */
+export const identityOf = async (pid: number): Promise<string> => `${pid} ${await birthOf(pid)}`
+
+/** Whether the process of that identity lives. */
+export const isAlive = async (identity: string): Promise<boolean> =>
+  identity !== '' && identity === (await identityOf(Number.parseInt(identity, 10)))
+
+/** '' once the process is gone. */
 const birthOf = async (pid: number) => {
   if (process.platform !== 'linux') return ps(pid, 'lstart=')
   // Fields 3 (state) and 22 (start) of proc(5); the name before them may hold blanks and brackets.

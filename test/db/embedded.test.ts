@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -33,6 +43,16 @@ const ask = async (url: string, query: string) => {
 const serverPid = async (place = folder) =>
   Number.parseInt(await readFile(join(place, 'postgres/postmaster.pid'), 'utf8'), 10)
 
+/** Waits for a process to end. */
+const stopped = (pid: number) =>
+  until('the server to stop', async () => {
+    try {
+      return !process.kill(pid, 0)
+    } catch {
+      return true
+    }
+  })
+
 const open = async (t: Test) => {
   const embedded = await openEmbedded(folder, options)
   t.teardown(() => embedded.close())
@@ -42,9 +62,9 @@ const open = async (t: Test) => {
 const openElsewhere = async (t: Test, place = folder) => {
   const program = `
     import { openEmbedded } from '${import.meta.resolve('../../src/db/embedded.ts')}'
-    const { url, isOwner, close } = await openEmbedded(process.argv[1], ${JSON.stringify(options)})
+    const { url, close } = await openEmbedded(process.argv[1], ${JSON.stringify(options)})
     process.once('message', () => close().then(() => process.disconnect()))
-    process.send({ url, isOwner })`
+    process.send({ url })`
   const args = ['--input-type=module', '--eval', program, place]
   // In a process group of its own, as in a terminal.
   const child = spawn(process.execPath, args, {
@@ -62,16 +82,21 @@ const openElsewhere = async (t: Test, place = folder) => {
   return { ...(opened as Embedded), end }
 }
 
-test('processes that open a new folder at once share one server with one owner', async (t) => {
+test('processes that open a new folder at once share one server, which stops after the last', async (t) => {
   const all = await Promise.all([1, 2, 3].map(() => openElsewhere(t)))
+  const [first, second, third] = all
   t.equal(new Set(all.map(({ url }) => url)).size, 1)
-  t.same(all.map(({ isOwner }) => isOwner).sort(), [false, false, true])
-  t.equal(await ask(String(all[0]?.url), 'select 1 as answer'), 1)
+  const pid = await serverPid()
+  await first?.end('SIGKILL')
+  await second?.end()
+  t.equal(await ask(String(third?.url), 'select 1 as answer'), 1)
+  t.equal(await serverPid(), pid)
+  await third?.end('SIGKILL')
+  await stopped(pid)
 })
 
 test('the database is postgram, in UTF-8, ordered by code point, open to this machine only', async (t) => {
-  const { url, isOwner } = await open(t)
-  t.ok(isOwner)
+  const { url } = await open(t)
   t.equal(await ask(url, 'select current_database() as answer'), 'postgram')
   t.equal(await ask(url, "select current_setting('server_encoding') as answer"), 'UTF8')
   t.ok(await ask(url, "select 'Z' < 'a' and lower('É') = 'é' as answer"))
@@ -87,31 +112,32 @@ test('a second process joins the server and leaves it running', async (t) => {
   const { url } = await open(t)
   const other = await openElsewhere(t)
   t.equal(other.url, url)
-  t.notOk(other.isOwner)
   await other.end()
   t.equal(await ask(url, 'select 1 as answer'), 1)
 })
 
-test('the owner stops the server, once, however often it closes', async (t) => {
+test('the last user stops the server, once, however often it closes', async (t) => {
   const { url, close } = await open(t)
-  const pid = await serverPid()
   await Promise.all([close(), close()])
   await t.rejects(ask(url, 'select 1'), { code: 'ECONNREFUSED' })
   await t.rejects(serverPid(), { code: 'ENOENT' })
-  t.ok(pid > 0)
 })
 
-test('the server outlives the killed process group of its owner, and is adopted', async (t) => {
-  const owner = await openElsewhere(t)
-  t.ok(owner.isOwner)
+test('the server stops after the process group of its only user was killed, and starts again', async (t) => {
+  const user = await openElsewhere(t)
   const pid = await serverPid()
-  await owner.end('SIGKILL')
-  const { url, isOwner, close } = await open(t)
-  t.ok(isOwner)
-  t.equal(await serverPid(), pid)
+  await user.end('SIGKILL')
+  await stopped(pid)
+  const { url } = await open(t)
   t.equal(await ask(url, 'select 1 as answer'), 1)
-  await close()
-  await t.rejects(ask(url, 'select 1'), { code: 'ECONNREFUSED' })
+})
+
+test('a process that comes when the last user is killed gets a server that stays', async (t) => {
+  const user = await openElsewhere(t)
+  const [, { url }] = await Promise.all([user.end('SIGKILL'), open(t)])
+  // Once the file of the killed user is gone, its watcher has seen the other one or stopped the server before.
+  await until('one user', async () => (await readdir(join(folder, 'postgres-users'))).length === 1)
+  t.equal(await ask(url, 'select 1 as answer'), 1)
 })
 
 test('data and address outlive a restart', async (t) => {
@@ -146,9 +172,8 @@ test('what is left of a killed server is waited for', async (t) => {
   const opening = open(t)
   await until('a start in vain', async () => /is still in use/.test(await readFile(log, 'utf8')))
   process.kill(Number(busy?.pid), 'SIGCONT')
-  const { url, isOwner } = await opening
+  const { url } = await opening
   t.equal(url, before.url)
-  t.ok(isOwner)
   t.equal(await ask(url, 'select answer from kept'), 42)
 })
 
@@ -157,27 +182,30 @@ test('pid files of a crashed machine whose numbers others have now do not block 
   const stranger = spawn('sleep', ['60'], { uid: owner.uid, gid: owner.gid })
   t.teardown(() => stranger.kill())
   await writeFile(join(folder, 'postgres/postmaster.pid'), `${stranger.pid}\n${folder}\n1\n5432\n`)
-  await writeFile(join(folder, 'postgres-owner'), `${stranger.pid} 1`)
-  const { url, isOwner } = await open(t)
-  t.ok(isOwner)
+  for (const file of ['postgres-owner', 'postgres-users/left']) {
+    await writeFile(join(folder, file), `${stranger.pid} 1`)
+  }
+  const { url, close } = await open(t)
   t.equal(await ask(url, 'select 1 as answer'), 1)
+  await close()
+  await t.rejects(ask(url, 'select 1'), { code: 'ECONNREFUSED' })
 })
 
-test('a detached server belongs to nobody until someone opens it without the option', async (t) => {
+test('a detached server runs until someone has opened and closed it without the option', async (t) => {
   const detached = await openEmbedded(folder, { ...options, detached: true })
-  t.notOk(detached.isOwner)
   await detached.close()
   t.equal(await ask(detached.url, 'select 1 as answer'), 1)
-  const { url, isOwner } = await open(t)
+  const { url, close } = await open(t)
   t.equal(url, detached.url)
-  t.ok(isOwner)
+  await close()
+  await t.rejects(ask(url, 'select 1'), { code: 'ECONNREFUSED' })
 })
 
 test('a server that cannot start says why, names the cure and lets go of the folder', async (t) => {
   await t.rejects(openEmbedded(folder, { postgresFlags: ['-c', 'fsync=perhaps'] }), {
     message: /"fsync" requires a Boolean value.*DATABASE_URL/,
   })
-  t.ok((await open(t)).isOwner)
+  t.equal(await ask((await open(t)).url, 'select 1 as answer'), 1)
 })
 
 test('a lost password is told as such, and leaves no server running', async (t) => {
