@@ -69,6 +69,14 @@ export const databaseUrl = v.pipe(
   }),
 )
 
+/** What DATABASE_URL says when the embedded database is wanted. */
+export const EMBEDDED = 'embedded'
+
+export const databaseUrlOrEmbedded = v.union(
+  [v.literal(EMBEDDED), databaseUrl],
+  (issue) => issue.issues?.at(-1)?.message ?? issue.message,
+)
+
 export const smtpUrl = v.pipe(
   v.string(),
   v.rawCheck(({ dataset, addIssue }) => {

@@ -3,8 +3,10 @@ import {
   clockSettings,
   credential,
   databaseUrl,
+  databaseUrlOrEmbedded,
   dnsServers,
   domainName,
+  EMBEDDED,
   folder,
   hostLabel,
   integer,
@@ -21,10 +23,14 @@ import type { ClockSettings } from './db/client.ts'
 import { SetupError } from './setup-error.ts'
 
 export type Config = {
-  /** The address of the service's login; null: the embedded database. */
+  /** The address of the service's login; null when it is not set, or the database is the embedded one. */
   databaseUrl: string | null
   /** The address of the owner, for commands that need one; null: that of the service's login. */
   migrateDatabaseUrl: string | null
+  /** Whether neither address is set. */
+  isEmbedded: boolean
+  /** Why the embedded database may not be used; null when it may. */
+  embeddedProblem: string | null
   dataFolder: string
   host: string
   port: number
@@ -53,6 +59,10 @@ export type Config = {
   clock: ClockSettings
   /** NODE_ENV=production. */
   isProduction: boolean
+  /** Whether npm is the parent of this process. */
+  isRunByNpm: boolean
+  /** How commands are given in this installation (cli/commands.ts). */
+  commandPrefix: string | null
 }
 
 /** The email provider, with what it needs. */
@@ -74,7 +84,7 @@ export type SmsConfig =
     }
 
 const environment = v.object({
-  DATABASE_URL: v.optional(databaseUrl),
+  DATABASE_URL: v.optional(databaseUrlOrEmbedded),
   MIGRATE_DATABASE_URL: v.optional(databaseUrl),
   POSTGRAM_DATA: v.optional(folder, '.postgram'),
   HOST: v.optional(listenAddress, '127.0.0.1'),
@@ -99,7 +109,10 @@ const environment = v.object({
   LOG_LEVEL: v.optional(word('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info'),
   METRICS_PORT: v.optional(integer(0, 65_535)),
   NODE_ENV: v.optional(v.string()),
+  POSTGRAM_COMMAND: v.optional(v.string()),
   POSTGRAM_NOW: v.optional(clockSettings),
+  /** Set by npm in the processes that it starts. */
+  npm_lifecycle_event: v.optional(v.string()),
 })
 
 type Values = v.InferOutput<typeof environment>
@@ -121,7 +134,7 @@ export class ConfigError extends SetupError {}
  */
 export function readConfig(
   env: Record<string, string | undefined>,
-  { isServing }: { isServing: boolean },
+  { isServing, commandPrefix = null }: { isServing: boolean; commandPrefix?: string | null },
 ): Config {
   // An empty variable is how a shell or a compose file leaves one out.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
@@ -131,12 +144,19 @@ export function readConfig(
   if (given.POSTGRAM_NOW && given.NODE_ENV === 'production') {
     problems.push('POSTGRAM_NOW: is for tests and refused when NODE_ENV=production')
   }
+  if (given.DATABASE_URL === EMBEDDED && given.MIGRATE_DATABASE_URL) {
+    problems.push('MIGRATE_DATABASE_URL: must not be set with DATABASE_URL=embedded')
+  }
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'))
   const values = parsed.output
+  const isProduction = values.NODE_ENV === 'production'
+  const url = values.DATABASE_URL === EMBEDDED ? undefined : values.DATABASE_URL
   const resolvers = values.DNS_SERVERS ?? (values.EMAIL_PROVIDER === 'sandbox' ? ['sandbox'] : [])
   return {
-    databaseUrl: values.DATABASE_URL ?? null,
+    databaseUrl: url ?? null,
     migrateDatabaseUrl: values.MIGRATE_DATABASE_URL ?? null,
+    isEmbedded: url === undefined && values.MIGRATE_DATABASE_URL === undefined,
+    embeddedProblem: embeddedProblem(given),
     dataFolder: values.POSTGRAM_DATA,
     host: values.HOST,
     port: values.PORT,
@@ -162,7 +182,9 @@ export function readConfig(
     logLevel: values.LOG_LEVEL,
     metricsPort: values.METRICS_PORT ?? null,
     clock: values.POSTGRAM_NOW ?? {},
-    isProduction: values.NODE_ENV === 'production',
+    isProduction,
+    isRunByNpm: values.npm_lifecycle_event !== undefined,
+    commandPrefix,
   }
 }
 
@@ -174,7 +196,9 @@ function missingFrom(given: Record<string, unknown>): string[] {
       "DATABASE_URL: is required with MIGRATE_DATABASE_URL; it is the service's own login",
     )
   }
-  if (given.DATABASE_URL && !given.SECRET_KEY) {
+  const problem = embeddedProblem(given)
+  if (problem !== null) missing.push(problem)
+  if (given.DATABASE_URL && given.DATABASE_URL !== EMBEDDED && !given.SECRET_KEY) {
     missing.push(
       'SECRET_KEY: is required with DATABASE_URL; make one with "openssl rand -base64 32"',
     )
@@ -187,6 +211,14 @@ function missingFrom(given: Record<string, unknown>): string[] {
     }
   }
   return missing
+}
+
+/** In production the embedded database is used only when that is asked for. */
+function embeddedProblem(given: Record<string, unknown>): string | null {
+  if (given.NODE_ENV !== 'production' || given.DATABASE_URL || given.MIGRATE_DATABASE_URL) {
+    return null
+  }
+  return 'DATABASE_URL: is required with NODE_ENV=production; DATABASE_URL=embedded keeps a Postgres in POSTGRAM_DATA'
 }
 
 function emailConfig(values: Values): EmailConfig {

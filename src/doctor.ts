@@ -77,7 +77,7 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
   }
   if (config.sms.provider !== 'sandbox') checks.push(await examineSms(sql, config))
   if (isCurrent) checks.push(...(await examineDns(sql, config)))
-  if (config.databaseUrl === null) {
+  if (config.isEmbedded) {
     const disk = await statfs(config.dataFolder)
     checks.push({
       what: 'disk',

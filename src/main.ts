@@ -1,3 +1,4 @@
+import { commandPrefix, withCommands } from './cli/commands.ts'
 import { runDoctor } from './cli/doctor.ts'
 import { runMigrate } from './cli/migrate.ts'
 import { runSeed } from './cli/seed.ts'
@@ -15,16 +16,19 @@ const commands: Record<string, (config: Config, args: string[]) => Promise<void>
   sql: runSql,
   doctor: runDoctor,
   types: runTypes,
-  help: async () => console.log(USAGE),
+  help: async ({ commandPrefix }) => console.log(withCommands(commandPrefix, USAGE)),
 }
+
+const prefix = commandPrefix(process.env)
 
 async function main([name = 'help', ...args]: string[]) {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) throw new UsageError(USAGE)
-  await command(readConfig(process.env, { isServing: name === 'start' }), args)
+  const options = { isServing: name === 'start', commandPrefix: prefix }
+  await command(readConfig(process.env, options), args)
 }
 
 await main(process.argv.slice(2)).catch((error) => {
-  console.error(error instanceof SetupError ? error.message : error)
+  console.error(error instanceof SetupError ? withCommands(prefix, error.message) : error)
   process.exitCode = 1
 })

@@ -25,6 +25,8 @@ t.test('nothing needs to be set', async (t) => {
   t.strictSame(read({}), {
     databaseUrl: null,
     migrateDatabaseUrl: null,
+    isEmbedded: true,
+    embeddedProblem: null,
     dataFolder: '.postgram',
     host: '127.0.0.1',
     port: 3000,
@@ -43,6 +45,8 @@ t.test('nothing needs to be set', async (t) => {
     metricsPort: null,
     clock: {},
     isProduction: false,
+    isRunByNpm: false,
+    commandPrefix: null,
   })
 })
 
@@ -71,10 +75,13 @@ t.test('everything can be set', async (t) => {
       METRICS_PORT: '9464',
       POSTGRAM_NOW: '2024-02-29T10:00:00+02:00',
       NODE_ENV: 'test',
+      npm_lifecycle_event: 'start',
     }),
     {
       databaseUrl: DATABASE,
       migrateDatabaseUrl: OWNER,
+      isEmbedded: false,
+      embeddedProblem: null,
       dataFolder: '/var/lib/postgram data',
       host: '::1',
       port: 0,
@@ -98,8 +105,28 @@ t.test('everything can be set', async (t) => {
       metricsPort: 9464,
       clock: { 'postgram.now': '2024-02-29T08:00:00.000Z' },
       isProduction: false,
+      isRunByNpm: true,
+      commandPrefix: null,
     },
   )
+})
+
+t.test('in production the embedded database must be asked for', async (t) => {
+  const production = { NODE_ENV: 'production' }
+  const line =
+    'DATABASE_URL: is required with NODE_ENV=production; DATABASE_URL=embedded keeps a Postgres in POSTGRAM_DATA'
+  t.same(problems(production), [line])
+  t.match(read(production, false), { isEmbedded: true, embeddedProblem: line })
+  t.match(read({ ...production, DATABASE_URL: 'embedded' }), {
+    databaseUrl: null,
+    isEmbedded: true,
+    embeddedProblem: null,
+    secretKeys: null,
+  })
+  t.match(read({ ...production, MIGRATE_DATABASE_URL: OWNER }, false), { embeddedProblem: null })
+  t.same(problems({ DATABASE_URL: 'embedded', MIGRATE_DATABASE_URL: OWNER }, false), [
+    'MIGRATE_DATABASE_URL: must not be set with DATABASE_URL=embedded',
+  ])
 })
 
 t.test('an empty variable is one that is not set, and others are passed over', async (t) => {
@@ -128,6 +155,7 @@ t.test('an empty variable is one that is not set, and others are passed over', a
       'POSTGRAM_NOW',
       'LOG_LEVEL',
       'METRICS_PORT',
+      'POSTGRAM_COMMAND',
     ].map((name) => [name, '']),
   )
   t.strictSame(
@@ -521,9 +549,15 @@ t.test('the clock is fixed by a time and shifted by a duration', async (t) => {
 
 t.test("in production the clock is the server's", async (t) => {
   const refused = ['POSTGRAM_NOW: is for tests and refused when NODE_ENV=production']
-  t.same(problems({ POSTGRAM_NOW: '+36h', NODE_ENV: 'production' }), refused)
-  t.same(problems({ POSTGRAM_NOW: '+36h', NODE_ENV: 'production' }, false), refused)
-  t.same(problems({ POSTGRAM_NOW: '', NODE_ENV: 'production' }), [])
+  t.same(
+    problems({ POSTGRAM_NOW: '+36h', NODE_ENV: 'production', DATABASE_URL: 'embedded' }),
+    refused,
+  )
+  t.same(
+    problems({ POSTGRAM_NOW: '+36h', NODE_ENV: 'production', DATABASE_URL: 'embedded' }, false),
+    refused,
+  )
+  t.same(problems({ POSTGRAM_NOW: '', NODE_ENV: 'production', DATABASE_URL: 'embedded' }), [])
   t.same(problems({ POSTGRAM_NOW: '+36h', NODE_ENV: 'development' }), [])
 })
 

@@ -96,18 +96,22 @@ t.test('what the image holds', async (t) => {
     t.ok(performance.now() - startedAt < STOP_SECONDS * 1000)
   })
 
-  t.test('has no Postgres of its own, and says so in one line', async (t) => {
+  t.test('requires DATABASE_URL, and has no Postgres of its own', async (t) => {
     const args = [...linked, ...nodeFlags, main, ...wordsOf('CMD')]
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-      cwd,
-      env,
-      encoding: 'utf8',
-    })
-    t.same({ status, stdout }, { status: 1, stdout: '' })
-    t.match(
-      stderr,
-      /^The embedded Postgres for \S+ is not installed here: .* or set DATABASE_URL .*\n$/,
-    )
+    const lines = {
+      '': /^DATABASE_URL: is required with NODE_ENV=production; .*\n$/,
+      embedded:
+        /^The embedded Postgres for \S+ is not installed here: .* or set DATABASE_URL .*\n$/,
+    }
+    for (const [DATABASE_URL, line] of Object.entries(lines)) {
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+        cwd,
+        env: { ...env, DATABASE_URL },
+        encoding: 'utf8',
+      })
+      t.same({ status, stdout }, { status: 1, stdout: '' })
+      t.match(stderr, line)
+    }
     await t.rejects(access(join(cwd, '.postgram')), 'nothing was made')
   })
 })

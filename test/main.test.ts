@@ -1,6 +1,6 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { access, chmod, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -8,6 +8,7 @@ import { connect } from '../src/db/client.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { freePort } from './fixtures/free-port.ts'
 import { get, post } from './fixtures/http.ts'
+import { afterDatabase } from './fixtures/run-command.ts'
 import { until } from './fixtures/until.ts'
 
 const checkout = new URL('../', import.meta.url)
@@ -38,17 +39,29 @@ function run(args: string[], env: Env = embedded): Promise<Outcome> {
       resolve({
         code: error ? (typeof error.code === 'number' ? error.code : null) : 0,
         stdout,
-        stderr,
+        stderr: afterDatabase(stderr),
       }),
     )
   })
 }
 
-/** `start` in a process of its own, once it says that it runs. */
-async function start(t: Test, args: string[] = [], env: Env = embedded) {
-  const child = spawn(process.execPath, ['src/main.ts', 'start', ...args], {
+type StartOptions = { isByNpm?: boolean }
+
+/** `start` in a process of its own, or by npm in a process group, once it says that it runs. */
+async function start(
+  t: Test,
+  args: string[] = [],
+  env: Env = embedded,
+  { isByNpm = false }: StartOptions = {},
+) {
+  const [program, first] = isByNpm
+    ? ['npm', ['start', '--']]
+    : [process.execPath, ['src/main.ts', 'start']]
+  const child = spawn(program, [...first, ...args], {
     cwd: checkout,
-    env: environment(env),
+    // Settings of this machine's npm may make it print warnings.
+    env: environment({ ...env, npm_config_loglevel: 'silent' }),
+    detached: isByNpm,
   })
   // Not `exit`, after which there may still be output to come.
   const exit = once(child, 'close') as Promise<[number | null]>
@@ -59,7 +72,9 @@ async function start(t: Test, args: string[] = [], env: Env = embedded) {
     })
   }
   const end = async (signal: NodeJS.Signals) => {
-    if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+    if (child.exitCode === null && child.signalCode === null) {
+      process.kill(isByNpm ? -Number(child.pid) : Number(child.pid), signal)
+    }
     const [code] = await exit
     return code
   }
@@ -69,7 +84,7 @@ async function start(t: Test, args: string[] = [], env: Env = embedded) {
     started,
     exit.then(([code]) => Promise.reject(new Error(`ended with ${code}: ${output.stderr}`))),
   ])
-  return { output, end }
+  return { output, end, pid: Number(child.pid), exit }
 }
 
 /** What `start` prints for people, apart from its log. */
@@ -82,6 +97,14 @@ const logLines = (stdout: string) => stdout.split('\n').filter((line) => line.st
 
 const field = (text: string, name: string) =>
   new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
+
+/** Those that serve the data folder; all of them have it as their working directory. */
+async function postgresProcesses(): Promise<string[]> {
+  const place = await realpath(join(data, 'postgres'))
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')))
+  return pids.filter((_, index) => folders[index] === place)
+}
 
 /** The commands in a text that begin with curl, each to the line that does not go on. */
 const curlsIn = (text: string) => text.match(/^curl (?:.*\\\n)*.*$/gm) ?? []
@@ -96,8 +119,24 @@ const sh = (command: string) =>
 /** What the tests below have in common: printed by the first start. */
 const demo = { base: '', live: '', test: '', psql: '', message: '' }
 
-t.test('the first start on an empty folder', async (t) => {
-  const { output, end } = await start(t)
+t.test('only "start" and "seed" make an embedded database', async (t) => {
+  for (const [command = '', ...args] of [['doctor'], ['migrate'], ['sql', 'select 1']]) {
+    t.same(await run([command, ...args]), {
+      code: 1,
+      stdout: '',
+      stderr: `There is no database: set DATABASE_URL, or run node src/main.ts start, which makes one in ${data}.\n`,
+    })
+    await t.rejects(access(data), `"${command}" makes nothing`)
+  }
+  const { code, stdout } = await run(['seed'])
+  t.equal(code, 0)
+  t.match(field(stdout, 'live key'), /^sk_live_/)
+  // So that the next start is the first one that shows keys.
+  await rm(join(data, 'demo.json'))
+})
+
+t.test('the first start', async (t) => {
+  const { output, end } = await start(t, [], embedded, { isByNpm: true })
   const text = announced(output.stdout)
   demo.base = field(text, 'API').replace(/\/v1$/, '')
   demo.live = field(text, 'live key')
@@ -193,15 +232,18 @@ t.test('the first start on an empty folder', async (t) => {
     t.equal((await get(`${demo.base}/readyz`, null)).status, 200)
   })
 
-  t.test('ends with 0 soon after SIGTERM, and its database with it', async (t) => {
-    const limit = AbortSignal.timeout(60_000)
-    t.equal(await Promise.race([end('SIGTERM'), once(limit, 'abort')]), 0)
-    await t.rejects(get(`${demo.base}/healthz`, null))
-    const sql = connect(demo.psql, { max: 1 })
-    await t.rejects(sql`select 1`, { code: 'ECONNREFUSED' })
-    await sql.end()
-    t.equal(output.stderr, '')
-  })
+  t.test(
+    'ends with 0 soon after SIGTERM to npm and to itself, and its database with it',
+    async (t) => {
+      const limit = AbortSignal.timeout(60_000)
+      t.equal(await Promise.race([end('SIGTERM'), once(limit, 'abort')]), 0)
+      await t.rejects(get(`${demo.base}/healthz`, null))
+      const sql = connect(demo.psql, { max: 1 })
+      await t.rejects(sql`select 1`, { code: 'ECONNREFUSED' })
+      await sql.end()
+      t.equal(output.stderr, '')
+    },
+  )
 
   t.test('logs JSON, in which no secret is to be found', async (t) => {
     const lines = logLines(output.stdout)
@@ -219,15 +261,18 @@ t.test('the first start on an empty folder', async (t) => {
 t.test('while nothing runs, the doctor names what is missing, and its cure', async (t) => {
   const { code, stdout } = await run(['doctor'])
   t.equal(code, 1)
-  t.match(stdout, /^WRONG worker: no worker is running: npm start, or npm start -- --only worker$/m)
-  t.match(stdout, /^WRONG clock: .*npm start/m)
+  t.match(
+    stdout,
+    /^WRONG worker: no worker is running: start one with the command "start" or "start --only worker"$/m,
+  )
+  t.match(stdout, /^WRONG clock: .*"start --only clock"$/m)
   t.match(stdout, /^ok {4}schema$/m)
 })
 
 t.test(
   'a second start keeps data and keys, and prints where they are, not the secrets',
   async (t) => {
-    const { output, end } = await start(t)
+    const { output, end } = await start(t, [], embedded, { isByNpm: true })
     const text = announced(output.stdout)
     const password = new URL(demo.psql).password
     for (const secret of [demo.live, demo.test, password]) t.notMatch(output.stdout, secret)
@@ -243,6 +288,25 @@ t.test(
     t.equal(status, 200)
     t.equal(json.subject, 'Kept')
     t.equal(await end('SIGINT'), 0, 'and Ctrl-C ends it as well')
+    t.same(await postgresProcesses(), [])
+  },
+)
+
+t.test(
+  'the embedded database ends when npm, node or both are killed, and starts again',
+  async (t) => {
+    for (const victims of [['npm'], ['node'], ['npm', 'node']]) {
+      const { pid, exit } = await start(t, ['--only', 'clock'], embedded, { isByNpm: true })
+      t.ok((await postgresProcesses()).length > 0)
+      const [user = ''] = await readdir(join(data, 'postgres-users'))
+      const node = Number.parseInt(await readFile(join(data, 'postgres-users', user), 'utf8'), 10)
+      t.not(node, pid)
+      for (const victim of victims) process.kill(victim === 'npm' ? pid : node, 'SIGKILL')
+      const left = `no process of Postgres after SIGKILL of ${victims.join(' and ')}`
+      await until(left, async () => (await postgresProcesses()).length === 0)
+      await exit
+    }
+    t.match(await run(['sql', 'select name from ops.organisations']), { code: 0, stdout: /Demo/ })
   },
 )
 
@@ -255,7 +319,7 @@ t.test("with a database of one's own", async (t) => {
     const text = announced(output.stdout)
     t.match(
       text,
-      /^Postgram runs \(api, worker, clock\)\.\n {2}API {7}http:\/\/127\.0\.0\.1:\d+\/v1\n$/,
+      /^Postgram runs \(api, worker, clock\)\.\n {2}API {7}http:\/\/127\.0\.0\.1:\d+\/v1\n {2}database {2}\S+ on \S+ as \w+\n$/,
     )
     t.notMatch(output.stdout, SECRET)
     t.same(await sql`select from ops.organisations`, [])
@@ -312,6 +376,21 @@ t.test("with a database of one's own", async (t) => {
     },
   )
 
+  t.test('a command says on stderr which database it uses, without the password', async (t) => {
+    const { port, username, pathname } = new URL(url)
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      ['src/main.ts', 'sql', 'select 1 as n'],
+      {
+        cwd: checkout,
+        env: environment({ DATABASE_URL: url }),
+        encoding: 'utf8',
+      },
+    )
+    t.equal(stdout, 'n\n-\n1\n(1 row)\n')
+    t.equal(stderr, `database: ${pathname.slice(1)} on 127.0.0.1:${port} as ${username}\n`)
+  })
+
   const isCurrent = async () => {
     const rows = await sql`select from app.code where sha256 <> 'older'`
     return rows.length === 1
@@ -324,7 +403,7 @@ t.test("with a database of one's own", async (t) => {
       await sql`update app.code set sha256 = 'older'`
       const { code, stdout } = await run(['doctor'], own)
       t.equal(code, 1)
-      t.match(stdout, /^WRONG schema: run "npm run migrate"$/m)
+      t.match(stdout, /^WRONG schema: run "node src\/main\.ts migrate"$/m)
       t.same(await run(['migrate'], { DATABASE_URL: url }), { code: 0, stdout: '', stderr: '' })
       t.ok(await isCurrent())
       t.ok((await sql`select from ops.help`).length > 20)
@@ -362,7 +441,7 @@ t.test("with a database of one's own", async (t) => {
       code: 1,
       stdout: '',
       stderr:
-        'cannot execute DROP TABLE in a read-only transaction\nhint: to change something: npm run sql -- --write "…"\n',
+        'cannot execute DROP TABLE in a read-only transaction\nhint: to change something: node src/main.ts sql --write "…"\n',
     })
     t.same(await sql`select to_regclass('public.scratch') is not null as is_there`, [
       { isThere: true },
@@ -372,7 +451,7 @@ t.test("with a database of one's own", async (t) => {
 
 const unused: Env = { PORT: '0', POSTGRAM_DATA: join(folder, 'unused') }
 
-const usage = /^usage: npm start .*\n(.+\n)*.*npm run doctor/
+const usage = /^usage: node src\/main\.ts <command> \[<arguments>\]\n(.*\n)* {2}doctor /
 
 t.test('"help", and no command, print the commands', async (t) => {
   t.match(await run(['help'], {}), { code: 0, stdout: usage, stderr: '' })
@@ -391,7 +470,11 @@ t.test('"sql" without a query, or with several, says how to ask', async (t) => {
   const wrong = [['sql'], ['sql', 'select', '1'], ['sql', '--write']]
   const outcomes = await Promise.all(wrong.map((args) => run(args, unused)))
   for (const outcome of outcomes) {
-    t.same(outcome, { code: 1, stdout: '', stderr: 'usage: npm run sql -- [--write] "select …"\n' })
+    t.same(outcome, {
+      code: 1,
+      stdout: '',
+      stderr: 'usage: node src/main.ts sql [--write] "select …"\n',
+    })
   }
 })
 

@@ -116,7 +116,7 @@ t.test('what would break processes that run is refused, unless the operator says
       '  api.admit does not answer retry_after integer',
       '  api.get_usage needs region',
       '  api.list_domains is gone',
-      'Nothing was changed. [^]*npm run migrate -- --breaking\n$',
+      'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
     ].join('\n'),
   )
   for (const command of ['migrate', 'start']) {

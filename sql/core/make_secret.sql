@@ -8,7 +8,7 @@ declare
 begin
   select * into v_key from app.sealing_keys k order by k.created_at desc, k.id desc limit 1;
   if not found then
-    raise exception 'there is no key yet to seal a secret with' using hint = 'start the service once: npm start';
+    raise exception 'there is no key yet to seal a secret with' using hint = 'start the service once, with the command "start"';
   end if;
   -- 63 times the first 32 bits of a random UUID: 2 016 bits, so that it is below the modulus.
   for v_part in 1 .. 63 loop

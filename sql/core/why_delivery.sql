@@ -51,7 +51,7 @@ begin
     return format('%s: it%s waits for attempt %s at %s because the last one failed: %s.',
       v_id, v_again, v_waiting.attempts + 1, core.iso(v_waiting.due_at), rtrim(coalesce(v_last.error, 'no reason given'), '.'));
   elsif not core.has_process('worker') then
-    return format('%s: it%s waits because no worker is running; start one with "npm start" or "npm start -- --only worker".', v_id, v_again);
+    return format('%s: it%s waits because no worker is running; start one with the command "start" or "start --only worker".', v_id, v_again);
   end if;
 
   select count(*) into v_ahead

@@ -1,7 +1,7 @@
 create view ops.checks as
-select 'worker' as what, core.has_process('worker') as is_well, 'no worker is running: npm start, or npm start -- --only worker' as cure
+select 'worker' as what, core.has_process('worker') as is_well, 'no worker is running: start one with the command "start" or "start --only worker"' as cure
 union all
-select 'clock', core.has_process('clock'), 'no clock is running: npm start, or npm start -- --only clock'
+select 'clock', core.has_process('clock'), 'no clock is running: start one with the command "start" or "start --only clock"'
 union all
 select 'clock tasks', not exists (
   select from app.clock_tasks t
@@ -24,7 +24,7 @@ select 'temporary files', has_parameter_privilege('postgram_service', 'temp_file
 union all
 select 'partitions', 6 = (select count(distinct p.parent) from core.partitions() p
   where p.span_from <= core.now() + interval '20 days' and p.span_to > core.now() + interval '20 days'),
-  'the partitions of the next weeks are missing: npm run migrate makes them, the clock does so every hour'
+  'the partitions of the next weeks are missing: the command "migrate" makes them, the clock does so every hour'
 union all
 select 'provider', not exists (select from app.provider_health), 'a provider takes nothing: select * from ops.failing_providers'
 union all
@@ -61,7 +61,7 @@ select 'address probes', not exists (select from app.named_bounces b where b.exc
   'an organisation wrote to more than 500 addresses in an hour that had bounced for others; it may be testing which addresses exist: select * from ops.organisations where probed_at > now() - interval ''1 day''';
 
 comment on view ops.checks is
-  'What is wrong with the service now, and what to do about it. "npm run doctor" shows each check.';
+  'What is wrong with the service now, and what to do about it. The command "doctor" shows each check.';
 
 comment on column ops.checks.what is 'What is looked at.';
 comment on column ops.checks.is_well is 'Whether nothing is wrong with it.';

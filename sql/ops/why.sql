@@ -40,7 +40,7 @@ begin
 
   select d.* into v_due from app.due_messages d where d.message_id = v_message.id;
   if not core.has_process('worker') then
-    return format('It waits because no worker is running%s; start one with "npm start" or "npm start -- --only worker".',
+    return format('It waits because no worker is running%s; start one with the command "start" or "start --only worker".',
       (select format(' (the last was seen at %s)', core.iso(max(p.beat_at)))
        from app.processes p where 'worker' = any (p.roles) having count(*) > 0));
   end if;
@@ -62,7 +62,7 @@ begin
     return 'It was held while its organisation was paused; the clock releases it within a minute.';
   elsif v_message.status = 'scheduled' and v_due.message_id is not null then
     return format(case when core.has_process('clock') then 'It fell due at %s; the clock releases it within a minute.'
-      else 'It fell due at %s and waits because no clock is running; start one with "npm start" or "npm start -- --only clock".'
+      else 'It fell due at %s and waits because no clock is running; start one with the command "start" or "start --only clock".'
       end, core.iso(v_due.due_at));
   -- A job that gave up has a time for the attempt that it will not get.
   elsif v_due.message_id is null and v_job.attempts >= v_job.max_attempts and v_job.locked_at is null then

@@ -5,6 +5,8 @@ import type { Role, Service } from '../service.ts'
 export type Announcement = {
   roles: readonly Role[]
   service: Pick<Service, 'address' | 'metricsAddress'>
+  /** Where the service's data is. */
+  database: string
   /** Of the embedded database: what there is to know of it. */
   embedded: { demo: Demo; psqlUrl: string; dataFolder: string } | null
   /** Whether keys and passwords may be shown: to a person, or once. */
@@ -12,11 +14,18 @@ export type Announcement = {
 }
 
 /** What a start prints for people. Its output may be kept by a journal, so secrets are shown on request only. */
-export function announcement({ roles, service, embedded, hasSecrets }: Announcement): string {
+export function announcement({
+  roles,
+  service,
+  database,
+  embedded,
+  hasSecrets,
+}: Announcement): string {
   const { address, metricsAddress } = service
   const lines = [`Postgram runs (${roles.join(', ')}).`]
   if (address) lines.push(`  API       ${address}/v1`)
   if (metricsAddress) lines.push(`  metrics   ${metricsAddress}/metrics`)
+  lines.push(`  database  ${database}`)
   if (embedded) {
     const { demo, psqlUrl, dataFolder } = embedded
     if (hasSecrets) {

@@ -1,8 +1,15 @@
+import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
+import { describeAddress } from '../db/address.ts'
 import { type ClientOptions, connect, type Sql } from '../db/client.ts'
-import { openEmbedded } from '../db/embedded.ts'
+import { codeAge } from '../db/code-age.ts'
+import { hasEmbedded, openEmbedded } from '../db/embedded.ts'
 import { secretKey } from '../db/kept-file.ts'
+import { ensureLogin } from '../db/login.ts'
+import { migrate } from '../db/migrate.ts'
 import { createSecrets } from '../secrets.ts'
+import { type Demo, demoOf } from '../seed.ts'
+import { SetupError } from '../setup-error.ts'
 import { blaming } from './explain.ts'
 
 export type Database = {
@@ -13,23 +20,49 @@ export type Database = {
   close(): Promise<void>
 }
 
-export async function openDatabase(config: Config): Promise<Database> {
+/**
+ * Opens the configured database. With `mayCreate` an embedded one is made where there is none; otherwise
+ * that is an error.
+ */
+export async function openDatabase(
+  config: Config,
+  { mayCreate = false }: { mayCreate?: boolean } = {},
+): Promise<Database> {
   const { databaseUrl, migrateDatabaseUrl } = config
   const ownerUrl = migrateDatabaseUrl ?? databaseUrl
   if (ownerUrl) {
     return { url: databaseUrl ?? ownerUrl, ownerUrl, close: async () => undefined }
   }
+  if (config.embeddedProblem !== null) throw new SetupError(config.embeddedProblem)
+  if (!mayCreate && !(await hasEmbedded(config.dataFolder))) {
+    throw new SetupError(
+      `There is no database: set DATABASE_URL, or run npm start, which makes one in ${resolve(config.dataFolder)}.`,
+    )
+  }
   const { url, serviceUrl, close } = await openEmbedded(config.dataFolder)
   return { url: serviceUrl, ownerUrl: url, close }
 }
 
-/** Runs `work` with the owner's connection to a database that is opened, and closed, for it. */
+/** Says which database is used, and whether that is an embedded one. */
+export function describeDatabase({ isEmbedded, dataFolder }: Config, url: string): string {
+  const place = describeAddress(url)
+  return isEmbedded ? `${place}, embedded in ${resolve(dataFolder)}` : place
+}
+
+/**
+ * Runs `work` with the owner's connection to a database that is opened, and closed, for it. Says on stderr
+ * which one that is: what a command prints may be read by a program.
+ */
 export async function asOwner<Result>(
   config: Config,
   work: (sql: Sql, database: Database) => Promise<Result>,
-  options: Pick<ClientOptions, 'hasSqlNames' | 'isReadOnly'> = {},
+  {
+    mayCreate = false,
+    ...options
+  }: Pick<ClientOptions, 'hasSqlNames' | 'isReadOnly'> & { mayCreate?: boolean } = {},
 ): Promise<Result> {
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, { mayCreate })
+  console.error(`database: ${describeDatabase(config, database.ownerUrl)}`)
   const sql = connect(database.ownerUrl, { max: 1, clock: config.clock, ...options })
   try {
     return await blaming(ownerVariable(config), () => work(sql, database))
@@ -42,6 +75,28 @@ export async function asOwner<Result>(
 /** The setting that has the owner's address. */
 export function ownerVariable({ migrateDatabaseUrl }: Config): string {
   return migrateDatabaseUrl ? 'MIGRATE_DATABASE_URL' : 'DATABASE_URL'
+}
+
+/** Brings an embedded database to this version, and makes its demo. */
+export async function prepareEmbedded(
+  config: Config,
+  sql: Sql,
+  { url, ownerUrl }: Database,
+  signal?: AbortSignal,
+): Promise<{ demo: Demo; isNew: boolean }> {
+  // Only this version uses it, so a newer database is brought back as well.
+  if ((await codeAge(sql)) !== 'current' || (await lacksTestClock(sql, config))) {
+    await migrate(ownerUrl, { clock: config.clock, ...(signal && { signal }) })
+  }
+  await ensureLogin(sql, url)
+  return demoOf(sql, config.dataFolder)
+}
+
+/** Whether POSTGRAM_NOW is set for a database of this version that keeps real time. */
+export async function lacksTestClock(sql: Sql, { clock }: Config): Promise<boolean> {
+  if (Object.keys(clock).length === 0) return false
+  const [row] = await sql<{ isOn: boolean }[]>`select api.has_test_clock() as is_on`
+  return row?.isOn === false
 }
 
 export async function secretsOf({ secretKeys, dataFolder }: Config) {

@@ -1,14 +1,18 @@
 import type { Config } from '../config.ts'
 import { examine } from '../doctor.ts'
+import { withCommands } from './commands.ts'
 import { asOwner, secretsOf } from './database.ts'
 
 export async function runDoctor(config: Config): Promise<void> {
-  // Of a database elsewhere there is no key but the one that is set.
-  const hasKey = config.databaseUrl === null || config.secretKeys !== null
-  const secrets = hasKey ? await secretsOf(config) : null
-  const checks = await asOwner(config, (sql) => examine(sql, config, secrets))
+  const checks = await asOwner(config, async (sql) => {
+    // Of a database elsewhere there is no key but the one that is set.
+    const hasKey = config.isEmbedded || config.secretKeys !== null
+    return examine(sql, config, hasKey ? await secretsOf(config) : null)
+  })
   for (const { what, isWell, cure } of checks) {
-    console.log(isWell ? `ok    ${what}` : `WRONG ${what}: ${cure}`)
+    console.log(
+      isWell ? `ok    ${what}` : `WRONG ${what}: ${withCommands(config.commandPrefix, cure)}`,
+    )
   }
   if (checks.some(({ isWell }) => !isWell)) process.exitCode = 1
 }

@@ -1,13 +1,16 @@
 import type { Config } from '../config.ts'
-import { demoOf, firstSteps, seed } from '../seed.ts'
-import { asOwner } from './database.ts'
+import type { Sql } from '../db/client.ts'
+import { firstSteps, seed } from '../seed.ts'
+import { asOwner, type Database, prepareEmbedded } from './database.ts'
 
 export async function runSeed(config: Config): Promise<void> {
-  await asOwner(config, async (sql) => {
-    const isEmbedded = config.databaseUrl === null && config.migrateDatabaseUrl === null
-    const demo = isEmbedded ? (await demoOf(sql, config.dataFolder)).demo : await seed(sql)
+  const work = async (sql: Sql, database: Database) => {
+    const demo = config.isEmbedded
+      ? (await prepareEmbedded(config, sql, database)).demo
+      : await seed(sql)
     console.log(`live key  ${demo.liveKey}\ntest key  ${demo.testKey}\n`)
     const address = config.publicUrl ?? `http://${config.host}:${config.port}`
     console.log(firstSteps(address, demo))
-  })
+  }
+  await asOwner(config, work, { mayCreate: true })
 }

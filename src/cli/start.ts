@@ -1,18 +1,26 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { connect, SERVICE_ROLE, type Sql } from '../db/client.ts'
+import { connect, SERVICE_ROLE } from '../db/client.ts'
 import { codeAge } from '../db/code-age.ts'
-import { currentLogin, ensureLogin } from '../db/login.ts'
+import { currentLogin } from '../db/login.ts'
 import { Interrupted, migrate } from '../db/migrate.ts'
 import { createResolver } from '../domains/resolver.ts'
 import { createLog } from '../log.ts'
 import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
-import { type Demo, demoOf } from '../seed.ts'
+import type { Demo } from '../seed.ts'
 import { ROLES, type Role, type Service, type ServiceOptions, startService } from '../service.ts'
 import { SetupError } from '../setup-error.ts'
 import { announcement } from './announce.ts'
-import { type Database, openDatabase, secretsOf } from './database.ts'
+import { withCommands } from './commands.ts'
+import {
+  type Database,
+  describeDatabase,
+  lacksTestClock,
+  openDatabase,
+  prepareEmbedded,
+  secretsOf,
+} from './database.ts'
 import { blaming, listenProblem } from './explain.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE, UsageError } from './usage.ts'
@@ -26,8 +34,8 @@ const STOPS_WITHIN_MS = 18_000
 export async function runStart(config: Config, args: string[]): Promise<void> {
   const roles = rolesOf(args)
   const log = createLog(config.logLevel)
-  const stopping = stopSignal()
-  const database = await openDatabase(config)
+  const stopping = stopSignal({ endsWithParent: config.isRunByNpm })
+  const database = await openDatabase(config, { mayCreate: true })
   const giveUp = (why: string) => {
     log.error(`${why}; what this process held is free within seconds`)
     void database.close().finally(() => process.exit(1))
@@ -57,19 +65,21 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
       onSilence: () => giveUp('the database has said nothing for a minute'),
     })
     const { address, metricsAddress } = service
-    console.log(
-      announcement({
-        roles,
-        service,
-        embedded: prepared && {
-          demo: prepared.demo,
-          psqlUrl: ownerUrl,
-          dataFolder: config.dataFolder,
-        },
-        hasSecrets: prepared !== null && (prepared.isNew || process.stdout.isTTY),
-      }),
-    )
-    log.info({ roles, address, ...(metricsAddress && { metricsAddress }) }, 'started')
+    const place = describeDatabase(config, url)
+    const announced = announcement({
+      roles,
+      service,
+      database: place,
+      embedded: prepared && {
+        demo: prepared.demo,
+        psqlUrl: ownerUrl,
+        dataFolder: config.dataFolder,
+      },
+      hasSecrets: prepared !== null && (prepared.isNew || process.stdout.isTTY),
+    })
+    console.log(withCommands(config.commandPrefix, announced))
+    const addresses = { address, ...(metricsAddress && { metricsAddress }) }
+    log.info({ roles, ...addresses, database: place }, 'started')
     if (!stopping.aborted) await once(stopping, 'abort')
     log.info('stopping')
     // A database that says nothing any more would be waited for without end.
@@ -107,20 +117,13 @@ type Prepared = { demo: Demo; isNew: boolean } | null
 /** Brings the database to this version where that is ours to do; an embedded database has a demo. */
 async function prepare(
   config: Config,
-  { url, ownerUrl }: Database,
+  database: Database,
   { log, signal }: { log: Logger; signal: AbortSignal },
 ): Promise<Prepared> {
-  const isEmbedded = config.databaseUrl === null
-  const sql = connect(isEmbedded ? ownerUrl : url, { max: 1, clock: config.clock })
+  const { url, ownerUrl } = database
+  const sql = connect(config.isEmbedded ? ownerUrl : url, { max: 1, clock: config.clock })
   try {
-    if (isEmbedded) {
-      // Only this version uses it, so a newer database is brought back as well.
-      if ((await codeAge(sql)) !== 'current' || (await lacksTestClock(sql, config))) {
-        await migrate(ownerUrl, { clock: config.clock, signal })
-      }
-      await ensureLogin(sql, url)
-      return await demoOf(sql, config.dataFolder)
-    }
+    if (config.isEmbedded) return await prepareEmbedded(config, sql, database, signal)
     const login = await currentLogin(sql)
     if (config.isProduction && login.excess !== null) {
       log.warn(
@@ -139,13 +142,6 @@ async function prepare(
   } finally {
     await sql.end()
   }
-}
-
-/** Whether POSTGRAM_NOW is set for a database of this version that keeps real time. */
-async function lacksTestClock(sql: Sql, { clock }: Config): Promise<boolean> {
-  if (Object.keys(clock).length === 0) return false
-  const [row] = await sql<{ isOn: boolean }[]>`select api.has_test_clock() as is_on`
-  return row?.isOn === false
 }
 
 /** Throws where the database is older than this version, and makes the partitions that come next. */

@@ -11,6 +11,7 @@ export type Address = {
   pgUrl: string
   user: string
   password: string
+  database: string
   hosts: string[]
   ports: number[]
   /** What both drivers take as `ssl`. */
@@ -49,15 +50,26 @@ export function readAddress(text: string): Address {
   const rest = parameters.size > 0 ? `${start}?${parameters}` : start
   const isInUrl = socket === null && authorities[0]?.host !== ''
   const host = new URLSearchParams({ host: hosts[0] ?? '' })
+  const user = parameters.get('user') ?? decodeURIComponent(url.username)
   return {
     url: rest,
     pgUrl: isInUrl ? rest : `${rest}${parameters.size > 0 ? '&' : '?'}${host}`,
-    user: parameters.get('user') ?? decodeURIComponent(url.username),
+    user,
     password: parameters.get('password') ?? decodeURIComponent(url.password),
+    database: decodeURIComponent(url.pathname.slice(1)) || user,
     hosts,
     ports: authorities.map(({ port }) => Number(port || url.port || DEFAULT_PORT)),
     tls,
   }
+}
+
+/** Says where an address leads, without its password. */
+export function describeAddress(text: string): string {
+  const { database, hosts, ports, user } = readAddress(text)
+  const places = hosts.map(
+    (host, place) => `${host.includes(':') ? `[${host}]` : host}:${ports[place]}`,
+  )
+  return `${database} on ${places.join(', ')} as ${user}`
 }
 
 /** Of several hosts URLs allow one: the rest are read apart. */

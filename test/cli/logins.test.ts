@@ -155,7 +155,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
   t.test('"start" on an older schema ends with one line, whoever may migrate', async (t) => {
     await sql`update app.code set sha256 = 'older'`
     const line =
-      'the database is older than this version: run "npm run migrate" with the address of its owner in MIGRATE_DATABASE_URL\n'
+      'the database is older than this version: run "node src/main.ts migrate" with the address of its owner in MIGRATE_DATABASE_URL\n'
     const none = { code: 1, stdout: '', stderr: line }
     t.same(await run(['start'], { DATABASE_URL: env.DATABASE_URL }), none)
     t.same(await run(['start'], { ...env, DATABASE_URL: env.MIGRATE_DATABASE_URL }), none)
@@ -166,7 +166,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
     const empty = await createEmptyDatabase()
     const { code, stderr } = await run(['start'], { DATABASE_URL: at(empty.url, login, 's') })
     t.same([code, stderr.split('\n').length], [1, 2])
-    t.match(stderr, /^the database is older than this version: run "npm run migrate"/)
+    t.match(stderr, /^the database is older than this version: run "node src\/main\.ts migrate"/)
   })
 })
 

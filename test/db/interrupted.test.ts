@@ -5,6 +5,7 @@ import t from 'tap'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { Interrupted, migrate } from '../../src/db/migrate.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { afterDatabase } from '../fixtures/run-command.ts'
 import { until } from '../fixtures/until.ts'
 
 const checkout = new URL('../../', import.meta.url)
@@ -43,7 +44,11 @@ t.test('a signal ends a command whose migrate waits for a lock', async (t) => {
       const stderr = text(child.stderr)
       await migrateWaits(sql)
       child.kill(signal)
-      t.same([...(await once(child, 'exit')), await stderr], [code, null, said], command)
+      t.same(
+        [...(await once(child, 'exit')), afterDatabase(await stderr)],
+        [code, null, said],
+        command,
+      )
     }
   })
   t.same([...(await sql`select sha256 from app.code`)], [{ sha256: 'another' }])

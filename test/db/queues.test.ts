@@ -51,7 +51,7 @@ t.test('a breaking migration of graphile-worker waits until no older process run
       `  api on .*, process ${old.child.pid}`,
       'They would miss this:',
       '  migration 21 of graphile-worker is marked as breaking',
-      'Nothing was changed. [^]*npm run migrate -- --breaking\n$',
+      'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
     ].join('\n'),
   )
   for (const command of ['migrate', 'start']) {

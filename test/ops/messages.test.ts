@@ -51,7 +51,7 @@ const dropJob = (tx: Tx, id: string) =>
 t.test('without a worker, a message waits for one', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
-    const cure = 'start one with "npm start" or "npm start -- --only worker".'
+    const cure = 'start one with the command "start" or "start --only worker".'
     t.equal(await why(tx, id), `It waits because no worker is running; ${cure}`)
     await tx`
       insert into app.processes (pool_id, roles, host, pid, beat_at)

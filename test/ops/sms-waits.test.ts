@@ -85,7 +85,7 @@ t.test('after its time an SMS says who is missing', async (t) => {
   const leaveWorker = await pretend('worker')
   t.equal(
     await whyAt(NOON, id),
-    'It fell due at 2028-02-29T10:00:00.000Z and waits because no clock is running; start one with "npm start" or "npm start -- --only clock".',
+    'It fell due at 2028-02-29T10:00:00.000Z and waits because no clock is running; start one with the command "start" or "start --only clock".',
   )
   await leaveWorker()
   const leave = await pretend('worker', 'clock')

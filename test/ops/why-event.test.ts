@@ -18,7 +18,8 @@ await makeOldPartitions(sql)
 
 const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
 
-const noWorker = 'no worker is running; start one with "npm start" or "npm start -- --only worker".'
+const noWorker =
+  'no worker is running; start one with the command "start" or "start --only worker".'
 
 const why = async (event: string): Promise<string> => {
   const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`

@@ -44,7 +44,7 @@ t.test('without a worker a message waits for one', async (t) => {
   const id = await send(base, organisation)
   t.equal(
     await why(id),
-    'It waits because no worker is running; start one with "npm start" or "npm start -- --only worker".',
+    'It waits because no worker is running; start one with the command "start" or "start --only worker".',
   )
   await sql`
     insert into app.processes (pool_id, roles, host, pid)

@@ -1,0 +1,40 @@
+import t from 'tap'
+import { commandPrefix, withCommands } from '../../src/cli/commands.ts'
+import { USAGE } from '../../src/cli/usage.ts'
+
+t.test('commandPrefix: npm scripts under npm, else how this process was started', async (t) => {
+  const started = (script: string, execArgv: string[]) => {
+    t.intercept(process, 'argv', { value: ['/usr/bin/node', script, 'doctor'] })
+    t.intercept(process, 'execArgv', { value: execArgv })
+    return commandPrefix({})
+  }
+  const script = `${process.cwd()}/src/main.ts`
+  t.equal(commandPrefix({ npm_lifecycle_event: 'doctor' }), null)
+  t.equal(started(script, ['--max-semi-space-size=16']), 'node src/main.ts')
+  t.equal(
+    started(script, ['--env-file=/etc/postgram.env', '--env-file=/etc/my owner.env']),
+    "node --env-file=/etc/postgram.env '--env-file=/etc/my owner.env' src/main.ts",
+  )
+  t.equal(started('/elsewhere/src/main.ts', []), 'node /elsewhere/src/main.ts')
+  const command = 'docker compose run --rm tools'
+  t.equal(commandPrefix({ POSTGRAM_COMMAND: command, npm_lifecycle_event: 'doctor' }), command)
+})
+
+t.test('withCommands: npm scripts become commands with that prefix', async (t) => {
+  const texts = {
+    'run "npm run migrate" as its owner': 'run "node src/main.ts migrate" as its owner',
+    'npm start, or npm start -- --only worker':
+      'node src/main.ts start, or node src/main.ts start --only worker',
+    'npm run sql -- [--write] "select …"': 'node src/main.ts sql [--write] "select …"',
+    'npm start [-- --only api]': 'node src/main.ts start [--only api]',
+    'run npm ci': 'run npm ci',
+  }
+  for (const [text, expected] of Object.entries(texts)) {
+    t.equal(withCommands('node src/main.ts', text), expected)
+    t.equal(withCommands(null, text), text)
+  }
+  t.match(
+    withCommands('node src/main.ts', USAGE),
+    /^usage: node src\/main\.ts <command> \[<arguments>\]\n/,
+  )
+})
