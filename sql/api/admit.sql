@@ -6,7 +6,8 @@ as $$
 #variable_conflict use_column
 declare
   -- Real time, whatever POSTGRAM_NOW says: a limit on load is about the machine.
-  v_second bigint := floor(extract(epoch from clock_timestamp()));
+  v_now numeric := extract(epoch from clock_timestamp());
+  v_second bigint := floor(v_now);
 begin
   return query
   with known as materialized (
@@ -32,7 +33,8 @@ begin
   )
   select k.n::integer, k.organisation_id, k.mode, k.scopes::text[], k.state, 100,
     greatest(0, 100 - (c.requests - k.requests + k.place))::integer,
-    case when c.requests - k.requests + k.place > 100 then 1 end
+    case when c.requests - k.requests + k.place > 100 then 1 end,
+    case when c.requests - k.requests + k.place > 100 then ((v_second + 1 - v_now) * 1000)::integer end
   from known k
   join counted c on c.organisation_id = k.organisation_id;
 end

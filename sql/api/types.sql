@@ -35,10 +35,12 @@ create type api.admission as (
   state app.organisation_state,
   "limit" integer,
   remaining integer,
-  retry_after integer
+  retry_after integer,
+  refused_for_ms integer
 );
 comment on type api.admission is 'Who calls and whether the second still has room; no row for an unknown key.';
 comment on column api.admission.retry_after is 'null unless over the limit; seconds';
+comment on column api.admission.refused_for_ms is 'null unless over the limit; until the second is over';
 
 create type api.domain_work as (
   verdict text,

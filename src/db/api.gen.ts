@@ -10,6 +10,8 @@ export type Admission = {
   remaining: number
   /** null unless over the limit; seconds */
   retryAfter: number | null
+  /** null unless over the limit; until the second is over */
+  refusedForMs: number | null
 }
 
 export type Answer = {
@@ -348,7 +350,7 @@ export const signatures = {
   accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
   accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
-  admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', answers: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer' } },
+  admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', answers: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer', refused_for_ms: 'integer' } },
   beat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer' }, required: ['pool_id', 'roles', 'host', 'pid'], returns: 'value', answers: { value: 'integer' } },
   begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },

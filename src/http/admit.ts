@@ -15,23 +15,49 @@ export type Admit = {
 
 const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
 
+/** How many refusals are remembered; the oldest are forgotten first. */
+const MAX_REFUSALS = 10_000
+
 /**
- * Admission of requests (interface 5 and 8). Nothing about a key is kept here: a key that was revoked
- * or an organisation that was suspended is refused at its next request.
+ * Admits requests. Nothing that admits a key is kept here: a key that was revoked or an organisation that was
+ * suspended is refused at its next request. That a key is over its limit is kept until the second is over,
+ * so that whoever goes on sending costs the database nothing.
  */
 export function admission(call: Call): Admit {
-  const admit = createBatcher<string, Admission | undefined>(
+  const refused = new Map<string, { admission: Admission; until: number }>()
+  const admitInBatches = createBatcher<string, Admission | undefined>(
     async (keys) => {
+      const askedAt = performance.now()
       const admissions: (Admission | undefined)[] = keys.map(() => undefined)
-      for (const row of await call('admit', { keys })) admissions[row.n - 1] = row
+      for (const row of await call('admit', { keys })) {
+        admissions[row.n - 1] = row
+        if (row.refusedForMs !== null) {
+          remember(keys[row.n - 1] as string, row, askedAt + row.refusedForMs)
+        }
+      }
       return admissions
     },
     {
       maxWeight: 1000,
-      // A key's requests wait for each other, not for those of other keys.
-      fairness: { ownerOf: (key) => key, share: 100, maxSharedWeight: 1000 },
+      // A key's requests wait for each other, not for those of other keys. Those that are admitted together
+      // go on together, so that more of them would hold up the event loop.
+      fairness: { ownerOf: (key) => key, share: 50, maxSharedWeight: 200 },
     },
   )
+
+  function remember(key: string, admission: Admission, until: number) {
+    // The latest comes last.
+    refused.delete(key)
+    refused.set(key, { admission, until })
+    const [oldest] = refused.keys()
+    if (refused.size > MAX_REFUSALS && oldest !== undefined) refused.delete(oldest)
+  }
+
+  async function admit(key: string): Promise<Admission | undefined> {
+    const known = refused.get(key)
+    if (known && performance.now() < known.until) return known.admission
+    return admitInBatches(key)
+  }
 
   const admitRequest = async (ctx: Context, scope: Scope | null) => {
     const [, key] = BEARER_KEY.exec(ctx.get('Authorization')) ?? []
@@ -54,5 +80,5 @@ export function admission(call: Call): Admit {
     }
     return admission
   }
-  return Object.assign(admitRequest, { idle: admit.idle })
+  return Object.assign(admitRequest, { idle: admitInBatches.idle })
 }

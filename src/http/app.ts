@@ -23,6 +23,7 @@ import { createPostReader } from './post-reader.ts'
 import { requestId } from './request-id.ts'
 import { smsRouter } from './sms.ts'
 import { suppressionEndpoints } from './suppressions.ts'
+import { createTurns } from './turns.ts'
 import { unknownRoute } from './unknown.ts'
 import { unsubscribeRouter } from './unsubscribe.ts'
 import { usageEndpoint } from './usage.ts'
@@ -45,6 +46,9 @@ export type AppOptions = {
 
 /** Codes of errors on connections that the client has closed or reset. */
 const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
+
+/** How long requests are begun before connections are served again. */
+const TURN_MS = 2
 
 /** The whole HTTP side; middleware in the order in which a request meets it. */
 export function createApp(options: AppOptions) {
@@ -72,6 +76,10 @@ export function createApp(options: AppOptions) {
   const observed = observe({ log, metrics })
   const rendered = renderErrors({ log, publicUrl })
 
+  const turns = createTurns(TURN_MS)
+
+  // Who sends many requests at a time waits for all others, known or not.
+  app.use((ctx, next) => turns.run(ctx.get('Authorization'), next))
   app.use(requestId())
   app.use(bodies.whole)
   app.use(observed.middleware)

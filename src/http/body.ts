@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
+import { createBatcher } from '../db/batcher.ts'
 import { Refusal } from '../errors.ts'
 import { GUARANTEED_BYTES, type HttpLimits } from './limits.ts'
 import { createShares, largestShare } from './shares.ts'
 import { createTurns } from './turns.ts'
+import { type Encoding, isEncoding, TooLarge, unpack } from './unpack.ts'
 
 /** Reads the body of a request, unpacked and at most so long, as UTF-8; empty when there is none. */
 export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
@@ -33,24 +33,19 @@ const DISCARDED_BYTES = 64 * MB
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 
-/** By Content-Encoding; null takes the bytes as they are. */
-const decoders: Record<string, (() => Transform) | null> = {
-  '': null,
-  identity: null,
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-}
-
 /**
  * A reader of our own, because the libraries (koa-body, raw-body) bound one body but not what all of
- * them hold together, and look at the size only after unpacking a chunk.
+ * them hold together, and unpack as many at a time as arrive.
  */
 export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   const shares = createShares(bytesInHand, GUARANTEED_BYTES)
   /** One chunk of all bodies that nobody wants is read in each turn of the event loop. */
   const discards = createTurns(0)
+  /** Two at a time, of organisations in turn: unpacked, a body may have a thousand times its bytes. */
+  const unpackInTurn = createBatcher<Packed, Buffer>(
+    (bodies) => Promise.all(bodies.map(unpackWithin)),
+    { maxWeight: 1, fairness: { ownerOf: ({ party }) => party, share: 1, maxSharedWeight: 1 } },
+  )
 
   /** What each request in hand counts. */
   const holds = new WeakMap<Context['req'], { party: string; bytes: number }>()
@@ -87,19 +82,16 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   }
 
   /** Feeds a body to `take` as it arrives; throws what `take` throws, and when the body stops short. */
-  async function receive({ req }: Context, decoder: Transform | null, take: Take) {
+  async function receive({ req }: Context, take: (chunk: Buffer) => void) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const source = decoder ?? req
     const startedAt = performance.now()
     let received = 0
-    const count = (chunk: Buffer) => {
-      received += chunk.length
-    }
     const onData = (chunk: Buffer) => {
+      received += chunk.length
       try {
         take(chunk)
       } catch (error) {
-        // At once, and not when the promise settles: a decoder would go on.
+        // At once, and not when the promise settles: more would arrive.
         stop()
         reject(error)
       }
@@ -107,7 +99,6 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     const onBroken = () => {
       if (!req.readableEnded) reject(new Refusal('invalid_json', null, { words: BROKEN_OFF }))
     }
-    const onCorrupt = () => reject(new Refusal('invalid_json', null, { words: CORRUPT }))
     const checkProgress = () => {
       const leftMs = startedAt + bodyMs + received / BYTES_PER_MS - performance.now()
       if (leftMs > 0) timer = setTimeout(checkProgress, leftMs)
@@ -116,18 +107,11 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     let timer = setTimeout(checkProgress, bodyMs)
     const stop = () => {
       clearTimeout(timer)
-      req.off('data', count).off('error', onBroken).off('close', onBroken)
-      source.off('data', onData).off('end', resolve)
-      // The request itself must not be destroyed: its connection carries the response.
-      if (decoder) req.unpipe(decoder)
-      decoder?.destroy()
-      // The rest waits for "whole" to discard it.
+      req.off('data', onData).off('end', resolve).off('error', onBroken).off('close', onBroken)
+      // The rest waits for "whole" to discard it; the connection carries the response.
       req.pause()
     }
-    req.on('data', count).once('error', onBroken).once('close', onBroken)
-    source.on('data', onData).once('end', resolve)
-    decoder?.once('error', onCorrupt)
-    if (decoder) req.pipe(decoder)
+    req.on('data', onData).once('end', resolve).once('error', onBroken).once('close', onBroken)
     // The client went away before anybody listened.
     if (req.destroyed) onBroken()
     try {
@@ -138,23 +122,44 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   }
 
   async function read(ctx: Context, maxBytes: number): Promise<Buffer> {
-    const createDecoder = decoderOf(ctx)
+    const encoding = encodingOf(ctx)
     refuseOtherCharsets(ctx)
     if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes)
     const party = holds.get(ctx.req)?.party ?? 'others'
     hold(ctx, party)
     const chunks: Buffer[] = []
     let length = 0
-    await receive(ctx, createDecoder?.() ?? null, (chunk) => {
+    await receive(ctx, (chunk) => {
       length += chunk.length
       if (length > maxBytes) throw tooLarge(maxBytes)
       hold(ctx, party, length)
       chunks.push(chunk)
     })
-    const body = Buffer.concat(chunks, length)
+    const received = Buffer.concat(chunks, length)
+    const body = encoding
+      ? await unpackInTurn({ ctx, party, bytes: received, encoding, maxBytes })
+      : received
     if (!isUtf8(body)) throw new Refusal('invalid_json', null, { words: NOT_UTF8 })
     const isMarked = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
     return isMarked ? body.subarray(BYTE_ORDER_MARK.length) : body
+  }
+
+  /** Unpacks as much as the share of its party allows. */
+  async function unpackWithin({ ctx, party, bytes, encoding, maxBytes }: Packed): Promise<Buffer> {
+    const share = (holds.get(ctx.req)?.bytes ?? 0) + shares.room(party)
+    try {
+      const body = await unpack(bytes, encoding, Math.min(maxBytes, share))
+      hold(ctx, party, body.length)
+      return body
+    } catch (error) {
+      if (error instanceof Refusal) throw error
+      if (!(error instanceof TooLarge)) {
+        throw new Refusal('invalid_json', null, { words: CORRUPT })
+      }
+      throw maxBytes <= share
+        ? tooLarge(maxBytes)
+        : full(shares.held(party) + shares.room(party) + 1)
+    }
   }
 
   async function whole(ctx: Context, next: () => Promise<unknown>) {
@@ -175,7 +180,7 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   async function discard(ctx: Context): Promise<boolean> {
     const { req } = ctx
     let discarded = 0
-    const isWhole = receive(ctx, null, (chunk) => {
+    const isWhole = receive(ctx, (chunk) => {
       discarded += chunk.length
       if (discarded > DISCARDED_BYTES) throw new Error('too much to discard')
       req.pause()
@@ -191,7 +196,8 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   return { whole: whole as Middleware, hold, read, inProgress: shares.all }
 }
 
-type Take = (chunk: Buffer) => void
+/** A body as it arrived, and what it may become. */
+type Packed = { ctx: Context; party: string; bytes: Buffer; encoding: Encoding; maxBytes: number }
 
 /** Says that the client closed its side within a body. */
 export const BROKEN_OFF = 'The body broke off before its end.'
@@ -204,10 +210,10 @@ const inMb = (bytes: number) => `${bytes / MB} MB`
 const tooLarge = (maxBytes: number) =>
   new Refusal('validation_error', { _: [`the body is larger than ${inMb(maxBytes)}`] })
 
-function decoderOf(ctx: Context): (() => Transform) | null {
-  const encoding = ctx.get('Content-Encoding').trim().toLowerCase()
-  const create = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
-  if (create !== undefined) return create
+function encodingOf(ctx: Context): Encoding | null {
+  const name = ctx.get('Content-Encoding').trim().toLowerCase()
+  if (name === '' || name === 'identity') return null
+  if (isEncoding(name)) return name
   const words = 'The Content-Encoding is none of gzip, deflate and br.'
   throw new Refusal('invalid_json', null, { words })
 }

@@ -5,6 +5,8 @@ export type Shares = {
   /** Takes back `amount`; a negative one is held from now on whatever the share. */
   giveBack(party: string, amount: number): void
   held(party: string): number
+  /** How much more a party may have now. */
+  room(party: string): number
   /** What all parties hold together. */
   all(): number
 }
@@ -28,14 +30,17 @@ export function createShares(total: number, guaranteed: number): Shares {
     if (now === 0) byParty.delete(party)
     else byParty.set(party, now)
   }
+  const room = (party: string) => {
+    const share = (total - all - FREE_FOR_EACH_HELD * held(party)) / (FREE_FOR_EACH_HELD + 1)
+    return Math.max(0, Math.floor(share), guaranteed - held(party))
+  }
   return {
     take(party, amount) {
-      const now = held(party) + amount
-      const isWithinShare = now * FREE_FOR_EACH_HELD <= total - (all + amount)
-      if (now > guaranteed && !isWithinShare) return false
+      if (amount > room(party)) return false
       change(party, amount)
       return true
     },
+    room,
     giveBack: (party, amount) => change(party, -amount),
     held,
     all: () => all,

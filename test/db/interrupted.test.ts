@@ -5,6 +5,7 @@ import t from 'tap'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { Interrupted, migrate } from '../../src/db/migrate.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { nodeEnv } from '../fixtures/node-env.ts'
 import { afterDatabase } from '../fixtures/run-command.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -33,7 +34,7 @@ t.test('a signal ends a command whose migrate waits for a lock', async (t) => {
       const child = spawn(process.execPath, ['src/main.ts', command], {
         cwd: checkout,
         env: {
-          PATH: process.env.PATH,
+          ...nodeEnv,
           DATABASE_URL: url,
           SECRET_KEY: Buffer.alloc(32).toString('base64'),
           PORT: '0',

@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
@@ -72,6 +73,25 @@ t.test(
     t.equal((await sendOf(organisation, 400 * KB)).status, 200, 'all of it was given back')
   },
 )
+
+t.test('packed bodies of an organisation are unpacked one after the other', async (t) => {
+  const organisation = await anOrganisation()
+  const decoders = new Set<number>()
+  /** Whose chunks came back from zlib, without those of the same one in a row. */
+  const order: number[] = []
+  const hook = createHook({
+    init(id, type) {
+      if (type === 'ZLIB') decoders.add(id)
+    },
+    before(id) {
+      if (decoders.has(id) && order.at(-1) !== id) order.push(id)
+    },
+  }).enable()
+  await Promise.all(Array.from({ length: 10 }, () => sendBomb(organisation)))
+  hook.disable()
+  t.equal(decoders.size, 10)
+  t.equal(order.length, 10)
+})
 
 t.test('bombs of ten organisations leave room for the message of another', async (t) => {
   const organisations = await Promise.all(Array.from({ length: 10 }, anOrganisation))

@@ -91,7 +91,8 @@ t.test('a second that is over is forgotten', async (t) => {
   await sql`
     update app.request_counts set second = floor(extract(epoch from clock_timestamp())) - 1
     where organisation_id = core.decode_id('org', ${organisation.id})`
-  const { status, headers } = await post(`${one}/v1/emails`, liveKey, anEmail(domain))
+  // The first process may know of the refusal until the second is over.
+  const { status, headers } = await post(`${two}/v1/emails`, liveKey, anEmail(domain))
   t.strictSame([status, headers.get('x-ratelimit-remaining')], [200, '99'])
 })
 

@@ -1,0 +1,93 @@
+import type { Context } from 'koa'
+import t from 'tap'
+import type { Admission } from '../../src/db/api.gen.ts'
+import type { Call } from '../../src/db/call.ts'
+import { admission } from '../../src/http/admit.ts'
+
+const clock = { now: 1000 }
+t.intercept(performance, 'now', { value: () => clock.now })
+
+const admitted: Admission = {
+  n: 1,
+  organisationId: 'o',
+  mode: 'live',
+  scopes: ['read'],
+  state: 'active',
+  limit: 100,
+  remaining: 5,
+  retryAfter: null,
+  refusedForMs: null,
+}
+
+/** Admits by what a test lets api.admit say, and notes which calls reach it. */
+function controlled() {
+  const asked: string[][] = []
+  let answer: Partial<Admission>[] = [{}]
+  const call = (async (_name: string, { keys }: { keys: string[] }) => {
+    asked.push(keys)
+    return answer.map((row) => ({ ...admitted, ...row }))
+  }) as unknown as Call
+  const admit = admission(call)
+  const send = (key = 'a') => {
+    const headers: Record<string, string> = {}
+    const ctx = {
+      state: {},
+      get: () => `Bearer sk_live_${key.repeat(32)}`,
+      set: (name: string, value: string) => {
+        headers[name] = value
+      },
+    } as unknown as Context
+    return admit(ctx, 'read').then(
+      () => ['admitted', headers['x-ratelimit-remaining']],
+      (error) => [error.code, headers['x-ratelimit-remaining'], error.retryAfter],
+    )
+  }
+  return {
+    asked,
+    send,
+    say: (...rows: Partial<Admission>[]) => {
+      answer = rows
+    },
+  }
+}
+
+const overLimit = { remaining: 0, retryAfter: 1, refusedForMs: 300 }
+
+t.test(
+  'admit: a key over its limit costs the database nothing until the second is over',
+  async (t) => {
+    const { asked, send, say } = controlled()
+    say(overLimit)
+    for (let n = 0; n < 10; n++) {
+      t.same(await send(), ['rate_limited', '0', 1])
+      clock.now += 29
+    }
+    t.equal(asked.length, 1)
+    say({})
+    clock.now += 10
+    t.same(await send(), ['admitted', '5'])
+    t.equal(asked.length, 2)
+  },
+)
+
+t.test('admit: a key over its limit concerns no other key', async (t) => {
+  const { asked, send, say } = controlled()
+  say(overLimit)
+  t.same(await send('a'), ['rate_limited', '0', 1])
+  say({})
+  t.same(await send('b'), ['admitted', '5'])
+  t.equal(asked.length, 2)
+})
+
+t.test(
+  'admit: whether a key is known and its organisation active is asked each time',
+  async (t) => {
+    const { asked, send, say } = controlled()
+    t.same(await send(), ['admitted', '5'])
+    say({ state: 'suspended' })
+    t.match(await send(), ['org_suspended'])
+    say()
+    t.match(await send(), ['unauthorized'])
+    t.equal(asked.length, 3)
+  },
+)
