@@ -17,6 +17,7 @@ import {
   serverFolder,
   startServer,
 } from './fixtures/own-postgres.ts'
+import { stepsOf } from './fixtures/page-steps.ts'
 import { runCommand } from './fixtures/run-command.ts'
 import { spawnService, startTestService } from './fixtures/service.ts'
 
@@ -165,7 +166,7 @@ t.test("compose's database begins, migrates and serves", { skip: noPostgres }, a
 t.test(
   'units set what the service knows, start it as npm does, and leave it time to stop',
   async (t) => {
-    t.same(unitNames, ['postgram.service', 'postgram@.service'])
+    t.same(unitNames, ['postgram-role@.service', 'postgram.service'])
     const { start } = JSON.parse(await readText('package.json')).scripts
     for (const { name, text } of units) {
       const set = allOf(text, /^Environment=(.*)$/gm).flatMap((line) => allOf(line, /(\w+)=/g))
@@ -174,11 +175,12 @@ t.test(
         set.filter((setting) => !settings.includes(setting)),
         [],
       )
-      const ofRole = name.includes('@') ? ['-/etc/postgram-%i.env'] : []
-      t.same(allOf(text, /^EnvironmentFile=(.*)$/gm), ['/etc/postgram.env', ...ofRole])
-      const command = start.replace(/^exec /, '') + (name.includes('@') ? ' --only %i' : '')
+      const ofProcess = name.includes('@') ? ['-/etc/postgram-%j-%i.env'] : []
+      t.same(allOf(text, /^EnvironmentFile=(.*)$/gm), ['/etc/postgram.env', ...ofProcess])
+      const command = start.replace(/^exec /, '') + (name.includes('@') ? ' --only %j' : '')
       t.same(allOf(text, /^ExecStart=(.*)$/gm), [command])
       t.ok(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1]) > STOP_SECONDS)
+      t.match(text, /^MemoryMax=\dG\nTasksMax=\d00$/m)
       // Node writes the code that it runs.
       t.notMatch(text, /^MemoryDenyWriteExecute=/m)
     }
@@ -199,18 +201,54 @@ const noSystemd =
   !existsSync('/usr/bin/systemd-analyze') &&
   'there is no systemd-analyze on this machine (Debian package systemd)'
 
-t.test('systemd has nothing to say against the units', { skip: noSystemd }, async (t) => {
+t.test('systemd-analyze finds no fault with the units', { skip: noSystemd }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'postgram-units-'))
   t.teardown(() => rm(folder, { recursive: true }))
-  for (const { name, text } of units) {
-    const file = join(folder, name.replace('@', '@worker'))
-    // It looks for the program, which this machine may have elsewhere.
-    await writeFile(file, text.replace('ExecStart=node', `ExecStart=${process.execPath}`))
-    const said = await new Promise<string>((resolve) => {
-      execFile('/usr/bin/systemd-analyze', ['verify', '--man=no', file], (error, stdout, stderr) =>
+  const analyze = (...args: string[]) =>
+    new Promise<string>((resolve) => {
+      execFile('/usr/bin/systemd-analyze', args, (error, stdout, stderr) =>
         resolve(`${error?.code ?? 0}${stdout}${stderr}`),
       )
     })
-    t.equal(said, '0', name)
+  for (const { name, text } of units) {
+    const file = join(folder, name.replace('role@', 'worker@1'))
+    // It looks for the program, which this machine may have elsewhere.
+    await writeFile(file, text.replace('ExecStart=node', `ExecStart=${process.execPath}`))
+    t.equal(await analyze('verify', '--man=no', file), '0', name)
+    const rating = await analyze('security', '--offline=true', '--threshold=15', file)
+    t.match(rating, /^0/, `${name} is exposed 1.5 at most`)
   }
+})
+
+const page = await readText('src/docs/deploying.html')
+const steps = stepsOf(page)
+
+t.test('every block of the page on deploying says whether a test runs it', async (t) => {
+  t.ok(steps.length > 20)
+  for (const { mark, value, text } of steps) {
+    t.match(mark, /^(run|file|not-run)$/, text)
+    if (mark === 'run') t.equal(value, 'root', text)
+    if (mark === 'file') t.match(value, /^\/etc\//, text)
+    if (mark === 'not-run') t.match(value, /\w/, text)
+    // bash goes on after a chain that failed, unless it is the last command.
+    if (mark === 'run') t.notMatch(text, /^.* && .*\n./m)
+  }
+})
+
+t.test('the page on deploying installs the Node of the tests', async (t) => {
+  const { devDependencies } = JSON.parse(await readText('package.json'))
+  const versions = new Set(allOf(page, /\bv(\d+\.\d+\.\d+)/g))
+  t.same([...versions], [devDependencies.node])
+})
+
+t.test('operators read one example of PUBLIC_URL, which is no return path', async (t) => {
+  const urls = []
+  for (const file of ['.env.example', 'src/docs/deploying.html', 'src/docs/real-email.html']) {
+    urls.push(...allOf(await readText(file), /\bPUBLIC_URL=(.*)/g))
+  }
+  t.same(urls, Array(3).fill('https://api.example.net'))
+  t.match(page, 'server_name api.example.net;')
+  const exampleOf = (wanted: string) => shown.find(({ name }) => name === wanted)?.value
+  t.match(exampleOf('SYSTEM_FROM'), /@example\.net>$/)
+  t.equal(exampleOf('MAIL_FROM_LABEL'), 'mail')
 })
