@@ -48,7 +48,7 @@ export type AppOptions = {
 const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
 
 /** How long requests are begun before connections are served again. */
-const TURN_MS = 2
+const TURN_MS = 1
 
 /** The whole HTTP side; middleware in the order in which a request meets it. */
 export function createApp(options: AppOptions) {

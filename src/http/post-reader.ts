@@ -31,7 +31,7 @@ const MB = 1024 * 1024
 const IN_LOOP_BYTES = 64 * 1024
 
 /** How long single requests are read before connections are served again. */
-const TURN_MS = 2
+const TURN_MS = 1
 
 /** The thread has one body in hand that is larger than this, and smaller ones up to so many bytes. */
 const LARGE_BYTES = MB
