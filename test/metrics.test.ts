@@ -472,7 +472,7 @@ const dashboard = JSON.parse(dashboardText) as {
   uid: string
   title: string
   schemaVersion: number
-  templating: { list: { name: string; type: string; query: unknown; definition?: string }[] }
+  templating: { list: { name: string; type: string; query: unknown }[] }
   panels: Panel[]
 }
 const targets = dashboard.panels.flatMap(({ title, targets = [] }) =>
@@ -487,7 +487,7 @@ t.test('the dashboard is what Grafana imports', async (t) => {
   t.notOk('id' in dashboard, 'Grafana gives it an id of its own')
   t.match(templating.list, [
     { name: 'datasource', type: 'datasource', query: 'prometheus' },
-    { name: 'job', type: 'query', definition: 'label_values(postgram_database_up, job)' },
+    { name: 'job', type: 'query', query: { query: 'label_values(postgram_database_up, job)' } },
   ])
   t.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
   const taken = new Set<string>()
