@@ -72,6 +72,11 @@ export const clockTasks: ClockTask[] = [
     schedule: '* * * * *',
     run: (call) => whileMany(() => call('seal_audit', {})),
   },
+  {
+    name: 'record-table-sizes',
+    schedule: '33 3 * * *',
+    run: (call) => call('record_table_sizes', {}),
+  },
   { name: 'forget-sums', schedule: '23 3 * * *', run: (call) => call('forget_sums', {}) },
   {
     name: 'forget-sms-parts',

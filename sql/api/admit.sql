@@ -8,10 +8,11 @@ declare
   -- Real time, whatever POSTGRAM_NOW says: a limit on load is about the machine.
   v_now numeric := extract(epoch from clock_timestamp());
   v_second bigint := floor(v_now);
+  v_today date := (core.now() at time zone 'UTC')::date;
 begin
   return query
   with known as materialized (
-    select p.n, k.organisation_id, k.mode, k.scopes, o.state,
+    select p.n, k.id as key_id, k.last_used_on, k.organisation_id, k.mode, k.scopes, o.state,
       row_number() over (partition by k.organisation_id order by p.n) as place,
       count(*) over (partition by k.organisation_id) as requests
     from unnest(keys) with ordinality as p (sha256, n)
@@ -30,6 +31,16 @@ begin
       requests = excluded.requests + case when excluded.second not between r.second - 600 and r.second then 0 else r.requests end,
       second = case when excluded.second not between r.second - 600 and r.second then excluded.second else r.second end
     returning r.organisation_id, r.requests
+  ),
+  used as (
+    -- Once a day. A key that another transaction holds is skipped, so that no request waits for this.
+    update app.api_keys k
+    set last_used_on = v_today
+    where k.id in (
+      select l.id
+      from app.api_keys l
+      where l.id in (select n.key_id from known n where n.last_used_on is distinct from v_today)
+      for no key update skip locked)
   )
   select k.n::integer, k.organisation_id, k.mode, k.scopes::text[], k.state, 100,
     greatest(0, 100 - (c.requests - k.requests + k.place))::integer,
@@ -41,4 +52,4 @@ end
 $$;
 
 comment on function api.admit is
-  'Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8). No row for a key that is unknown or revoked.';
+  'Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8) and the day noted as the key''s last use. No row for a key that is unknown or revoked.';

@@ -105,6 +105,7 @@ as $$
       ('service', 'clock', null),
       ('service', 'notices', 'select * from ops.notices where sent_at is null limit 20'),
       ('service', 'retention', null),
+      ('service', 'table_sizes', 'select name, pg_size_pretty(grown_bytes), grown_since from ops.table_sizes order by grown_bytes desc nulls last'),
       ('service', 'set_retention', 'select ops.set_retention(''bodies'', 7)'),
       ('service', 'after_restore', 'select ops.after_restore()'),
 

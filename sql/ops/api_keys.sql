@@ -1,5 +1,5 @@
 create view ops.api_keys as
-select k.prefix, core.encode_id('org', k.organisation_id) as organisation, k.mode, k.scopes, k.created_at, k.revoked_at
+select k.prefix, core.encode_id('org', k.organisation_id) as organisation, k.mode, k.scopes, k.created_at, k.revoked_at, k.last_used_on
 from app.api_keys k;
 
 comment on view ops.api_keys is
@@ -11,3 +11,5 @@ comment on column ops.api_keys.mode is 'live or test.';
 comment on column ops.api_keys.scopes is 'What the key may do.';
 comment on column ops.api_keys.created_at is 'When it was made.';
 comment on column ops.api_keys.revoked_at is 'Since when it is refused; null while it works.';
+comment on column ops.api_keys.last_used_on is
+  'UTC day of its last request; null if there was none. Keys made before this was recorded begin with the day of the upgrade.';

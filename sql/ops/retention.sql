@@ -1,6 +1,9 @@
 create view ops.retention as
 select p.what, r.days, min(p.span_from) as kept_since, max(p.span_to) as made_until,
-  count(*) as partitions, sum(pg_catalog.pg_total_relation_size(p.relation)) as bytes
+  count(*) as partitions, sum(pg_catalog.pg_total_relation_size(p.relation)) as bytes,
+  min(p.expires_at) as next_drop_at,
+  coalesce(sum(pg_catalog.pg_total_relation_size(p.relation))
+    filter (where p.expires_at <= core.now() + interval '31 days'), 0) as expiring_bytes
 from core.partitions() p
 left join app.retention r on r.what = p.what
 group by p.what, r.days;
@@ -14,3 +17,5 @@ comment on column ops.retention.kept_since is 'From when on there is some.';
 comment on column ops.retention.made_until is 'Until when there are partitions for more.';
 comment on column ops.retention.partitions is 'How many partitions there are.';
 comment on column ops.retention.bytes is 'How much they take on disk; pg_size_pretty(bytes) is easier to read.';
+comment on column ops.retention.next_drop_at is 'When the oldest partition is dropped.';
+comment on column ops.retention.expiring_bytes is 'How much on disk is dropped within 31 days.';

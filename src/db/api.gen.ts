@@ -198,7 +198,7 @@ export type Api = {
   accept_sms: { args: { calls: string; items: string; catalogue: string; is_shared?: boolean }; result: Answer[] }
   /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
-  /** Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8). No row for a key that is unknown or revoked. */
+  /** Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8) and the day noted as the key's last use. No row for a key that is unknown or revoked. */
   admit: { args: { keys: string[] }; result: Admission[] }
   /** Say that this process lives, on a connection that it keeps, and free the jobs of processes that are gone (promise 5). Answers how many were. */
   beat: { args: { pool_id: string; roles: string[]; host: string; pid: number }; result: number }
@@ -306,6 +306,8 @@ export type Api = {
   record_receipts: { args: { receipts: string }; result: number }
   /** Record what a network reports of parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. One that comes before its part is known waits for that. Answers how many were new. */
   record_sms_receipts: { args: { receipts: string }; result: number }
+  /** Record the size of each table for this day, and forget sizes from more than 400 days ago. Returns how many tables there are. */
+  record_table_sizes: { args: Record<string, never>; result: number }
   /** Keep the private key of a sealing key as the SECRET_KEY now in use has encrypted it. */
   reseal_sealing_key: { args: { id: string; private_key: string }; result: null }
   /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
@@ -404,6 +406,7 @@ export const signatures = {
   record_inbound: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'integer' } },
   record_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
+  record_table_sizes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   reseal_sealing_key: { types: { id: 'uuid', private_key: 'text' }, required: ['id', 'private_key'], returns: 'value', answers: { value: 'void' } },
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', answers: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },

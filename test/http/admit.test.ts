@@ -202,3 +202,25 @@ t.test('every authenticated response has the rate headers, whatever its status',
     t.equal(headers.get('retry-after'), null, `no Retry-After with ${status}`)
   }
 })
+
+t.test('a key has the UTC day of its last request, which no request waits to note', async (t) => {
+  const { id, liveKey, testKey } = await createOrganisation(sql)
+  const usedOn = async () => {
+    const rows = await sql<{ prefix: string; day: string | null }[]>`
+      select prefix, last_used_on::text as day from ops.api_keys where organisation = ${id}`
+    return [liveKey, testKey].map((key) => rows.find(({ prefix }) => key.startsWith(prefix))?.day)
+  }
+  const [today] = await sql<{ day: string }[]>`select (now() at time zone 'UTC')::date::text as day`
+  const ask = () => get(`${base}/v1/usage`, liveKey)
+  t.same(await usedOn(), [null, null])
+  t.equal((await ask()).status, 200)
+  t.same(await usedOn(), [today?.day, null])
+  await sql`update app.api_keys set last_used_on = '2026-01-01' where sha256 = sha256(convert_to(${liveKey}, 'UTF8'))`
+  await sql.begin(async (tx) => {
+    await tx`select from app.api_keys where sha256 = sha256(convert_to(${liveKey}, 'UTF8')) for update`
+    t.equal((await ask()).status, 200)
+  })
+  t.same(await usedOn(), ['2026-01-01', null])
+  t.equal((await ask()).status, 200)
+  t.same(await usedOn(), [today?.day, null])
+})
