@@ -1,9 +1,13 @@
+import { Unreachable } from './connection-errors.ts'
 import { createLanes } from './lanes.ts'
 import { concernsAll, isLockTimeout } from './repeated-call.ts'
 
 export type Batcher<Item, Result> = {
-  /** Puts an item into the next run; settles with its own result. */
-  (item: Item): Promise<Result>
+  /**
+   * Puts an item into the next run; settles with its own result. An item that is in no run when `signal`
+   * aborts is in none from then on and rejects with Unreachable.
+   */
+  (item: Item, signal?: AbortSignal): Promise<Result>
   /** Settles once nothing is in progress and nothing waits. */
   idle(): Promise<void>
 }
@@ -43,6 +47,7 @@ type Entry<Item, Result> = {
   owner: unknown
   weight: number
   timesLeftOut: number
+  signal: AbortSignal | undefined
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
@@ -76,6 +81,7 @@ export function createBatcher<Item, Result>(
   let onIdle: (() => void)[] = []
 
   function put(entry: Entry<Item, Result>, { isFirst = false } = {}) {
+    if (entry.signal?.aborted) return entry.reject(notBegun())
     const isShared = !fairness || (entry.weight <= share && entry.timesLeftOut < MAX_LEFT_OUT)
     const queue = isShared ? shared : heavy
     if (isShared) sharedWeight += entry.weight
@@ -83,6 +89,20 @@ export function createBatcher<Item, Result>(
     if (!entries) queue.set(entry.owner, [entry])
     else if (isFirst) entries.unshift(entry)
     else entries.push(entry)
+  }
+
+  /** Takes an entry that waits out of its queue; one that is in a run stays there. */
+  function abandon(entry: Entry<Item, Result>) {
+    for (const queue of [shared, heavy]) {
+      const entries = queue.get(entry.owner) ?? []
+      const place = entries.indexOf(entry)
+      if (place < 0) continue
+      entries.splice(place, 1)
+      if (entries.length === 0) queue.delete(entry.owner)
+      if (queue === shared) sharedWeight -= entry.weight
+      entry.reject(notBegun())
+    }
+    settleIdle()
   }
 
   function schedule() {
@@ -158,10 +178,7 @@ export function createBatcher<Item, Result>(
     if (leftOut.length > 0) putAgain(leftOut)
     openRuns({ isSharedFirst: !isShared })
     for (const one of settle) if (typeof one === 'function') one()
-    if (isIdle()) {
-      for (const resolve of onIdle) resolve()
-      onIdle = []
-    }
+    settleIdle()
   }
 
   function putAgain(entries: Entry<Item, Result>[]) {
@@ -177,6 +194,7 @@ export function createBatcher<Item, Result>(
       leftOutWaiting -= entries.length
       for (const entry of entries.toReversed()) put(entry, { isFirst: true })
       openRuns()
+      settleIdle()
     }, waitMs)
   }
 
@@ -211,11 +229,20 @@ export function createBatcher<Item, Result>(
     return lanes.isEmpty() && shared.size === 0 && heavy.size === 0 && leftOutWaiting === 0
   }
 
-  const batcher = (item: Item) =>
+  function settleIdle() {
+    if (!isIdle()) return
+    for (const resolve of onIdle) resolve()
+    onIdle = []
+  }
+
+  const batcher = (item: Item, signal?: AbortSignal) =>
     new Promise<Result>((resolve, reject) => {
       // Without fairness each item has an owner of its own, and turns are the order of arrival.
       const owner = fairness ? fairness.ownerOf(item) : Symbol()
-      put({ item, owner, weight: weigh(item), timesLeftOut: 0, resolve, reject })
+      const weight = weigh(item)
+      const entry = { item, owner, weight, timesLeftOut: 0, signal, resolve, reject }
+      signal?.addEventListener('abort', () => abandon(entry), { once: true })
+      put(entry)
       schedule()
     })
   const idle = () =>
@@ -225,6 +252,10 @@ export function createBatcher<Item, Result>(
           onIdle.push(resolve)
         })
   return Object.assign(batcher, { idle })
+}
+
+function notBegun(): Unreachable {
+  return new Unreachable('the database did not take what was before it in time')
 }
 
 /** How many of the first entries have that weight together. */

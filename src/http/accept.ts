@@ -61,7 +61,7 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
   )
 
   const acceptRequest = async (request: SendRequest, isBatch: boolean): Promise<Reply> => {
-    const answer = await accept({ request, isBatch })
+    const answer = await accept({ request, isBatch }, request.signal)
     const { code, fields, words, retryAfter, status, body, replayed } = answer
     if (code !== null)
       throw new Refusal(code as Code, fields as Fields | null, { words, retryAfter })

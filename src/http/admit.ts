@@ -3,7 +3,10 @@ import type { Context } from 'koa'
 import type { Admission } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
+import { Unreachable } from '../db/connection-errors.ts'
+import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
+import { patienceOf } from './patience.ts'
 
 export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
 
@@ -53,16 +56,17 @@ export function admission(call: Call): Admit {
     if (refused.size > MAX_REFUSALS && oldest !== undefined) refused.delete(oldest)
   }
 
-  async function admit(key: string): Promise<Admission | undefined> {
+  async function admit(key: string, signal: AbortSignal): Promise<Admission | undefined> {
     const known = refused.get(key)
     if (known && performance.now() < known.until) return known.admission
-    return admitInBatches(key)
+    return admitInBatches(key, signal)
   }
 
   const admitRequest = async (ctx: Context, scope: Scope | null) => {
     const [, key] = BEARER_KEY.exec(ctx.get('Authorization')) ?? []
     // Hashed here, so that no key is ever in a statement that the database may log.
-    const admission = key && (await admit(hash('sha256', key, 'hex')))
+    const ask = (signal: AbortSignal) => admit(hash('sha256', key ?? '', 'hex'), signal)
+    const admission = key && (await patienceOf(ctx).wait(ask).catch(asUnreachable))
     if (!admission) throw new Refusal('unauthorized')
 
     ctx.state.organisationId = admission.organisationId
@@ -81,4 +85,9 @@ export function admission(call: Call): Admit {
     return admission
   }
   return Object.assign(admitRequest, { idle: admitInBatches.idle })
+}
+
+/** Admission sends nothing, whatever became of it. */
+function asUnreachable(error: unknown): never {
+  throw error instanceof OutcomeUnknown ? new Unreachable(error.message, error) : error
 }

@@ -9,6 +9,7 @@ import type { Callback, EmailProvider } from '../providers/email.ts'
 import { structureProblem } from '../schemas/json.ts'
 import { seldom } from '../seldom.ts'
 import type { ReadBody } from './body.ts'
+import { patienceOf } from './patience.ts'
 
 export type CallbackOptions = {
   call: Call
@@ -49,7 +50,9 @@ export function callbacksRouter(options: CallbackOptions) {
       const text = body?.toString() ?? ''
       const isPlain = structureProblem(text, MAX_VALUES) === null
       const callback = isPlain ? readCallback(text) : undefined
-      const outcome = callback ? await record(callback) : 'unreadable'
+      const outcome = callback
+        ? await patienceOf(ctx as Context).wait((signal) => record(callback, signal))
+        : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
       if (isRefused) logRefusal(outcome)
       const receipt = outcome === 'recorded' && callback?.receipt

@@ -20,6 +20,7 @@ export function domainEndpoints({
   return [
     {
       method: 'POST',
+      asksProvider: true,
       kind: 'domain',
       path: '/v1/domains',
       scope: 'domains:write',
@@ -68,6 +69,7 @@ export function domainEndpoints({
     },
     {
       method: 'POST',
+      asksProvider: true,
       kind: 'nothing',
       path: '/v1/domains/:id/verify',
       scope: 'domains:write',
@@ -81,6 +83,7 @@ export function domainEndpoints({
     },
     {
       method: 'DELETE',
+      asksProvider: true,
       path: '/v1/domains/:id',
       scope: 'domains:write',
       summary: 'Remove a sending domain; later sends from it are refused',

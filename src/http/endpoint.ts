@@ -10,6 +10,7 @@ import type { Admit, Scope } from './admit.ts'
 import type { answers, successes } from './answers.ts'
 import type { Bodies } from './body.ts'
 import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
+import { patienceOf } from './patience.ts'
 import { isBatch, type PostKind, type PostValues } from './post-body.ts'
 import type { PostReader } from './post-reader.ts'
 
@@ -29,7 +30,10 @@ export type BareRequest = {
   params: Record<string, string>
   /** The parameters behind the path, each a text, or several where it was repeated. */
   query: ParsedUrlQuery
+  /** Aborted when the request has waited too long: what has not begun must not begin. */
+  signal: AbortSignal
 }
+
 export type PostRequest<Kind extends PostKind = PostKind> = BareRequest & {
   /** The body, parsed and validated. */
   body: PostValues[Kind]
@@ -53,6 +57,8 @@ type Common = {
   answer: AnswerName
   /** The statuses of that answer; 200 unless they are named. */
   statuses?: readonly (keyof typeof successes)[]
+  /** Whether it waits for the email provider, which has limits of its own. */
+  asksProvider?: true
   /** The codes with which it refuses, beyond those of every endpoint. */
   refusals: readonly Code[]
 }
@@ -91,8 +97,8 @@ export function mount(
   async function readPost(
     ctx: Context,
     endpoint: PostEndpoint,
-    bare: BareRequest,
-  ): Promise<PostRequest> {
+    bare: Omit<BareRequest, 'signal'>,
+  ): Promise<Omit<PostRequest, 'signal'>> {
     const { kind } = endpoint
     const bytes = await bodies.read(ctx, isBatch(kind) ? BATCH_BYTES : BODY_BYTES)
     const size = bytes.length
@@ -126,10 +132,12 @@ export function mount(
         const fields = unknownParameters(ctx.query)
         if (Object.keys(fields).length > 0) throw new Refusal('validation_error', fields)
       }
-      const reply =
-        endpoint.method === 'POST'
-          ? await endpoint.handle((await readPost(ctx as Context, endpoint, bare)) as never)
-          : await endpoint.handle(bare)
+      const request =
+        endpoint.method === 'POST' ? await readPost(ctx as Context, endpoint, bare) : bare
+      const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
+      const reply = endpoint.asksProvider
+        ? await handle(new AbortController().signal)
+        : await patienceOf(ctx as Context).wait(handle)
       ctx.status = reply.status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (reply.isReplay) ctx.set('Idempotent-Replayed', 'true')

@@ -54,7 +54,7 @@ export function createSmsSandbox(call: Call): SmsProvider {
             },
           ]
         : []
-      await Promise.all([...receipts, ...replies].map(take))
+      await Promise.all([...receipts, ...replies].map((each) => take(each)))
       return { outcome: 'sent', parts }
     },
     examine: async () => null,

@@ -598,6 +598,37 @@ t.test('fairness: every item gets its own result once, and no owner is in two ru
   )
 })
 
+t.test(
+  'an item whose signal aborts while it waits is in no run, and rejects at once',
+  async (t) => {
+    for (const options of [
+      { maxWeight: 100 },
+      { maxWeight: 100, fairness: { ownerOf: () => 'one', share: 10, maxSharedWeight: 10 } },
+    ]) {
+      const { put, runs } = controlled(options)
+      const ending = new AbortController()
+      const first = put('first', ending.signal)
+      await calm()
+      const waiting = put('waiting', ending.signal)
+      const other = put('other')
+      const rejected = t.rejects(waiting, { name: 'Unreachable' })
+      ending.abort()
+      await rejected
+      await t.rejects(put('late', ending.signal), { name: 'Unreachable' })
+      runs[0]?.answer()
+      t.equal(await first, resultOf('first'), 'an item that is in a run stays in it')
+      await clock.pass(30)
+      runs[1]?.answer()
+      t.equal(await other, resultOf('other'))
+      t.same(
+        runs.map(({ items }) => items),
+        [['first'], ['other']],
+      )
+      await put.idle()
+    }
+  },
+)
+
 t.test('every item gets its own result once, whatever comes when', async () => {
   // What happens next: an item of some weight arrives, some run answers or fails, time passes.
   const step = fc.oneof(
