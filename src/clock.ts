@@ -2,6 +2,7 @@ import { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Call } from './db/call.ts'
 import { pgOptions, queueLimits } from './db/client.ts'
+import { queuePoolLimits } from './db/queue-pool.ts'
 import type { EmailProvider } from './providers/email.ts'
 import { storable } from './storable.ts'
 
@@ -143,6 +144,7 @@ export async function startClock(options: {
   const { url, role, call, emailProvider, log } = options
   const boss = new PgBoss({
     ...pgOptions(url, { role, jit: 'off', ...queueLimits }),
+    ...queuePoolLimits,
     application_name: 'postgram clock',
     max: 2,
     migrate: false,

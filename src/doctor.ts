@@ -1,10 +1,12 @@
 import { statfs } from 'node:fs/promises'
 import type { Config } from './config.ts'
+import { lackOf } from './db/availability.ts'
 import { caller } from './db/call.ts'
 import { connect, SERVICE_ROLE, type Sql } from './db/client.ts'
 import { codeAge } from './db/code-age.ts'
 import { connectionProblem } from './db/connection-problem.ts'
 import { currentLogin } from './db/login.ts'
+import { readOnlyProblem } from './db/read-only.ts'
 import { withoutBlanks } from './domains/check-records.ts'
 import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
@@ -13,6 +15,9 @@ import type { Secrets } from './secrets.ts'
 import { isOpenedBy } from './webhooks/secrets.ts'
 
 export type Check = { what: string; isWell: boolean; cure: string }
+
+const MAKE_WRITABLE =
+  'set the address of a server that takes writes, or see "select source from pg_settings where name = \'default_transaction_read_only\'"'
 
 const MIN_FREE_BYTES = 1024 ** 3
 
@@ -35,6 +40,11 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
       cure: 'Postgres 15 or newer is needed',
     },
   ]
+  const readOnly = await readOnlyProblem(sql)
+  if (readOnly !== null) {
+    // Of one that stands still the rest would blame processes.
+    return [{ what: 'database', isWell: false, cure: `${readOnly}; ${MAKE_WRITABLE}` }]
+  }
   checks.push(...(await examineLogin(sql, config)))
   if (!(await currentLogin(sql)).isOwner) {
     const cure =
@@ -57,7 +67,10 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     where rolname in ('postgram_service', 'postgram_operator', 'postgram_report')`
   checks.push({ what: 'roles', isWell: roles.length === 3, cure: 'run "npm run migrate"' })
 
-  if (isCurrent) checks.push(...(await sql<Check[]>`select what, is_well, cure from ops.checks`))
+  if (isCurrent) {
+    checks.push(await examineSpace(sql))
+    checks.push(...(await sql<Check[]>`select what, is_well, cure from ops.checks`))
+  }
   if (!secrets) {
     const cure = 'set SECRET_KEY; make one with "openssl rand -base64 32"'
     checks.push({ what: 'secret key', isWell: false, cure })
@@ -101,14 +114,27 @@ async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
       return [{ what, isWell: false, cure }]
     }
     const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
-    await asService`select`.finally(() => asService.end())
-    return [{ what, isWell: true, cure: '' }]
+    const problem = await readOnlyProblem(asService).finally(() => asService.end())
+    return [{ what, isWell: problem === null, cure: `${problem}; ${MAKE_WRITABLE}` }]
   } catch (error) {
     const problem = connectionProblem(error)
     if (problem === null) throw error
     return [{ what, isWell: false, cure: `DATABASE_URL: ${problem}` }]
   } finally {
     await own?.end()
+  }
+}
+
+/** Whether the server has room for more data. */
+async function examineSpace(sql: Sql): Promise<Check> {
+  const what = 'disk space'
+  try {
+    await sql`select api.check_space()`
+    return { what, isWell: true, cure: '' }
+  } catch (error) {
+    const lack = lackOf(error)
+    if (!lack) throw error
+    return { what, isWell: false, cure: `${lack}: ${(error as Error).message}` }
   }
 }
 

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import { caller } from './db/call.ts'
-import { type ClientOptions, connect } from './db/client.ts'
+import type { Availability } from './db/availability.ts'
+import type { Call } from './db/call.ts'
+import { isSilence } from './db/connection-errors.ts'
 
 /** api.beat() knows this figure. Two missed beats and a sweep are well within promise 5's 15 seconds. */
 const BEAT_EVERY_MS = 2000
@@ -12,7 +13,11 @@ const SILENT_FOR_BEATS = 30
 type Presence = { leave(): Promise<void> }
 
 export type AnnouncerOptions = {
+  /** Over one connection that stays, as it holds a lock for each pool. */
+  call: Call
   log: Logger
+  /** What the heartbeat tells of the database is kept there. */
+  availability?: Pick<Availability, 'observe' | 'onDue'>
   /** Called once the database has not said anything for a minute, neither yes nor no. */
   onSilence(): void
 }
@@ -23,8 +28,6 @@ export type AnnouncerOptions = {
  * off the list.
  */
 export function createAnnouncer(
-  url: string,
-  client: ClientOptions,
   roles: readonly string[],
   options: AnnouncerOptions,
 ): { announce(poolId: string): Promise<void>; stop(): Promise<void> } {
@@ -41,7 +44,7 @@ export function createAnnouncer(
           await left
             ?.leave()
             .catch((error) => options.log.warn({ err: error }, 'could not leave the list'))
-          presence = await enter(url, client, { poolId, roles, pid: process.pid }, options)
+          presence = await enter({ poolId, roles, pid: process.pid }, options)
         })
       return announcing
     },
@@ -54,56 +57,48 @@ export function createAnnouncer(
 
 /**
  * Puts this process on the list and sweeps those that are gone (promise 5). It holds an advisory lock
- * named after its worker pool, on a connection of its own that is never recycled.
+ * named after its worker pool.
  */
 async function enter(
-  url: string,
-  client: ClientOptions,
   { poolId, roles, pid }: { poolId: string; roles: readonly string[]; pid: number },
-  { log, onSilence }: AnnouncerOptions,
+  { call, log, availability, onSilence }: AnnouncerOptions,
 ): Promise<Presence> {
-  const sql = connect(url, {
-    ...client,
-    max: 1,
-    isKept: true,
-    applicationName: 'postgram presence',
-    settings: { statement_timeout: '30s' },
-  })
-  const call = caller(sql)
-
-  async function beat() {
+  async function register() {
     const gone = await call('beat', { pool_id: poolId, roles: [...roles], host: hostname(), pid })
     if (gone > 0) log.warn({ gone }, 'freed the jobs of processes that are gone')
   }
+  const beat = () => availability?.observe(register) ?? register()
 
-  await beat().catch(async (error) => {
-    await sql.end({ timeout: 1 })
-    throw error
-  })
-  let beating = Promise.resolve()
+  await beat()
+  let beating: Promise<void> | undefined
   // Counted, not timed: to a machine that slept an answer that is there already may look late.
   let unanswered = 0
-  const timer = setInterval(() => {
-    unanswered += 1
-    if (unanswered === SILENT_FOR_BEATS) onSilence()
-    if (unanswered > 1) return
-    beating = beat()
-      .catch((error) => log.warn({ err: error }, 'a heartbeat failed'))
+  function beatUnlessBusy() {
+    beating ??= beat()
       .then(() => {
         unanswered = 0
       })
+      .catch((error) => {
+        if (!isSilence(error)) unanswered = 0
+        log.warn({ err: error }, 'a heartbeat failed')
+      })
+      .finally(() => {
+        beating = undefined
+      })
+  }
+  const timer = setInterval(() => {
+    unanswered += 1
+    if (unanswered === SILENT_FOR_BEATS) onSilence()
+    beatUnlessBusy()
   }, BEAT_EVERY_MS)
+  availability?.onDue(beatUnlessBusy)
 
   return {
     async leave() {
       clearInterval(timer)
+      availability?.onDue(() => undefined)
       await beating
-      try {
-        await call('leave', { pool_id: poolId })
-      } finally {
-        // Also when the database is gone: its connections would keep the process from ending.
-        await sql.end({ timeout: 1 })
-      }
+      await call('leave', { pool_id: poolId })
     },
   }
 }

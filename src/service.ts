@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { startClock } from './clock.ts'
 import { signatures } from './db/api.gen.ts'
+import { type Availability, createAvailability } from './db/availability.ts'
 import type { Call } from './db/call.ts'
-import { type ClientOptions, type ClockSettings, SERVICE_ROLE } from './db/client.ts'
+import { type ClockSettings, SERVICE_ROLE } from './db/client.ts'
+import { codeAge } from './db/code-age.ts'
 import { readContract } from './db/contract.ts'
 import { createPools } from './db/pools.ts'
 import { foreignQueues } from './db/queues.ts'
-import { createJudge, Outdated } from './db/readiness.ts'
+import { quietLog } from './db/quiet-log.ts'
+import { createJudge, createReadiness, Outdated } from './db/readiness.ts'
 import { codeSha256 } from './db/sql-files.ts'
 import { createRegistry } from './domains/registry.ts'
 import type { Resolver } from './domains/resolver.ts'
@@ -88,18 +91,33 @@ type Part = { stop(): Promise<void> }
 /** Starts the roles of this process on a migrated database, which may be newer; throws Outdated. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { url, roles, log, onSilence = () => undefined } = options
-  const client: ClientOptions = { role: SERVICE_ROLE, clock: options.clock }
-  const pools = createPools(url, client)
+  const pools = createPools(url, {
+    role: SERVICE_ROLE,
+    clock: options.clock,
+    onError: (error) => availability.report(error),
+    onPresenceError: (error) => availability.lost(error),
+  })
   const { use, work: call } = pools
+  const availability = createAvailability({
+    log,
+    pool: pools.presencePool,
+    checkSpace: () => pools.presence('check_space', {}),
+  })
+  const quiet = quietLog(log, availability)
   const metrics = createMetrics({ pools: pools.all })
   const judge = createJudge(
-    { read: () => use(readContract), call: pools.probe },
+    { read: () => use(readContract), age: () => use(codeAge), call: pools.probe },
     { sha256: await codeSha256(), needs: signatures },
   )
-  const readiness = () => judge().catch(() => 'the database cannot be reached')
+  const readiness = createReadiness(availability, judge)
   const parts: Part[] = [{ stop: () => pools.end(CALLS_FINISH_WITHIN_MS) }]
-  const announceAs = (as: readonly string[]) => {
-    const announcer = createAnnouncer(url, client, as, { log, onSilence })
+  const announceAs = (as: readonly string[], heart?: Availability) => {
+    const announcer = createAnnouncer(as, {
+      call: pools.presence,
+      log: quiet,
+      ...(heart && { availability: heart }),
+      onSilence,
+    })
     parts.push(announcer)
     return announcer.announce
   }
@@ -127,6 +145,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         ? null
         : await startMetricsServer({
             ...options,
+            log: quiet,
             port: options.metricsPort,
             metrics,
             call,
@@ -159,7 +178,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (api) runningRoles.push(api)
     const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)
     if (roles.includes('worker')) {
-      parts.push(reportSandbox(call, log))
+      parts.push(reportSandbox(call, quiet))
       const poster = countedPoster(
         createPoster({
           ...options,
@@ -176,6 +195,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       runningRoles.push(
         await startWorker({
           ...options,
+          log: quiet,
           role: SERVICE_ROLE,
           concurrency: options.workerConcurrency,
           call,
@@ -187,18 +207,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           registry,
           publicUrl,
           links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),
-          announce: announceAs(roles),
+          announce: announceAs(roles, availability),
           announceSms: announceAs(['sms']),
           announceWebhooks: announceAs(['webhooks']),
           announceUpkeep: announceAs(['upkeep']),
         }),
       )
     } else {
-      await announceAs(roles)(`${roles.join('-')}-${randomUUID()}`)
+      await announceAs(roles, availability)(`${roles.join('-')}-${randomUUID()}`)
     }
     if (roles.includes('clock'))
       runningRoles.push(
-        await startClock({ url, role: SERVICE_ROLE, call: pools.clock, emailProvider, log }),
+        await startClock({ url, role: SERVICE_ROLE, call: pools.clock, emailProvider, log: quiet }),
       )
     return {
       address: api?.address ?? null,

@@ -7,9 +7,8 @@ import {
   type WorkerEvents,
   Logger as WorkerLogger,
 } from 'graphile-worker'
-import pg from 'pg'
 import type { Logger } from 'pino'
-import { pgOptions, queueLimits } from './db/client.ts'
+import { createQueuePool } from './db/queue-pool.ts'
 import type { Metrics } from './metrics.ts'
 
 export type WorkerPoolOptions = {
@@ -66,10 +65,12 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   const onFetchFailed = () => {
     if (!hasFetched) quietly(runner?.stop())
   }
-  const pgPool = new pg.Pool({
-    ...pgOptions(url, { role, ...PLANNING, ...queueLimits }),
+  const pgPool = createQueuePool(url, {
+    role,
+    settings: PLANNING,
     max: options.maxConnections ?? 7,
-    application_name: 'postgram worker',
+    applicationName: 'postgram worker',
+    onLost: (error) => log.warn({ err: error }, 'worker connection lost'),
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
   // The worker listens by way of the callback, which has to hear of a failure: nobody has the promise.
@@ -77,9 +78,6 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     if (!callback) return announced.then(() => connect())
     announced.then(() => connect(callback), callback)
   }) as typeof pgPool.connect
-  const onLost = (error: Error) => log.warn({ err: error }, 'a worker connection was lost')
-  pgPool.on('error', onLost)
-  pgPool.on('connect', (client) => client.on('error', onLost))
 
   const begin = async (): Promise<Runner> => {
     // It connects before it has a pool; the last one may not have been announced.

@@ -210,6 +210,8 @@ export type Api = {
   begin_release: { args: { id: string }; result: DomainWork[] }
   /** Note that a domain's identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found, rate_limited. */
   begin_removal: { args: { organisation_id: string; id: string; since?: Date }; result: DomainWork[] }
+  /** Write 8 MB to a temporary file, which fails with disk_full where the database has no room for more data. Returns the bytes that were written. */
+  check_space: { args: Record<string, never>; result: number }
   /** Clear away what waits for an endpoint that is disabled or deleted: its events are kept, and can be replayed once it is enabled. Answers how many, at most 5 000. */
   clear_deliveries: { args: Record<string, never>; result: number }
   /** Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed. */
@@ -358,6 +360,7 @@ export const signatures = {
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_release: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_removal: { types: { organisation_id: 'uuid', id: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
+  check_space: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   clear_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', answers: { value: 'text' } },

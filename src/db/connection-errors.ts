@@ -1,5 +1,3 @@
-import postgres from 'postgres'
-
 /** No connection could be had in time: the statement was never sent. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
@@ -22,13 +20,35 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** What the driver and Node call a connection that ended; class 08 and 57P0x are the server's words. */
-const LOST = /^(CONNECTION_[A-Z]+|CONNECT_TIMEOUT|E[A-Z]+|ERR_S[A-Z_]+|57P0[1-5]|08...)$/
+/** Nothing came back in time, neither yes nor no: a network may lose a server without a sign. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+  readonly code = NO_ANSWER
 
-/** Whether an error of the driver is about the connection, and not about the statement. */
+  constructor(limitMs: number) {
+    super(`no answer within ${limitMs} ms`)
+  }
+}
+
+const NO_ANSWER = 'NO_ANSWER'
+
+/** Whether nothing came back: false also for a connection that was refused or closed. */
+export function isSilence(error: unknown): boolean {
+  return codeOf(error) === NO_ANSWER
+}
+
+/** What the driver and Node call a connection that ended; class 08 and 57P0x are the server's words. */
+const LOST = /^(CONNECTION_[A-Z]+|CONNECT_TIMEOUT|NO_ANSWER|E[A-Z]+|ERR_S[A-Z_]+|57P0[1-5]|08...)$/
+
+/** What pg, the driver of the queues, says without a code. */
+const LOST_BY_PG =
+  /^(Connection terminated|Client has encountered a connection error|timeout e\w+|Query read timeout)/
+
+/** Whether an error of a driver is about the connection, and not about the statement. */
 export function isConnectionError(error: unknown): boolean {
-  if (error instanceof postgres.PostgresError && /FATAL|PANIC/.test(error.severity)) return true
-  return LOST.test(codeOf(error) ?? '')
+  const { severity, message } = (error ?? {}) as { severity?: string; message?: string }
+  if (/^(FATAL|PANIC)$/.test(severity ?? '') || error instanceof Unreachable) return true
+  return LOST.test(codeOf(error) ?? '') || LOST_BY_PG.test(message ?? '')
 }
 
 export function messageOf(error: unknown): string {

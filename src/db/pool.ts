@@ -1,8 +1,14 @@
-import { once } from 'node:events'
-import { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type ClientOptions, connect, type Sql, type Target } from './client.ts'
-import { ConnectionLost, isConnectionError, messageOf, Unreachable } from './connection-errors.ts'
+import type { ClientOptions, Sql } from './client.ts'
+import { type Connection, openConnection } from './connection.ts'
+import {
+  ConnectionLost,
+  isConnectionError,
+  messageOf,
+  NoAnswer,
+  Unreachable,
+} from './connection-errors.ts'
+import { isReadOnlyError } from './read-only.ts'
 
 export type UseOptions = {
   /** How long to wait for a connection before Unreachable is thrown. */
@@ -27,11 +33,13 @@ export type Pool = {
   /** How many pieces of work have a connection or wait for one. */
   underWay(): number
   size: number
+  /** Closes idle connections, so that further work gets new ones. */
+  renew(): void
   /** Closes all connections, those in use after at most `timeoutMs`. */
   end(timeoutMs: number): Promise<void>
 }
 
-export type PoolOptions = Pick<ClientOptions, 'role' | 'clock' | 'settings'> & {
+export type PoolOptions = Pick<ClientOptions, 'role' | 'clock' | 'settings' | 'applicationName'> & {
   size: number
   /** How long work waits for a connection unless its own options say otherwise. */
   waitMs: number
@@ -39,10 +47,14 @@ export type PoolOptions = Pick<ClientOptions, 'role' | 'clock' | 'settings'> & {
   workMs: number
   /** The first statement of each connection. */
   onOpen?: string
+  /** Connections are replaced after a while, unless they hold something for the process. */
+  isKept?: boolean
+  /** Called with each error of work, and when the server or the network closes an idle connection. */
+  onError?: (error: unknown) => void
 }
 
-type Connection = { sql: Sql; expiresAt: number; close(): void }
-type Waiter = { resolve(connection: Connection): void; reject(error: unknown): void }
+type Pooled = Connection & { expiresAt: number }
+type Waiter = { resolve(connection: Pooled): void; reject(error: unknown): void }
 
 /**
  * How long the first attempt to connect may take; the limit doubles with each failure. It is short because
@@ -52,9 +64,6 @@ const FIRST_ATTEMPT_MS = 500
 const LONGEST_ATTEMPT_MS = 5000
 const RETRY_AFTER_MS = 100
 
-/** A closed connection gets this long to send what is left. */
-const CLOSES_WITHIN_MS = 1000
-
 /** Server processes grow with age, and a load balancer needs new connections from time to time. */
 const LIFETIME_MS = 30 * 60_000
 
@@ -62,16 +71,23 @@ const LIFETIME_MS = 30 * 60_000
 const PERMANENT = /^(28|3D|42|22)...$/
 
 export function createPool(url: string, options: PoolOptions): Pool {
-  const { size, waitMs: defaultWaitMs, workMs, onOpen = 'select', ...clientOptions } = options
-  /** All connections, also those that are being opened. */
-  const connections = new Set<Connection>()
-  const busy = new Set<Connection>()
-  const idle: Connection[] = []
+  const {
+    size,
+    waitMs: defaultWaitMs,
+    workMs,
+    onOpen = 'select',
+    isKept = false,
+    onError = () => undefined,
+    ...clientOptions
+  } = options
+  const connections = new Set<Pooled>()
+  const busy = new Set<Pooled>()
+  const idle: Pooled[] = []
   const waiting = new Set<Waiter>()
   let opening = 0
   let failures = 0
   let lastError: unknown
-  let isEnding = false
+  const ending = new AbortController()
   let onDrained: () => void = () => undefined
 
   async function use<Result>(
@@ -79,20 +95,27 @@ export function createPool(url: string, options: PoolOptions): Pool {
     { waitMs = defaultWaitMs }: UseOptions = {},
   ): Promise<Result> {
     const connection = takeIdle() ?? (await waitForOne(waitMs))
-    const limit = setTimeout(() => drop(connection), workMs)
+    let isLate = false
+    const limit = setTimeout(() => {
+      isLate = true
+      drop(connection)
+    }, workMs)
     try {
       return await work(connection.sql)
     } catch (error) {
-      if (!isConnectionError(error)) throw error
-      drop(connection)
-      throw new ConnectionLost(error)
+      const isLost = isConnectionError(error)
+      const problem = isLost ? new ConnectionLost(isLate ? new NoAnswer(workMs) : error) : error
+      // A setting of the database may be the reason, or a failover: a new connection may write.
+      if (isLost || isReadOnlyError(error)) drop(connection)
+      onError(problem)
+      throw problem
     } finally {
       clearTimeout(limit)
       release(connection)
     }
   }
 
-  function takeIdle(): Connection | undefined {
+  function takeIdle(): Pooled | undefined {
     for (;;) {
       const connection = idle.pop()
       if (!connection) return
@@ -104,8 +127,8 @@ export function createPool(url: string, options: PoolOptions): Pool {
     }
   }
 
-  function waitForOne(waitMs: number): Promise<Connection> {
-    if (isEnding) return Promise.reject(ended())
+  function waitForOne(waitMs: number): Promise<Pooled> {
+    if (ending.signal.aborted) return Promise.reject(ended())
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => waiter.reject(unreachable(waitMs)), waitMs)
       const settle = () => {
@@ -139,10 +162,10 @@ export function createPool(url: string, options: PoolOptions): Pool {
   }
 
   /** Gives a connection to the work that has waited longest. */
-  function release(connection: Connection) {
+  function release(connection: Pooled) {
     busy.delete(connection)
     if (!connections.has(connection)) openMissing()
-    else if (isEnding) drop(connection)
+    else if (ending.signal.aborted) drop(connection)
     else {
       const [next] = waiting
       if (next) next.resolve(connection)
@@ -151,12 +174,12 @@ export function createPool(url: string, options: PoolOptions): Pool {
     if (busy.size === 0) onDrained()
   }
 
-  function drop(connection: Connection) {
+  function drop(connection: Pooled) {
     forget(connection)
     connection.close()
   }
 
-  function forget(connection: Connection) {
+  function forget(connection: Pooled) {
     connections.delete(connection)
     const place = idle.indexOf(connection)
     if (place >= 0) idle.splice(place, 1)
@@ -165,8 +188,8 @@ export function createPool(url: string, options: PoolOptions): Pool {
   /** Opens a connection for each that waits; while attempts fail, one at a time. */
   function openMissing() {
     while (
-      !isEnding &&
-      connections.size < size &&
+      !ending.signal.aborted &&
+      connections.size + opening < size &&
       opening < (failures > 0 ? Math.min(waiting.size, 1) : waiting.size)
     ) {
       opening += 1
@@ -195,57 +218,35 @@ export function createPool(url: string, options: PoolOptions): Pool {
     }
   }
 
-  async function open(withinMs: number): Promise<Connection> {
-    const { promise: failed, reject: fail } = Promise.withResolvers<never>()
-    const closing = new AbortController()
-    let hasSocket = false
-    const connection: Connection = {
-      sql: connect(url, {
-        ...clientOptions,
-        max: 1,
-        isKept: true,
-        async socket(target) {
-          // The driver asks for another one after it has lost the first.
-          if (hasSocket) throw new Error('the connection was lost')
-          hasSocket = true
-          try {
-            return await openSocket(target, closing.signal)
-          } catch (error) {
-            fail(error)
-            throw error
-          }
-        },
-        onClose() {
-          forget(connection)
-          openMissing()
-        },
-      }),
-      expiresAt: performance.now() + LIFETIME_MS * (1 + Math.random()),
-      close() {
-        void connection.sql.end({ timeout: 0 }).catch(() => undefined)
-        setTimeout(() => closing.abort(), CLOSES_WITHIN_MS).unref()
+  async function open(withinMs: number): Promise<Pooled> {
+    const connection = await openConnection(url, {
+      ...clientOptions,
+      withinMs,
+      onOpen,
+      signal: ending.signal,
+      onClosed() {
+        // Of one in use its work tells.
+        const isIdle = connections.has(pooled) && !busy.has(pooled)
+        forget(pooled)
+        if (isIdle) onError(new ConnectionLost(new Error('the server closed the connection')))
+        openMissing()
       },
-    }
-    connections.add(connection)
-    const timer = setTimeout(() => fail(new Error(`no answer within ${withinMs} ms`)), withinMs)
-    try {
-      await Promise.race([connection.sql.unsafe(onOpen), failed])
-      if (!connections.has(connection)) throw new Error('the connection was lost')
-      return connection
-    } catch (error) {
-      drop(connection)
-      throw error
-    } finally {
-      clearTimeout(timer)
-    }
+    })
+    const lifetime = isKept ? Number.POSITIVE_INFINITY : LIFETIME_MS * (1 + Math.random())
+    const pooled = { ...connection, expiresAt: performance.now() + lifetime }
+    connections.add(pooled)
+    return pooled
   }
 
   return {
     use,
     size,
     underWay: () => waiting.size + busy.size,
+    renew() {
+      for (const connection of [...idle]) drop(connection)
+    },
     async end(timeoutMs) {
-      isEnding = true
+      ending.abort()
       for (const waiter of waiting) waiter.reject(ended())
       for (const connection of connections) if (!busy.has(connection)) drop(connection)
       if (busy.size > 0) {
@@ -258,23 +259,4 @@ export function createPool(url: string, options: PoolOptions): Pool {
       for (const connection of connections) drop(connection)
     },
   }
-}
-
-/** A socket to the first host that takes the connection. */
-async function openSocket({ host, port, path }: Target, signal: AbortSignal): Promise<Socket> {
-  let problem: unknown
-  for (const [n, name] of (path ? [path] : host).entries()) {
-    // The driver checks a certificate against `host`.
-    const socket = Object.assign(new Socket({ signal }), { host: name })
-    try {
-      if (path) socket.connect(path)
-      else socket.connect(port[n] ?? 5432, name)
-      await once(socket, 'connect')
-      return socket
-    } catch (error) {
-      socket.destroy()
-      problem = error
-    }
-  }
-  throw problem
 }

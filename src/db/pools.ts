@@ -2,7 +2,7 @@ import type { Api } from './api.gen.ts'
 import { type Call, caller } from './call.ts'
 import type { ClientOptions } from './client.ts'
 import { fairCall } from './fair-call.ts'
-import { createPool, type Pool } from './pool.ts'
+import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import { CLIENT_PATIENCE, repeatedCall } from './repeated-call.ts'
 
 /** The connections of a process by what they are for, so that no kind of call waits for another. */
@@ -13,6 +13,10 @@ export type Pools = {
   work: Call
   /** For scheduled tasks, which may take minutes. */
   clock: Call
+  /** For heartbeats: on one connection, which stays, as it holds the locks of this process. */
+  presence: Call
+  /** That connection. */
+  presencePool: Pool
   /** For health checks: fails at once while there is no connection. */
   probe: Call
   /** For reading the catalog. */
@@ -38,6 +42,7 @@ const REPEATABLE: ReadonlySet<keyof Api> = new Set([
   'get_usage',
   'list_domains',
   'list_suppressions',
+  'organisation_name',
   'record_callbacks',
   'unsubscribe',
 ])
@@ -53,6 +58,9 @@ const CLOCK_SIZE = 3
 const WORK_WAITS_MS = 5000
 const PROBE_WAITS_MS = 1000
 
+/** A heartbeat that the database has not answered by then goes out again on a new connection. */
+const PRESENCE_WORK_MS = 10_000
+
 /**
  * In seconds. A request is answered within 10 s. Its lock_timeout is shorter than its statement_timeout: of a
  * batch of accepts only those whose organisation is locked fail.
@@ -60,6 +68,7 @@ const PROBE_WAITS_MS = 1000
 const requestLimits = { statement: 8, lock: 3 }
 const workLimits = { statement: 30, lock: 30 }
 const clockLimits = { statement: 600, lock: 60 }
+const presenceLimits = { statement: 8, lock: 8 }
 
 /**
  * Only superusers, and roles that one has granted it, may set temp_file_limit. migrate grants it to the
@@ -71,10 +80,24 @@ const LIMIT_TEMP_FILES = `select set_config('temp_file_limit', '512MB', false)
 /** A call may take two statements, with a wait until the code in the database has been replaced. */
 const STATEMENTS = 2
 
-export function createPools(url: string, client: Pick<ClientOptions, 'role' | 'clock'>): Pools {
-  const pool = (size: number, { statement, lock }: typeof requestLimits, waitMs: number) =>
+export type PoolsOptions = Pick<ClientOptions, 'role' | 'clock'> & {
+  /** Called with each error that work meets, and when an idle connection was lost. */
+  onError?: (error: unknown) => void
+  /** The same on the connection for heartbeats. */
+  onPresenceError?: (error: unknown) => void
+}
+
+export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
+  const { onError, onPresenceError, ...client } = poolsOptions
+  const pool = (
+    size: number,
+    { statement, lock }: typeof requestLimits,
+    waitMs: number,
+    options: Partial<PoolOptions> = {},
+  ) =>
     createPool(url, {
       ...client,
+      ...(onError && { onError }),
       size,
       waitMs,
       workMs: STATEMENTS * statement * 1000,
@@ -84,6 +107,7 @@ export function createPools(url: string, client: Pick<ClientOptions, 'role' | 'c
         idle_in_transaction_session_timeout: '10s',
       },
       onOpen: LIMIT_TEMP_FILES,
+      ...options,
     })
   const all = {
     intake: pool(INTAKE_SIZE, requestLimits, CLIENT_PATIENCE.beginsWithinMs),
@@ -91,6 +115,12 @@ export function createPools(url: string, client: Pick<ClientOptions, 'role' | 'c
     work: pool(WORK_SIZE, workLimits, WORK_WAITS_MS),
     clock: pool(CLOCK_SIZE, clockLimits, WORK_WAITS_MS),
   }
+  const presence = pool(1, presenceLimits, WORK_WAITS_MS, {
+    isKept: true,
+    applicationName: 'postgram presence',
+    workMs: PRESENCE_WORK_MS,
+    ...(onPresenceError && { onError: onPresenceError }),
+  })
   const intake = repeatedCall(caller(all.intake), REPEATABLE)
   const others = fairCall(repeatedCall(caller(all.requests), REPEATABLE), ONE_ORGANISATION)
   const work = caller(all.work)
@@ -98,11 +128,13 @@ export function createPools(url: string, client: Pick<ClientOptions, 'role' | 'c
     requests: (name, args) => (INTAKE.has(name) ? intake : others)(name, args),
     work,
     clock: caller(all.clock),
+    presence: caller(presence),
+    presencePool: presence,
     probe: (name, args) => work(name, args, { waitMs: PROBE_WAITS_MS }),
     use: all.work.use,
     all,
     async end(timeoutMs) {
-      await Promise.all(Object.values(all).map((each) => each.end(timeoutMs)))
+      await Promise.all([...Object.values(all), presence].map((each) => each.end(timeoutMs)))
     },
   }
 }

@@ -204,22 +204,34 @@ t.test('readyz is 503 while the code of another version lacks what this one call
   await sql`update app.code set sha256 = 'another'`
   t.equal((await get(`${base}/readyz`, null)).status, 200, 'as long as it has all of it, it may')
   await sql`alter function api.list_domains rename to domains_of`
-  await sql`update app.code set sha256 = 'yet another'`
-  const other = await get(`${base}/readyz`, null)
-  t.strictSame(
-    [other.status, other.json],
-    [503, { status: 'the schema is of another version: api.list_domains is gone' }],
-  )
+  for (const [isFormer, version] of [
+    [false, 'older than this version'],
+    [true, 'of another version'],
+  ] as const) {
+    await sql`update app.code set sha256 = ${`yet another ${version}`}`
+    if (isFormer) {
+      await sql`insert into app.former_code (sha256, replaced_at) values (${code?.sha256}, now())`
+    }
+    const other = await get(`${base}/readyz`, null)
+    t.strictSame(
+      [other.status, other.json],
+      [503, { status: `the schema is ${version}: api.list_domains is gone` }],
+    )
+  }
   t.equal((await get(`${base}/healthz`, null)).status, 200, 'healthz does not ask')
   await sql`alter function api.domains_of rename to list_domains`
   await sql`update app.code set sha256 = ${code?.sha256}`
+  await sql`delete from app.former_code`
   t.equal((await get(`${base}/readyz`, null)).status, 200)
 })
 
-t.test('readyz is 503 while the database does not answer as it should', async (t) => {
+t.test('readyz is 503 while the function that it calls is gone', async (t) => {
   await sql`alter function api.health rename to health_away`
   const { status, json } = await get(`${base}/readyz`, null)
-  t.strictSame([status, json], [503, { status: 'the database cannot be reached' }])
+  t.strictSame(
+    [status, json],
+    [503, { status: 'the schema is of another version: api.health is gone' }],
+  )
   await sql`alter function api.health_away rename to health`
   t.equal((await get(`${base}/readyz`, null)).status, 200)
 })

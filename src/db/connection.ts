@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { type ClientOptions, connect, type Sql, type Target } from './client.ts'
+import { NoAnswer } from './connection-errors.ts'
+
+export type Connection = {
+  sql: Sql
+  close(): void
+}
+
+export type ConnectionOptions = Omit<ClientOptions, 'max' | 'isKept' | 'socket' | 'onClose'> & {
+  /** How long connecting and the first statement may take. */
+  withinMs: number
+  /** The first statement. */
+  onOpen: string
+  /** Called when the open connection has closed. */
+  onClosed(): void
+  /** Ends the attempt to connect. */
+  signal: AbortSignal
+}
+
+/** A closed connection gets this long to send what is left. */
+const CLOSES_WITHIN_MS = 1000
+
+/**
+ * Opens one connection, which never reconnects. Left to itself, postgres.js tries again for ever where a
+ * proxy accepts connections and closes them.
+ */
+export async function openConnection(
+  url: string,
+  { withinMs, onOpen, onClosed, signal, ...options }: ConnectionOptions,
+): Promise<Connection> {
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>()
+  const closing = new AbortController()
+  let hasSocket = false
+  let state: 'opening' | 'open' | 'closed' = 'opening'
+  const sql = connect(url, {
+    ...options,
+    max: 1,
+    isKept: true,
+    async socket(target) {
+      // The driver asks for another one after it has lost the first.
+      if (hasSocket) throw closedError()
+      hasSocket = true
+      try {
+        return await openSocket(target, closing.signal)
+      } catch (error) {
+        fail(error)
+        throw error
+      }
+    },
+    onClose() {
+      const wasOpen = state === 'open'
+      state = 'closed'
+      if (wasOpen) onClosed()
+    },
+  })
+  const close = () => {
+    void sql.end({ timeout: 0 }).catch(() => undefined)
+    setTimeout(() => closing.abort(), CLOSES_WITHIN_MS).unref()
+  }
+  const timer = setTimeout(() => fail(new NoAnswer(withinMs)), withinMs)
+  const onAbort = () => fail(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  try {
+    await Promise.race([sql.unsafe(onOpen), failed])
+    // The driver may have closed it meanwhile, which TypeScript does not see.
+    if ((state as string) === 'closed') throw closedError()
+    state = 'open'
+    return { sql, close }
+  } catch (error) {
+    close()
+    throw error
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function closedError(): Error {
+  return Object.assign(new Error('the server closed the connection'), { code: 'CONNECTION_CLOSED' })
+}
+
+/** A socket to the first host that takes the connection. */
+async function openSocket({ host, port, path }: Target, signal: AbortSignal): Promise<Socket> {
+  let problem: unknown
+  for (const [n, name] of (path ? [path] : host).entries()) {
+    // The driver checks a certificate against `host`.
+    const socket = Object.assign(new Socket({ signal }), { host: name })
+    try {
+      if (path) socket.connect(path)
+      else socket.connect(port[n] ?? 5432, name)
+      await once(socket, 'connect')
+      return socket
+    } catch (error) {
+      socket.destroy()
+      problem = error
+    }
+  }
+  throw problem
+}

@@ -1,0 +1,208 @@
+import { pino } from 'pino'
+import t from 'tap'
+import { readConfig } from '../../src/config.ts'
+import { connect } from '../../src/db/client.ts'
+import { examine } from '../../src/doctor.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import {
+  type ServiceProcess,
+  secrets,
+  spawnService,
+  startTestService,
+} from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const { liveKey, domain } = await createOrganisation(sql)
+const READ_ONLY = 'the database is read-only: default_transaction_read_only is on'
+const OUT_OF_SPACE = 'the database server is out of disk space'
+
+const send = (base: string, subject = 'Hello') =>
+  post(`${base}/v1/emails`, liveKey, anEmail(domain, { subject }))
+
+async function readyz(base: string): Promise<string> {
+  const { status, json } = await get(`${base}/readyz`, null)
+  if (status !== (json.status === 'ready' ? 200 : 503)) throw new Error(`${status} ${json.status}`)
+  return json.status
+}
+
+const untilReadyzSays = (base: string, status: string) =>
+  until(`readyz to say "${status}"`, async () => (await readyz(base)) === status)
+
+/** The messages of a process's log that are warnings or tell of the database, since it was started. */
+function linesOf(output: string): string[] {
+  const lines = output.split('\n').filter((line) => line.startsWith('{'))
+  return lines
+    .map((line) => JSON.parse(line) as { level: string; msg: string })
+    .filter(({ level, msg }) => level !== 'info' || msg.startsWith('database'))
+    .map(({ msg }) => msg)
+}
+
+/** An API in this process, with what it logs. */
+async function startApi(databaseUrl: string) {
+  const output: string[] = []
+  const log = pino(
+    { level: 'info', formatters: { level: (label) => ({ level: label }) } },
+    { write: (line: string) => void output.push(line) },
+  )
+  const { base } = await startTestService(databaseUrl, { roles: ['api'], log })
+  return { base, lines: () => linesOf(output.join('')) }
+}
+
+/** What doctor says is wrong, by what it is about. */
+async function wrongs(): Promise<Record<string, string>> {
+  const config = readConfig(
+    { DATABASE_URL: url, SECRET_KEY: Buffer.alloc(32, 7).toString('base64') },
+    { isServing: false },
+  )
+  const owner = connect(url, { max: 1 })
+  const checks = await examine(owner, config, secrets).finally(() => owner.end())
+  return Object.fromEntries(
+    checks.filter(({ isWell }) => !isWell).map(({ what, cure }) => [what, cure]),
+  )
+}
+
+t.test(
+  'a database that accepts connections and closes them: each process answers, and logs a line when it is lost and one when it is back',
+  async (t) => {
+    const proxy = await startDatabaseProxy(url)
+    const processes: Record<string, ServiceProcess & { health: string }> = {}
+    for (const role of ['api', 'worker', 'clock'] as const) {
+      const process = await spawnService(proxy.url, role, { METRICS_PORT: '0' })
+      const [, health = ''] = /^ {2}metrics {3}(http:\S+)\/metrics$/m.exec(process.output()) ?? []
+      processes[role] = { ...process, health }
+      t.equal(await readyz(health), 'ready', role)
+    }
+    for (let loss = 1; loss <= 2; loss++) {
+      proxy.set('refuse')
+      proxy.cut()
+      const all = Object.values(processes)
+      await Promise.all(
+        all.map(({ health }) => untilReadyzSays(health, 'the database cannot be reached')),
+      )
+      if (loss === 1) {
+        const { status, json } = await send(processes.api?.base ?? '')
+        t.equal(status, 500)
+        t.match(json.error, { code: 'internal_error', message: /nothing was sent/ })
+      }
+      proxy.set('pass')
+      await Promise.all(all.map(({ health }) => untilReadyzSays(health, 'ready')))
+    }
+    const once = ['database unavailable', 'database available again']
+    const twice = [...once, ...once]
+    for (const [role, { output }] of Object.entries(processes)) {
+      const lines = linesOf(output()).filter((line) => line !== 'a request failed')
+      t.same(lines, twice, role)
+    }
+    t.match(
+      processes.worker?.output(),
+      /"reason":"the database cannot be reached".*"msg":"database unavailable"/,
+    )
+    t.match(processes.worker?.output(), /"seconds":[\d.]+,"msg":"database available again"/)
+    for (const { end } of Object.values(processes)) t.equal(await end('SIGTERM'), 0)
+  },
+)
+
+t.test(
+  'a database that never answers: every send is answered, and what it says is true',
+  async (t) => {
+    const proxy = await startDatabaseProxy(url)
+    const { base, lines } = await startApi(proxy.url)
+    t.equal((await send(base)).status, 200)
+    proxy.set('stall')
+    const subjects = Array.from({ length: 30 }, (_, n) => `stalled ${n}`)
+    const answers = Promise.all(subjects.map((subject) => send(base, subject)))
+    await untilReadyzSays(base, 'the database cannot be reached')
+    for (const { status, json } of await answers) {
+      t.equal(status, 500)
+      t.match(json.error, { code: 'internal_error', message: /nothing was sent/ })
+    }
+    proxy.set('pass')
+    await untilReadyzSays(base, 'ready')
+    t.equal((await send(base)).status, 200)
+    t.same(await sql`select from app.messages where subject like 'stalled %'`, [])
+    t.same(lines().slice(-2), ['database unavailable', 'database available again'])
+  },
+)
+
+t.test('default_transaction_read_only: readyz and doctor say so, until it is reset', async (t) => {
+  const { base, lines } = await startApi(url)
+  t.equal((await send(base)).status, 200)
+  const [database] = await sql<{ name: string }[]>`select current_database() as name`
+  await sql.unsafe(`alter database ${database?.name} set default_transaction_read_only = on`)
+  // The setting holds for new connections: those of the heartbeat go on.
+  await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name = 'postgram' and usename <> current_user`
+  const { status, json } = await until('a send on a new connection', async () => {
+    const answer = await send(base)
+    return answer.status === 500 && answer
+  })
+  t.equal(status, 500)
+  t.match(json.error.message, /nothing was sent/)
+  await untilReadyzSays(base, READ_ONLY)
+  const wrong = await wrongs()
+  t.same(Object.keys(wrong), ['database'])
+  t.match(wrong.database, READ_ONLY)
+
+  await sql.begin('read write', (tx) =>
+    tx.unsafe(`alter database ${database?.name} reset default_transaction_read_only`),
+  )
+  await untilReadyzSays(base, 'ready')
+  await until('sends to be accepted', async () => (await send(base)).status === 200)
+  t.same(
+    lines().filter((line) => line !== 'a request failed'),
+    ['database unavailable', 'database available again'],
+  )
+})
+
+t.test(
+  'a full disk: readyz and doctor say so after a send failed, until there is room',
+  async (t) => {
+    const { base, lines } = await startApi(url)
+    const [accept, check] = await sql<{ text: string }[]>`
+    select pg_get_functiondef(p.oid) as text from pg_proc p
+    where p.oid::regprocedure::text ~ '^api\\.(accept_emails|check_space)\\(' order by p.proname`
+    const full = "raise 'could not extend file' using errcode = '53100'"
+    const failing = (text: string) =>
+      text
+        .replace(/^ LANGUAGE \w+$/m, ' LANGUAGE plpgsql')
+        .replace(/AS \$function\$.*/s, `AS $function$ begin ${full}; end $function$`)
+    // A stand-in for a disk that is full: the heartbeat itself finds room in its page.
+    await sql.unsafe(failing(accept?.text ?? ''))
+    await sql.unsafe(failing(check?.text ?? ''))
+    t.equal(await readyz(base), 'ready', 'nothing has failed yet')
+    const { status, json } = await send(base)
+    t.equal(status, 500)
+    t.match(json.error.message, /nothing was sent/)
+    t.equal(await readyz(base), OUT_OF_SPACE)
+    const beats = await sql<{ at: Date }[]>`select max(beat_at) as at from app.processes`
+    await until('a further heartbeat', async () => {
+      const [later] = await sql`select from app.processes where beat_at > ${beats[0]?.at ?? ''}`
+      return later
+    })
+    t.equal(await readyz(base), OUT_OF_SPACE, 'a heartbeat alone changes nothing')
+    t.match((await wrongs())['disk space'], new RegExp(`^${OUT_OF_SPACE}: could not extend file`))
+
+    await sql.unsafe(accept?.text ?? '')
+    await sql.unsafe(check?.text ?? '')
+    await untilReadyzSays(base, 'ready')
+    t.equal((await send(base)).status, 200)
+    t.notOk((await wrongs())['disk space'])
+    t.same(
+      lines().filter((line) => line !== 'a request failed'),
+      ['database unavailable', 'database available again'],
+    )
+  },
+)
+
+t.test('check_space: needs room on the disk', async (t) => {
+  const other = connect(url, { max: 1 })
+  t.teardown(() => other.end())
+  t.match(await other`select api.check_space()`, [{ checkSpace: 8_192_000 }])
+  await other`set temp_file_limit = '7MB'`
+  await t.rejects(other`select api.check_space()`, { code: '53400' })
+})

@@ -1,0 +1,133 @@
+import { pino } from 'pino'
+import t from 'tap'
+import { type Availability, createAvailability } from '../../src/db/availability.ts'
+import { ConnectionLost, Unreachable } from '../../src/db/connection-errors.ts'
+import type { Pool } from '../../src/db/pool.ts'
+import { quietLog } from '../../src/db/quiet-log.ts'
+import { createReadiness } from '../../src/db/readiness.ts'
+
+const coded = (code: string) => Object.assign(new Error(`error ${code}`), { code })
+const refused = new Unreachable('cannot connect', coded('ECONNREFUSED'))
+
+/** Availability that has seen a heartbeat, and what it logs. */
+async function available(answers: Record<string, boolean> = {}) {
+  const lines: { level: number; msg: string; reason?: string }[] = []
+  const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  const use = async () => {
+    if (answers.isStandby === undefined) throw refused
+    return answers.isStandby ? 'the database is a standby, which takes no writes' : null
+  }
+  const availability = createAvailability({
+    log,
+    pool: { use: use as Pool['use'], renew: () => undefined },
+    checkSpace: async () => undefined,
+  })
+  await availability.observe(async () => undefined)
+  return { availability, log, messages: () => lines.map(({ msg }) => msg) }
+}
+
+const failing = ({ observe }: Availability, error: unknown) =>
+  observe(async () => {
+    throw error
+  }).catch(() => undefined)
+
+t.test('readiness: a process that has no heartbeat yet is starting', async (t) => {
+  const availability = createAvailability({
+    log: pino({ level: 'silent' }),
+    pool: { use: async () => Promise.reject(refused), renew: () => undefined },
+    checkSpace: async () => undefined,
+  })
+  t.equal(await createReadiness(availability, async () => null)(), 'the process is starting')
+})
+
+t.test('readiness: the reason is in words, by the error of the heartbeat', async (t) => {
+  for (const [error, reason] of [
+    [refused, 'the database cannot be reached'],
+    [new ConnectionLost(coded('ECONNRESET')), 'the database cannot be reached'],
+    [coded('ESTANDBY'), 'error ESTANDBY'],
+    [coded('25006'), 'the database is read-only: default_transaction_read_only is on'],
+    [coded('53100'), 'the database server is out of disk space'],
+    [coded('53200'), 'the database server is out of memory'],
+    [coded('58030'), 'the database server cannot read or write its disk'],
+    [coded('57014'), 'the database is behind: it did not finish a write in time'],
+    [coded('55P03'), 'the database is behind: it did not finish a write in time'],
+    [coded('42883'), 'the database refused a write (42883)'],
+  ] as const) {
+    const { availability } = await available()
+    const readiness = createReadiness(availability, async () => null)
+    t.equal(await readiness(), null)
+    await failing(availability, error)
+    t.equal(await readiness(), reason)
+    await availability.observe(async () => undefined)
+    t.equal(await readiness(), null)
+  }
+  const { availability } = await available({ isStandby: true })
+  await failing(availability, coded('25006'))
+  t.equal(availability.problem(), 'the database is a standby, which takes no writes')
+})
+
+t.test('readiness: a heartbeat that was not acknowledged for 10 s is too old', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+  const { availability } = await available()
+  now = 9_999
+  t.equal(availability.problem(), null)
+  now = 12_345
+  t.equal(
+    availability.problem(),
+    'the database is behind: it has not acknowledged a write for 12 s',
+  )
+})
+
+t.test('readiness: a question that the database never answers ends by itself', async (t) => {
+  const { availability } = await available()
+  const readiness = createReadiness(availability, () => new Promise(() => undefined))
+  t.equal(await readiness(), 'the database cannot be reached')
+})
+
+t.test('availability: a loss and a return are one line each, whatever fails between', async (t) => {
+  const { availability, log, messages } = await available()
+  const quiet = quietLog(log, availability)
+  for (let n = 0; n < 3; n++) {
+    availability.lost(new ConnectionLost(coded('ECONNRESET')))
+    await failing(availability, refused)
+    quiet.warn({ err: coded('ECONNREFUSED') }, 'a task failed')
+    availability.report(coded('53100'))
+  }
+  await availability.observe(async () => undefined)
+  t.same(
+    messages().filter((message) => message !== 'a task failed'),
+    ['database unavailable', 'database available again'],
+  )
+})
+
+t.test('quietLog: errors of other systems are logged as they are', async (t) => {
+  const lines: { level: number }[] = []
+  const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  const { availability } = await available()
+  let beats = 0
+  availability.onDue(() => {
+    beats += 1
+  })
+  const quiet = quietLog(log, availability)
+  quiet.error({ err: coded('ECONNREFUSED') }, 'the provider cannot be reached')
+  quiet.error({ err: new Unreachable('no connection became free') }, 'all are busy')
+  quiet.warn('no error at all')
+  t.same(
+    lines.map(({ level }) => level),
+    [50, 50, 40],
+  )
+  t.equal(beats, 0)
+  for (const error of [
+    new ConnectionLost(coded('ECONNRESET')),
+    new Error('Connection terminated unexpectedly'),
+    coded('25006'),
+  ]) {
+    quiet.error({ err: error }, 'a statement failed')
+  }
+  t.same(
+    lines.slice(3).map(({ level }) => level),
+    [20, 20, 20],
+  )
+  t.equal(beats, 3, 'a heartbeat finds out')
+})
