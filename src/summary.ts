@@ -1,4 +1,4 @@
-const EVERY_MS = 1000
+const A_SECOND_MS = 1000
 
 export type Summary<Event> = {
   /** Reports an event: the first of its kind at once, later ones together. */
@@ -8,10 +8,13 @@ export type Summary<Event> = {
 }
 
 /**
- * Sums up events of one kind, however often they happen, to one report a second: `report` gets the
- * latest of them and how many there were since the report before.
+ * Sums up events of one kind, however often they happen, to one report every `everyMs`: `report` gets
+ * the latest of them and how many there were since the report before.
  */
-export function summarise<Event>(report: (event: Event, times: number) => void): Summary<Event> {
+export function summarise<Event>(
+  report: (event: Event, times: number) => void,
+  everyMs = A_SECOND_MS,
+): Summary<Event> {
   const kinds = new Map<string, { latest: Event; times: number }>()
   let timer: NodeJS.Timeout | undefined
 
@@ -19,12 +22,12 @@ export function summarise<Event>(report: (event: Event, times: number) => void):
     clearTimeout(timer)
     timer = undefined
     for (const [kind, state] of kinds) {
-      // A second without any ends the summary of its kind.
+      // A period without any ends the summary of its kind.
       if (state.times === 0) kinds.delete(kind)
       else report(state.latest, state.times)
       state.times = 0
     }
-    if (kinds.size > 0) timer = setTimeout(flush, EVERY_MS).unref()
+    if (kinds.size > 0) timer = setTimeout(flush, everyMs).unref()
   }
 
   return {
@@ -37,7 +40,7 @@ export function summarise<Event>(report: (event: Event, times: number) => void):
       }
       kinds.set(kind, { latest: event, times: 0 })
       report(event, 1)
-      timer ??= setTimeout(flush, EVERY_MS).unref()
+      timer ??= setTimeout(flush, everyMs).unref()
     },
     flush,
   }

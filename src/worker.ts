@@ -11,11 +11,10 @@ import sendSms from '../tasks/send_sms.ts'
 import type { Call } from './db/call.ts'
 import type { Registry } from './domains/registry.ts'
 import { createSigner } from './domains/signer.ts'
-import { encodeId } from './ids.ts'
 import type { UnsubscribeLinks } from './marketing/link.ts'
 import type { Metrics } from './metrics.ts'
 import type { EmailProvider } from './providers/email.ts'
-import type { OnOutcome } from './providers/hand-over-task.ts'
+import { createOutcomeLog } from './providers/outcome-log.ts'
 import { createSandbox } from './providers/sandbox.ts'
 import { createSmsSandbox } from './providers/sandbox-sms.ts'
 import type { SmsProvider } from './providers/sms.ts'
@@ -68,6 +67,7 @@ type WorkerPoolAnnouncer = (poolId: string) => Promise<void>
 export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const { call, emailProvider: provider, registry, links } = options
   const sandbox = createSandbox(call)
+  const outcomes = createOutcomeLog(options)
   const sign = createSigner(call, registry)
   const tasks = {
     notify_owner: notifyOwner(call, { ...options, provider, sandbox, sign }),
@@ -76,7 +76,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
       sandbox,
       links,
       sign,
-      onOutcome: told(options, 'email'),
+      onOutcome: outcomes.noteEmail,
     }),
   }
   const upkeepTasks = {
@@ -90,7 +90,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
     send_sms: sendSms(call, {
       provider: options.smsProvider,
       sandbox: createSmsSandbox(call),
-      onOutcome: told(options, 'sms'),
+      onOutcome: outcomes.noteSms,
     }),
   }
   const stopping = new AbortController()
@@ -101,6 +101,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const stop = async () => {
     stopping.abort()
     await Promise.all(pools.map((pool) => pool.stop()))
+    outcomes.flush()
   }
   try {
     pools.push(await startWorkerPool({ ...options, tasks }))
@@ -133,20 +134,5 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   } catch (error) {
     await stop()
     throw error
-  }
-}
-
-/**
- * Counts hand-overs and logs them: at info those that end badly or that nobody knows the end of, not those
- * that are tried again, as in an outage that would be all. Not the provider's words, which may quote an
- * address; ops.messages has them.
- */
-function told({ log, metrics }: WorkerOptions, channel: 'email' | 'sms'): OnOutcome {
-  return (id, provider, outcome) => {
-    metrics.handOver(channel, provider, outcome)
-    const level = outcome === 'failed' || outcome === 'ambiguous' ? 'info' : 'debug'
-    if (!log.isLevelEnabled(level)) return
-    const message = encodeId(channel === 'email' ? 'em' : 'sm', id)
-    log[level]({ message, provider, outcome }, 'handed over')
   }
 }

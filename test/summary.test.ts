@@ -30,3 +30,12 @@ t.test('summarise: reports by itself after a second', async (t) => {
   t.equal(await promise, 3)
   clearInterval(awake)
 })
+
+t.test('summarise: reports as often as it is told to', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const summary = summarise<string>((_, times) => times > 1 && resolve(times), 10)
+  for (let n = 0; n < 4; n++) summary.note('a', 'event')
+  const awake = setInterval(() => undefined, 1000)
+  t.equal(await promise, 3)
+  clearInterval(awake)
+})

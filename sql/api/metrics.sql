@@ -51,7 +51,7 @@ as $$
   union all
   select 'provider_failing_seconds', jsonb_build_object('provider', h.provider),
     greatest(0, extract(epoch from core.now() - h.failing_since))
-  from app.provider_health h
+  from core.failing_providers() h
   union all
   select 'processes', jsonb_build_object('role', r.role), count(p.*)::double precision
   from unnest(array['api', 'worker', 'clock']) as r (role)

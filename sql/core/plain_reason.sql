@@ -7,9 +7,11 @@ as $$
     regexp_replace(left(coalesce(reason, ''), 300), '^\S+@\S+: ', ''),
     '\S+@\S+', '<address>', 'g'),
     -- Ids of queues and sessions, of which no two are the same.
-    '\m(?=\S*\d)(?=\S*[[:alpha:]])[[:alnum:]._:-]{8,}', '<id>', 'g'),
-    -- Not the three digits, or three numbers, that say what is wrong (RFC 5321, RFC 3463).
-    '\m\d{4,}\M', '<number>', 'g')), 200)
+    -- Not a command status of SMPP, such as 0x0000000b.
+    '\m(?!0x[[:xdigit:]]{8}\M)(?=\S*\d)(?=\S*[[:alpha:]])[[:alnum:]._:-]{8,}', '<id>', 'g'),
+    -- Not the three digits, or three numbers, that say what is wrong (RFC 5321, RFC 3463), nor the
+    -- error of an SMS receipt.
+    '(?<!\merr )\m\d{4,}\M', '<number>', 'g')), 200)
 $$;
 
 comment on function core.plain_reason is

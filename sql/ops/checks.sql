@@ -26,7 +26,7 @@ select 'partitions', 6 = (select count(distinct p.parent) from core.partitions()
   where p.span_from <= core.now() + interval '20 days' and p.span_to > core.now() + interval '20 days'),
   'the partitions of the next weeks are missing: the command "migrate" makes them, the clock does so every hour'
 union all
-select 'provider', not exists (select from app.provider_health), 'a provider takes nothing: select * from ops.failing_providers'
+select 'provider', not exists (select from core.failing_providers()), 'a provider takes nothing: select * from ops.failing_providers'
 union all
 select 'stuck messages', not exists (select from core.stuck_messages()),
   'messages wait for more than a minute: select *, ops.why(id) from ops.stuck_messages limit 10'

@@ -45,7 +45,7 @@ begin
        from app.processes p where 'worker' = any (p.roles) having count(*) > 0));
   end if;
 
-  select h.* into v_failing from app.provider_health h where h.provider = v_message.provider;
+  select h.* into v_failing from core.failing_providers() h where h.provider = v_message.provider;
   v_trouble := format('the provider %s takes nothing since %s: %s',
     v_failing.provider, core.iso(v_failing.failing_since), rtrim(v_failing.last_error, '.'));
   if v_failing.provider is null then

@@ -68,9 +68,11 @@ function together(results: Result[], hasEarlier: boolean): Outcome {
 function unsettled(results: Result[]): Attempt | undefined {
   const attempts = results.map(({ attempt }) => attempt)
   const ambiguous = attempts.filter(({ outcome }) => outcome === 'ambiguous')
-  return (
+  const speaker =
     ambiguous.find(({ ambiguous_since }) => !ambiguous_since) ??
     ambiguous[0] ??
     attempts.find(({ outcome }) => outcome === 'deferred')
-  )
+  // A provider that takes other copies of the email works.
+  const isTaking = attempts.some(({ outcome, about }) => outcome === 'sent' || about === 'message')
+  return speaker && isTaking ? { ...speaker, about: 'message' } : speaker
 }

@@ -16,12 +16,22 @@ export type HandOver = {
   outcome: 'sent' | 'failed' | 'deferred' | 'ambiguous'
   /** Of one that is deferred: when to try again, if the provider says so. */
   retry_in_ms?: number
+  /** What a hand-over that did not succeed says of the provider; absent when the provider was not asked. */
+  about?: About
   /** The provider's own code and words. */
   code?: string
   text?: string
   /** Of an email that is sent: those of its recipients that it does not go to, in lower case. */
   refused?: Refused[]
 }
+
+/**
+ * Whom a failure concerns, which decides whether it counts for the provider's health:
+ * - `message`: the provider works and refuses this message, its sender or its recipient;
+ * - `provider`: it would refuse any message now, as for a wrong login, a rate limit or a fault of its own;
+ * - `connection`: it cannot be reached.
+ */
+export type About = 'message' | 'provider' | 'connection'
 
 /** A recipient that was refused for good at the hand-over, with the provider's code and words. */
 export type Refused = {

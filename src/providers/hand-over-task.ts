@@ -2,6 +2,7 @@ import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
+import type { HandOver } from './email.ts'
 import type { Patience } from './hand-over.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
@@ -12,8 +13,11 @@ const MAX_IN_ONE_COMMIT = 500
 /** Providers have shorter limits of their own; what never answers must not keep its place for good. */
 const ANSWERS_WITHIN_MS = 120_000
 
-/** Told of each message that was handed over, by its UUID, and what came of it. */
-export type OnOutcome = (id: string, provider: string, outcome: string) => void
+/** What came of an attempt, and which provider was asked. */
+export type Result = HandOver & { provider: string }
+
+/** Called for each message that was handed over, with its UUID and the result. */
+export type OnOutcome = (id: string, result: Result) => void
 
 export type HandOverOptions<Message extends { id: string }> = {
   /** Begins the attempts at those of these messages that still wait, as api.start_emails does. */
@@ -21,7 +25,7 @@ export type HandOverOptions<Message extends { id: string }> = {
   /** A message that was begun is no longer in hand. */
   end?(message: Message): void
   /** Hands one message over: who took it, and what came of it, as api.finish_messages takes both. */
-  handOver(message: Message, patience: Patience): Promise<{ provider: string; outcome: string }>
+  handOver(message: Message, patience: Patience): Promise<Result>
   answersWithinMs?: number | undefined
   onOutcome?: OnOutcome | undefined
 }
@@ -44,10 +48,7 @@ export function handOverTask<Message extends { id: string }>(
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const finish = createBatcher<
-    { id: string; job: string; provider: string; outcome: string },
-    null
-  >(
+  const finish = createBatcher<Result & { id: string; job: string }, null>(
     async (results) => {
       await call('finish_messages', { results: JSON.stringify(results) })
       return results.map(() => null)
@@ -71,7 +72,7 @@ export function handOverTask<Message extends { id: string }>(
       const result = await handOver(message, { signal, withinMs }).finally(() =>
         options.end?.(message),
       )
-      options.onOutcome?.(id, result.provider, result.outcome)
+      options.onOutcome?.(id, result)
       await finish({ id, job: job.id, ...result })
     } finally {
       inHand.delete(id)

@@ -53,7 +53,9 @@ async function lookUp(
   try {
     if (await answerOf(() => provider.lookup(email), patience)) return { outcome: 'sent' }
     if (email.startedAt.getTime() - since.getTime() >= provider.settlesWithinMs) return undefined
-    throw new Error('the provider does not know it yet')
+    // That it can be asked does not mean that it takes messages.
+    const text = 'the provider does not know it yet'
+    return { outcome: 'ambiguous', text, ambiguous_since: since }
   } catch (error) {
     return { ...ambiguous(error), ambiguous_since: since }
   }
@@ -64,7 +66,7 @@ async function answerOf<Answer>(
   ask: () => Promise<Answer>,
   { signal, withinMs }: Patience,
 ): Promise<Answer> {
-  const stopped = () => new Error('the worker stopped before the provider answered')
+  const stopped = () => new Stopped('the worker stopped before the provider answered')
   if (signal.aborted) throw stopped()
   const { promise: givenUp, reject: giveUp } = Promise.withResolvers<never>()
   const stopping = () => giveUp(stopped())
@@ -81,6 +83,10 @@ async function answerOf<Answer>(
   }
 }
 
+/** The worker stops; that says nothing of the provider. */
+class Stopped extends Error {}
+
 function ambiguous(error: unknown): HandOver {
-  return { outcome: 'ambiguous', text: error instanceof Error ? error.message : String(error) }
+  const text = error instanceof Error ? error.message : String(error)
+  return { outcome: 'ambiguous', ...(error instanceof Stopped ? {} : { about: 'provider' }), text }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type Batcher, createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
-import type { HandOver } from './email.ts'
+import type { About, HandOver } from './email.ts'
 
 /** A moment, so that a person sees `sent` before what follows. */
 export const REPORTS_AFTER_MS = 500
@@ -34,12 +34,18 @@ export function sandboxNetwork(call: Call): Batcher<Taken, null> {
  * The outcome of the first attempt at a slow recipient; the second is taken. The message waits in the
  * database meanwhile and takes no worker's place.
  */
-export function slow(code: string): HandOver {
-  return { ...refusal('deferred', code, 'The sandbox is slow.'), retry_in_ms: SLOW_RETRY_MS }
+export function slow(about: About, code: string): HandOver {
+  const answer = refusal('deferred', about, code, 'The sandbox is slow.')
+  return { ...answer, retry_in_ms: SLOW_RETRY_MS }
 }
 
-export function refusal(outcome: 'failed' | 'deferred', code: string, text: string): HandOver {
-  return { outcome, code, text }
+export function refusal(
+  outcome: 'failed' | 'deferred',
+  about: About,
+  code: string,
+  text: string,
+): HandOver {
+  return { outcome, about, code, text }
 }
 
 /** The sandbox network's reports of what became of messages, each when it is due. */

@@ -34,11 +34,13 @@ export function createSmsSandbox(call: Call): SmsProvider {
     name: NAME,
     async send(sms) {
       const digit = digitOf(sms)
-      if (digit === '3') return refusal('failed', 'ESME_RINVDSTADR', 'The sandbox rejects this.')
-      if (digit === '4') {
-        return refusal('deferred', 'ESME_RSYSERR', 'The sandbox is not available.')
+      if (digit === '3') {
+        return refusal('failed', 'message', 'ESME_RINVDSTADR', 'The sandbox rejects this.')
       }
-      if (digit === '5' && sms.attempt === 1) return slow('ESME_RTHROTTLED')
+      if (digit === '4') {
+        return refusal('deferred', 'provider', 'ESME_RSYSERR', 'The sandbox is not available.')
+      }
+      if (digit === '5' && sms.attempt === 1) return slow('provider', 'ESME_RTHROTTLED')
       const report = reportByDigit[digit] ?? { type: 'delivered', code: 'DELIVRD' }
       const reply = replyByDigit[digit]
       const parts = openParts(sms).map((part) => ({ part, network_id: `${sms.id}.${part}` }))

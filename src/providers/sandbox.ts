@@ -59,11 +59,11 @@ export function createSandbox(call: Call): EmailProvider {
     async send(email) {
       const names = email.recipients.map(nameOf)
       if (names.includes('reject'))
-        return refusal('failed', '550 5.7.1', 'The sandbox rejects this.')
+        return refusal('failed', 'message', '550 5.7.1', 'The sandbox rejects this.')
       if (names.includes('unavailable')) {
-        return refusal('deferred', '421 4.3.2', 'The sandbox is not available.')
+        return refusal('deferred', 'provider', '421 4.3.2', 'The sandbox is not available.')
       }
-      if (names.includes('slow') && email.attempt === 1) return slow('451 4.7.1')
+      if (names.includes('slow') && email.attempt === 1) return slow('message', '451 4.7.1')
       const name = takenAs(email)
       const reports = email.recipients
         .flatMap((recipient): Report[] => {

@@ -18,8 +18,9 @@ const handOver = (attempts: Attempt[], handedOver: string[] | null = null) =>
   })
 
 const SENT: Attempt = { outcome: 'sent' }
-const FAILED: Attempt = { outcome: 'failed', code: '550', text: 'No.' }
+const FAILED: Attempt = { outcome: 'failed', about: 'message', code: '550', text: 'No.' }
 const DEFERRED: Attempt = { outcome: 'deferred', code: '421', text: 'Later.' }
+const BUSY: Attempt = { ...DEFERRED, about: 'provider' }
 const LOST: Attempt = { outcome: 'ambiguous', text: 'Reset.' }
 const LOOKED: Attempt = { outcome: 'ambiguous', text: 'Unknown.', ambiguous_since: new Date(0) }
 const [A, B, C, D] = addresses(4)
@@ -30,16 +31,21 @@ t.test('the outcome of several copies is one', async (t) => {
     ['all taken', [SENT, SENT], { ...SENT, handed_over: [A, B], refused: [] }],
     ['some refused', [SENT, FAILED], { ...SENT, handed_over: [A, B], refused: [refused(B)] }],
     ['all refused', [FAILED, { ...FAILED, text: 'Nor you.' }], FAILED],
-    ['one put off', [SENT, DEFERRED], { ...DEFERRED, handed_over: [A], refused: [] }],
+    [
+      'one put off, while the provider takes others',
+      [SENT, BUSY],
+      { ...DEFERRED, about: 'message', handed_over: [A], refused: [] },
+    ],
+    ['all put off', [BUSY, BUSY], { ...BUSY, handed_over: [], refused: [] }],
     [
       'one refused, one put off',
-      [FAILED, DEFERRED],
-      { ...DEFERRED, handed_over: [A], refused: [refused(A)] },
+      [FAILED, BUSY],
+      { ...DEFERRED, about: 'message', handed_over: [A], refused: [refused(A)] },
     ],
     [
       'one lost, one put off',
       [SENT, DEFERRED, LOST, FAILED],
-      { ...LOST, handed_over: [A, D], refused: [refused(D)] },
+      { ...LOST, about: 'message', handed_over: [A, D], refused: [refused(D)] },
     ],
     ['one looked for', [DEFERRED, LOOKED], { ...LOOKED, handed_over: [], refused: [] }],
     ['one looked for, one lost', [LOOKED, LOST], { ...LOST, handed_over: [], refused: [] }],

@@ -288,6 +288,9 @@ t.test('reasons that mean the same read the same', async (t) => {
     '550 5.1.1 <address> user unknown (queue id <id>)',
   )
   t.equal(await plain('Call 0821234567 for help'), 'Call <number> for help')
+  for (const codes of ['ESME_RINVDSTADR, 0x0000000b', '0x00000410', 'UNDELIV (err 0001)']) {
+    t.equal(await plain(`The network: ${codes}.`), `The network: ${codes}.`)
+  }
   t.equal(await plain(null), '')
   t.equal((await plain('word '.repeat(100)))?.length, 200)
 })

@@ -21,7 +21,7 @@ const numberWith = (digit: number) => `+44770090012${digit}`
 
 testSmsProvider('sandbox', async () => ({
   provider: createSmsSandbox(caller(service)),
-  phones: { taken: numberWith(0), refusedForGood: numberWith(3), refusedForNow: numberWith(4) },
+  phones: { taken: numberWith(0), refusedForGood: numberWith(3), refusedByAll: numberWith(4) },
   async partsOf({ id }) {
     const rows = await sql<{ copy: number }[]>`
       select copy from app.sandbox_messages s, generate_series(1, s.handovers)

@@ -20,7 +20,8 @@ testProvider('sandbox', async () => ({
   addresses: {
     taken: 'delivered@sandbox.postgram.test',
     refusedForGood: 'reject@sandbox.postgram.test',
-    refusedForNow: 'unavailable@sandbox.postgram.test',
+    refusedByAll: 'unavailable@sandbox.postgram.test',
+    refusedForNow: 'slow@sandbox.postgram.test',
   },
   async handoversOf({ id, copy }) {
     const [row] = await sql`

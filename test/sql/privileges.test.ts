@@ -344,6 +344,7 @@ t.test('helpers have the rights of whoever calls them', async (t) => {
     'audit_is_whole',
     'complaint_rate',
     'current_usage',
+    'failing_providers',
     'has_process',
     'lock_holder',
     'partitions',

@@ -525,20 +525,82 @@ t.test('a payload that names no message is refused', async (t) => {
   t.equal(provider.handed.length, 0)
 })
 
-t.test('since when a provider takes nothing is known until it takes something', async (t) => {
-  const failing = () => sql<{ failingSince: Date; lastError: string }[]>`
+/** What operators see of the provider: the view, the check and the metric. */
+async function healthSeen() {
+  const rows = await sql<{ failingSince: Date; lastError: string }[]>`
     select failing_since, last_error from ops.failing_providers where provider = 'stand-in'`
+  const [check] = await sql<{ isWell: boolean }[]>`
+    select is_well from ops.checks where what = 'provider'`
+  const metrics = await sql`
+    select from api.metrics() where name = 'provider_failing_seconds'`
+  t.same([check?.isWell, metrics.length], [rows.length === 0, rows.length])
+  return rows
+}
+
+/** As if all that is known of the provider had happened so much earlier. */
+const earlier = (interval: string) => sql`
+  update app.provider_health
+  set failing_since = failing_since - ${interval}::interval,
+    first_failed_at = first_failed_at - ${interval}::interval,
+    last_failed_at = last_failed_at - ${interval}::interval`
+
+t.test('a provider that cannot be reached fails at once, until it takes a message', async (t) => {
   const { provider, handOver } = await setUp()
-  provider.onSend = () => ({ outcome: 'deferred', text: 'first' })
+  provider.onSend = () => ({ outcome: 'deferred', about: 'connection', text: 'nobody there' })
   await handOver()
-  const [first] = await failing()
-  t.equal(first?.lastError, 'first')
+  const [first] = await healthSeen()
+  t.equal(first?.lastError, 'nobody there')
   provider.onSend = () => {
-    throw new Error('second')
+    throw new Error('no answer')
   }
   await handOver()
-  t.match(await failing(), [{ failingSince: first?.failingSince, lastError: 'second' }])
+  t.match(await healthSeen(), [{ failingSince: first?.failingSince, lastError: 'no answer' }])
   provider.onSend = () => ({ outcome: 'sent' })
   await handOver()
-  t.same(await failing(), [])
+  t.same(await healthSeen(), [])
+})
+
+t.test('refusals of messages and recipients never make a provider fail', async (t) => {
+  for (const outcome of ['deferred', 'failed', 'ambiguous'] as const) {
+    for (let attempt = 1; attempt <= 4; attempt += 1) {
+      const { provider, handOver } = await setUp()
+      provider.onSend = () => ({ outcome, about: 'message', text: '451 mailbox full' })
+      await handOver()
+      await earlier('1 minute')
+    }
+  }
+  t.same(await healthSeen(), [])
+  t.same([...(await sql`select from app.provider_health where provider = 'stand-in'`)], [])
+})
+
+t.test('a provider fails after three refusals in a row over a minute', async (t) => {
+  const { provider, handOver } = await setUp()
+  const refuse = async () => {
+    provider.onSend = () => ({ outcome: 'deferred', about: 'provider', text: '421 busy' })
+    await handOver()
+    return (await healthSeen()).length
+  }
+  const [first, second, third] = [await refuse(), await refuse(), await refuse()]
+  t.same([first, second, third], [0, 0, 0], 'three within a moment')
+  await earlier('1 minute')
+  const [row] = await sql<{ firstFailedAt: Date }[]>`
+    select first_failed_at from app.provider_health where provider = 'stand-in'`
+  t.equal(await refuse(), 1)
+  t.match(await healthSeen(), [{ failingSince: row?.firstFailedAt, lastError: '421 busy' }])
+
+  provider.onSend = () => ({ outcome: 'deferred', text: 'it was not asked' })
+  await handOver()
+  t.equal((await healthSeen()).length, 1, 'an attempt without the provider says nothing of it')
+  provider.onSend = () => ({ outcome: 'deferred', about: 'message', text: '451 mailbox full' })
+  await handOver()
+  t.same(await healthSeen(), [], 'it works: it refuses one mailbox')
+
+  t.equal(await refuse(), 0)
+  await earlier('1 hour')
+  t.equal(await refuse(), 0, 'two refusals are too few, however far apart')
+  t.equal(await refuse(), 1)
+  await earlier('2 hours')
+  t.same(await healthSeen(), [], 'it is not known to fail when nobody has tried it for so long')
+  t.equal(await refuse(), 0, 'and its refusals are counted anew')
+  await sql`delete from app.provider_health`
 })

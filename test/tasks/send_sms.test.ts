@@ -328,8 +328,14 @@ t.test('a payload that names no SMS does nothing', async (t) => {
 
 t.test('a provider that takes nothing is named by what waits for it', async (t) => {
   const { provider, id, handOver } = await setUp()
-  provider.onSend = () => ({ outcome: 'deferred', text: 'The queue is full.' })
+  provider.onSend = () => ({
+    outcome: 'deferred',
+    about: 'connection',
+    text: 'The queue is full.',
+  })
   await handOver()
+  // The clock of the service stands still, that of an operator does not.
+  await sql`update app.provider_health set last_failed_at = now()`
   await asService('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
   const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
   t.match(row?.why, /because the provider stand-in takes nothing since .*: The queue is full\.$/)

@@ -27,11 +27,11 @@ const why = async (id: string | null) => {
 const retry = (id: string) => sql`select ops.retry_message(${id})`
 
 /** One worker's hand-over of a message that ends so. */
-async function handOver(id: string, outcome: string, text?: string) {
+async function handOver(id: string, outcome: string, text?: string, about?: string) {
   const message = await messageOf(sql, id)
   const [taken] = await jobsOf(sql, id)
   await call('start_emails', { ids: [message.id] })
-  const result = { id: message.id, provider: 'stand-in', outcome, text }
+  const result = { id: message.id, provider: 'stand-in', outcome, text, about }
   await call('finish_messages', { results: JSON.stringify([result]) })
   await sql`delete from graphile_worker._private_jobs where id = ${taken?.id ?? 0}`
   // However long the test takes, its next attempt is still to come.
@@ -92,7 +92,7 @@ t.test('with a worker', async (t) => {
 
   t.test('a message that was refused for now waits for its next attempt', async (t) => {
     const id = await send(base, organisation)
-    await handOver(id, 'deferred', 'Come back later.')
+    await handOver(id, 'deferred', 'Come back later.', 'connection')
     const [job] = await jobsOf(sql, id)
     t.match(
       await why(id),
@@ -101,13 +101,16 @@ t.test('with a worker', async (t) => {
           `because the provider stand-in takes nothing since ${TIME}: Come back later\\.$`,
       ),
     )
-    await sql`delete from app.provider_health`
-    t.match(await why(id), / because it was put off: Come back later\.$/)
+    const other = await send(base, organisation)
+    await handOver(other, 'deferred', 'The mailbox is full.', 'message')
+    t.match(await why(other), / because it was put off: The mailbox is full\.$/)
+    t.match(await why(id), / because it was put off: Come back later\.$/, 'it takes others')
   })
 
   t.test('a message that waits outside the job table says until when', async (t) => {
     const id = await send(base, organisation)
-    for (let attempt = 1; attempt <= 8; attempt += 1) await handOver(id, 'ambiguous', 'reset')
+    for (let attempt = 1; attempt <= 8; attempt += 1)
+      await handOver(id, 'ambiguous', 'reset', 'connection')
     const [due] = await sql<{ dueAt: Date }[]>`
       select due_at from app.due_messages where message_id = core.decode_id('em', ${id})`
     t.match(

@@ -1,4 +1,4 @@
-import type { HandOver, OutgoingEmail } from '../email.ts'
+import type { About, HandOver, OutgoingEmail } from '../email.ts'
 import { messageIdOf } from '../message-id.ts'
 import type { Client } from './client.ts'
 import { MailgunError } from './transport.ts'
@@ -10,10 +10,12 @@ export async function sendEmail(client: Client, email: OutgoingEmail): Promise<H
   try {
     const { id } = await client.messages.create(email.domain, formOf(email))
     if (id) return { outcome: 'sent' }
-    return { outcome: 'ambiguous', text: 'Mailgun did not say that it took the email' }
+    const text = 'Mailgun did not say that it took the email'
+    return { outcome: 'ambiguous', about: 'provider', text }
   } catch (error) {
     if (!(error instanceof MailgunError)) throw error
-    return { outcome: outcomeOf(error), code: error.code, text: error.message }
+    const { code, message: text } = error
+    return { outcome: outcomeOf(error), about: aboutOf(error), code, text }
   }
 }
 
@@ -26,6 +28,12 @@ function outcomeOf({ status, isRefusal, isUnsent }: MailgunError): HandOver['out
   if (isRefusal) return 'failed'
   if (isUnsent) return 'deferred'
   return status === null || status >= 500 ? 'ambiguous' : 'deferred'
+}
+
+/** Keys, quotas and rates are those of the account; a domain that may not send is its customer's matter. */
+function aboutOf({ isRefusal, isUnsent, isOfDomain }: MailgunError): About {
+  if (isUnsent) return 'connection'
+  return isRefusal || isOfDomain ? 'message' : 'provider'
 }
 
 /**

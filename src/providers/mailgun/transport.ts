@@ -29,6 +29,14 @@ export class MailgunError extends Error {
     if (this.status === 400) return !/is not allowed to send/i.test(this.message)
     return this.status === 413 || this.status === 422
   }
+
+  /** Whether Mailgun has no such domain, or lets only this one not send. */
+  get isOfDomain(): boolean {
+    return (
+      (this.status === 404 && /domain not found/i.test(this.message)) ||
+      (this.status === 403 && /the domain is unverified/i.test(this.message))
+    )
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ALREADY_BOUND, isOfTheLogin, isWrongLogin, nameOf } from './status.ts'
+import { ALREADY_BOUND, isOfTheLogin, isWrongLogin, labelOf, nameOf } from './status.ts'
 
 /** The SMSC cannot be reached, or does not let us in. */
 export class LinkFailed extends Error {
@@ -10,6 +10,11 @@ export class LinkFailed extends Error {
     super(message)
     this.code = code
     this.status = status
+  }
+
+  /** What it is called where people read it. */
+  get label(): string {
+    return this.status === null ? this.code : labelOf(this.status)
   }
 
   /** Whether user or password is wrong, and not just this bind refused. */
@@ -49,13 +54,13 @@ const reasons = new Map([
 ])
 
 /** What to do about a failure; null when it means that all is well. */
-export function cureOf({ code, status }: LinkFailed): string | null {
+export function cureOf({ code, status, label }: LinkFailed): string | null {
   // Who asks while the service runs, with an account that may be bound once, has seen all there is.
   if (status === ALREADY_BOUND) return null
   if (status !== null) {
     return isOfTheLogin(status)
-      ? `the SMSC of SMPP_URL refuses our login (${code}): check user, password and systemType`
-      : `the SMSC of SMPP_URL does not let us in (${code}): ask the network why`
+      ? `the SMSC of SMPP_URL refuses our login (${label}): check user, password and systemType`
+      : `the SMSC of SMPP_URL does not let us in (${label}): ask the network why`
   }
   if (NO_ADDRESS.has(code)) {
     return `the host of SMPP_URL has no address (${code}): check its name and the resolver`

@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { HandOver } from '../email.ts'
+import type { About, HandOver } from '../email.ts'
 import type { OutgoingSms, SmsHandOver, TakenPart } from '../sms.ts'
 import type { Link } from './link.ts'
 import { networkIdOf } from './network-id.ts'
 import type { Pace } from './pace.ts'
 import { type Session, Unanswered } from './session.ts'
-import { isTemporary, nameOf, numberOf, OK, WRONG_BIND_STATE } from './status.ts'
+import { isOfTheSmsc, isTemporary, labelOf, nameOf, OK, WRONG_BIND_STATE } from './status.ts'
 import { type Part, partsOf } from './submit.ts'
 
 export type SenderOptions = {
@@ -55,7 +55,13 @@ export function createSender({ link, pace, signal, ...times }: SenderOptions) {
         const answer = await offer(sms, part, { until, isFirst })
         if ('outcome' in answer) return answer
         if (performance.now() + waitMs > until) {
-          return deferred(nameOf(answer.refused), 'The network does not take it now')
+          const { refused } = answer
+          return {
+            outcome: 'deferred',
+            about: isOfTheSmsc(refused) ? 'provider' : 'message',
+            code: nameOf(refused),
+            text: `The network does not take it now (${labelOf(refused)}).`,
+          }
         }
         await pause(waitMs * (0.5 + Math.random() / 2), null, { signal }).catch(() => undefined)
       }
@@ -70,11 +76,14 @@ export function createSender({ link, pace, signal, ...times }: SenderOptions) {
     for (;;) {
       const leftMs = () => Math.max(0, until - performance.now())
       if (!(await link.sessionWithin(Math.min(times.linkWithinMs, leftMs())))) {
-        const { code, message } = link.failure ?? {}
-        return deferred(code, message ? `${TEXT_OF_LINK}: ${message}` : TEXT_OF_LINK)
+        return signal.aborted
+          ? { outcome: 'deferred', text: `${TEXT_OF_LINK}.` }
+          : withoutLink(link)
       }
       const turn = await pace.turn(leftMs(), { isFirst })
-      if (!turn) return deferred(undefined, 'Its turn at the network did not come in time')
+      if (!turn) {
+        return { outcome: 'deferred', text: 'Its turn at the network did not come in time.' }
+      }
       const { session } = link
       // It may have been lost while this waited for its turn. Nothing is written yet.
       if (!session) {
@@ -110,12 +119,14 @@ async function submit(
     if (isTemporary(status)) return { refused: status }
     return {
       outcome: 'failed',
+      about: 'message',
       code: nameOf(status),
-      text: `The network refuses it (${numberOf(status)}).`,
+      text: `The network refuses it (${labelOf(status)}).`,
     }
   } catch (error) {
     if (!(error instanceof Unanswered)) throw error
-    return { outcome: 'ambiguous', text: `Nobody knows whether it was taken: ${error.message}.` }
+    const text = `Nobody knows whether it was taken: ${error.message}.`
+    return { outcome: 'ambiguous', about: 'provider', text }
   }
 }
 
@@ -130,6 +141,10 @@ function together(outcomes: Outcome[]): SmsHandOver {
   throw new Error('a message has no parts')
 }
 
-function deferred(code: string | undefined, text: string): Outcome {
-  return { outcome: 'deferred', ...(code ? { code } : {}), text: `${text}.` }
+/** An SMSC that refuses the bind can be reached. */
+function withoutLink({ failure }: Link): Outcome {
+  if (!failure) return { outcome: 'deferred', about: 'connection', text: `${TEXT_OF_LINK}.` }
+  const { code, message, label, status } = failure
+  const about: About = status === null ? 'connection' : 'provider'
+  return { outcome: 'deferred', about, code, text: `${TEXT_OF_LINK}: ${message} (${label}).` }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { summarise } from '../../summary.ts'
 import { connect } from './connect.ts'
 import { LinkFailed } from './failure.ts'
 import { Session, type SessionOptions } from './session.ts'
@@ -21,11 +22,19 @@ const LASTED_MS = 10_000
 
 const IDLE_LOOKS_EVERY_MS = 20
 
+/** An SMSC that is down is one line a minute in the log. */
+const FAILURES_EVERY_MS = 60_000
+
 /** Keeps a session with the SMSC, with a new one whenever it is lost. */
 export class Link {
   readonly #options: LinkOptions
   readonly #stopping = new AbortController()
   readonly #waiting = new Set<(session: Session | null) => void>()
+  readonly #failures = summarise<LinkFailed>(({ code, label, message }, failures) => {
+    const { log, smsc } = this.#options
+    const reason = `${message} (${label})`
+    log.warn({ host: smsc.host, port: smsc.port, code, reason, failures }, 'SMSC link failed')
+  }, FAILURES_EVERY_MS)
   #session: Session | null = null
   #failure: LinkFailed | null = null
   #running: Promise<void> | null = null
@@ -79,6 +88,7 @@ export class Link {
     await session?.unbind()
     clearTimeout(limit)
     await this.#running
+    this.#failures.flush()
   }
 
   async #run(): Promise<void> {
@@ -99,8 +109,7 @@ export class Link {
         this.#failure = LinkFailed.from(error)
       }
       if (signal.aborted) return
-      const { code, message } = this.#failure
-      log.warn({ host: smsc.host, port: smsc.port, code }, `no link to the SMSC: ${message}`)
+      this.#failures.note('link', this.#failure)
       const waitMs = this.#failure.isWrongLogin
         ? wrongLoginPauseMs
         : Math.min(reconnectAfterMs * 2 ** failures, reconnectAtMostEveryMs)

@@ -61,7 +61,7 @@ export function readReceipt(fields: Fields, now: Date): SmsReceipt | null {
     type,
     occurred_at: dateOf(wordOf(text, 'done date'), now).toISOString(),
     ...(code ? { code } : {}),
-    text: name,
+    text: code ? `${name} (err ${code})` : name,
   }
 }
 

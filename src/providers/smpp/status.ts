@@ -46,11 +46,25 @@ export function isWrongLogin(status: number): boolean {
   return status === 0x0e || status === 0x0f
 }
 
+/**
+ * Whether a temporary refusal is the SMSC's own state, and not perhaps of this message alone, as
+ * ESME_RX_T_APPN may be.
+ */
+export function isOfTheSmsc(status: number): boolean {
+  return isTemporary(status) && status !== TRY_AGAIN
+}
+
+/** A status as people read it: `ESME_RINVDSTADR, 0x0000000b`; only the number where it has no name. */
+export function labelOf(status: number): string {
+  const name = namesByNumber.get(status)
+  return name ? `${name}, ${numberOf(status)}` : numberOf(status)
+}
+
 /** The name of a status, with which one can look it up; its number where it has none. */
 export function nameOf(status: number): string {
   return namesByNumber.get(status) ?? numberOf(status)
 }
 
-export function numberOf(status: number): string {
+function numberOf(status: number): string {
   return `0x${status.toString(16).padStart(8, '0')}`
 }

@@ -1,6 +1,6 @@
 import type { NodemailerError, SMTPSentMessageInfo } from 'nodemailer'
 import { storable } from '../../storable.ts'
-import type { HandOver, Refused } from '../email.ts'
+import type { About, HandOver, Refused } from '../email.ts'
 import { Unconfirmed } from './pool.ts'
 
 /** What became of one transaction; `refused` has an entry for each recipient that was not taken. */
@@ -31,11 +31,36 @@ export function unconfirmed(thrown: unknown): Answer {
   const refused = refusals(error.rejectedErrors)
   if (hasBegun && !isReply) {
     const text = 'The relay did not say whether it took the message.'
-    return { outcome: 'ambiguous', ...said(error), text, refused }
+    return { outcome: 'ambiguous', about: 'provider', ...said(error), text, refused }
   }
   const isForGood =
     isReply && error.permanent === true && !OF_THE_SESSION.has(error.responseCode ?? 0)
-  return { outcome: isForGood ? 'failed' : 'deferred', ...said(error), refused }
+  const about = isReply ? aboutOfReply(error, isForGood) : aboutWithoutReply(error, isOfMessage)
+  return { outcome: isForGood ? 'failed' : 'deferred', about, ...said(error), refused }
+}
+
+/**
+ * A reply to RCPT is about the recipient unless the relay ends the session with it (421). A reply to
+ * MAIL FROM, DATA or the content is about the relay when it lacks storage (452) or says so by its
+ * status (RFC 3463, x.3.x).
+ */
+function aboutOfReply(
+  { command, response = '', responseCode = 0 }: NodemailerError,
+  isForGood: boolean,
+): About {
+  if (isForGood) return 'message'
+  const isOfSession =
+    responseCode === 421 || responseCode === 503 || OF_THE_SESSION.has(responseCode)
+  if (isOfSession) return 'provider'
+  const isOfSystem = responseCode === 452 || /^\d{3}[ -]4\.3\./.test(response)
+  return isOfSystem && command !== 'RCPT TO' ? 'provider' : 'message'
+}
+
+/** A relay that refuses the greeting or the login can be reached; so can one that took too long. */
+function aboutWithoutReply({ code, response }: NodemailerError, isOfMessage: boolean): About {
+  if (response || code === 'EAUTH' || code === 'ENOAUTH' || code === 'EABORT') return 'provider'
+  // nodemailer has refused the message itself.
+  return isOfMessage ? 'message' : 'connection'
 }
 
 /** Whether another attempt can change it. */
@@ -53,7 +78,7 @@ function said(error: NodemailerError): { code: string; text: string } {
   const code = reply.code || (error.originalCode ?? error.code ?? 'ECONNECTION')
   if (error.code === 'EAUTH') return { code, text: 'The relay refuses our login.' }
   if (error.code === 'EABORT') return { code, text: 'The relay took too long.' }
-  if (!error.response) return { code, text: 'There is no connection to the relay.' }
+  if (!error.response) return { code, text: `There is no connection to the relay (${code}).` }
   return { code, text: reply.text || 'The relay gives no reason.' }
 }
 

@@ -116,11 +116,11 @@ async function offerAgain(
   const forGood = refused.filter((refusal) => !isForNow(refusal))
   const waiting = refused.filter(isForNow)
   if (waiting.length === 0) return forGood
-  const { outcome, refused: again, ...said } = await offer(waiting.map((one) => one.recipient))
+  const { outcome, refused: again, code, text } = await offer(waiting.map((one) => one.recipient))
   if (outcome === 'sent') return [...forGood, ...(await offerAgain(again, offer))]
   const eachIsRefused = again.length === waiting.length
   return [
     ...forGood,
-    ...(eachIsRefused ? again : waiting.map(({ recipient }) => ({ recipient, ...said }))),
+    ...(eachIsRefused ? again : waiting.map(({ recipient }) => ({ recipient, code, text }))),
   ]
 }

@@ -12,7 +12,7 @@ testProvider('mailgun', async () => ({
   addresses: {
     taken: 'ann@example.com',
     refusedForGood: 'invalid@example.com',
-    refusedForNow: 'limited@example.com',
+    refusedByAll: 'limited@example.com',
   },
   handoversOf: async (email) =>
     mailgun.messages.taken.filter(({ id }) => id === messageIdOf(email)).length,
@@ -22,4 +22,5 @@ testProvider('mailgun', async () => ({
   },
   refusedDomain: 'elsewhere.example',
   unreachable: createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
+  disconnected: createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
 }))

@@ -106,69 +106,117 @@ t.test('every answer is one of sent, failed, deferred and ambiguous', async (t) 
     [
       '400',
       answer(400, { message: 'from is wrong' }),
-      { outcome: 'failed', code: '400', text: 'from is wrong' },
+      { outcome: 'failed', about: 'message', code: '400', text: 'from is wrong' },
     ],
-    ['400 of a cut line', answer(400, ''), { outcome: 'failed', code: '400', text: 'Bad Request' }],
-    ['413', answer(413, page), { outcome: 'failed', code: '413', text: 'Payload Too Large' }],
-    ['422', answer(422, { error: 'no' }), { outcome: 'failed', code: '422', text: 'no' }],
+    [
+      '400 of a cut line',
+      answer(400, ''),
+      { outcome: 'failed', about: 'message', code: '400', text: 'Bad Request' },
+    ],
+    [
+      '413',
+      answer(413, page),
+      { outcome: 'failed', about: 'message', code: '413', text: 'Payload Too Large' },
+    ],
+    [
+      '422',
+      answer(422, { error: 'no' }),
+      { outcome: 'failed', about: 'message', code: '422', text: 'no' },
+    ],
     [
       'quota in a 400',
       answer(400, { message: 'Domain x is not allowed to send: recipient limit exceeded' }),
-      { outcome: 'deferred', code: '400', text: /recipient limit/ },
+      { outcome: 'deferred', about: 'provider', code: '400', text: /recipient limit/ },
     ],
-    ['401', answer(401, 'Forbidden'), { outcome: 'deferred', code: '401', text: 'Forbidden' }],
-    ['402', answer(402, { message: 'pay' }), { outcome: 'deferred', code: '402', text: 'pay' }],
+    [
+      '401',
+      answer(401, 'Forbidden'),
+      { outcome: 'deferred', about: 'provider', code: '401', text: 'Forbidden' },
+    ],
+    [
+      '402',
+      answer(402, { message: 'pay' }),
+      { outcome: 'deferred', about: 'provider', code: '402', text: 'pay' },
+    ],
     [
       '403',
       answer(403, { message: 'disabled' }),
-      { outcome: 'deferred', code: '403', text: 'disabled' },
+      { outcome: 'deferred', about: 'provider', code: '403', text: 'disabled' },
     ],
-    ['404', answer(404, { message: 'Domain not found' }), { outcome: 'deferred', code: '404' }],
-    ['420', answer(420, { message: 'limit' }), { outcome: 'deferred', code: '420', text: 'limit' }],
+    [
+      '404',
+      answer(404, { message: 'Domain not found' }),
+      { outcome: 'deferred', about: 'message', code: '404' },
+    ],
+    [
+      '420',
+      answer(420, { message: 'limit' }),
+      { outcome: 'deferred', about: 'provider', code: '420', text: 'limit' },
+    ],
     [
       '429',
       answer(429, { message: 'try again after 120 seconds' }),
-      { outcome: 'deferred', code: '429', text: 'try again after 120 seconds' },
+      { outcome: 'deferred', about: 'provider', code: '429', text: 'try again after 120 seconds' },
     ],
     [
       '302',
       happens({ status: 302, body: '', location: '/v4/domains/sender.example' }),
-      { outcome: 'deferred', code: '302' },
+      { outcome: 'deferred', about: 'provider', code: '302' },
     ],
     [
       '500',
       answer(500, { message: 'Internal Server Error' }),
-      { outcome: 'ambiguous', code: '500', text: 'Internal Server Error' },
+      { outcome: 'ambiguous', about: 'provider', code: '500', text: 'Internal Server Error' },
     ],
     [
       '500, though taken',
       { isCarriedOut: true, answer: { status: 500, body: 'oops' } },
-      { outcome: 'ambiguous', code: '500', text: 'oops' },
+      { outcome: 'ambiguous', about: 'provider', code: '500', text: 'oops' },
     ],
-    ['502', answer(502, page), { outcome: 'ambiguous', code: '502', text: 'Bad Gateway' }],
+    [
+      '502',
+      answer(502, page),
+      { outcome: 'ambiguous', about: 'provider', code: '502', text: 'Bad Gateway' },
+    ],
     [
       '503 with much to say',
       answer(503, { message: 'x'.repeat(9999) }),
-      { outcome: 'ambiguous', code: '503', text: 'x'.repeat(500) },
+      { outcome: 'ambiguous', about: 'provider', code: '503', text: 'x'.repeat(500) },
     ],
-    ['200 with a page', answer(200, page), { outcome: 'ambiguous', code: '200', text: String }],
-    ['200 with nothing', answer(200, ''), { outcome: 'ambiguous', code: '200', text: String }],
+    [
+      '200 with a page',
+      answer(200, page),
+      { outcome: 'ambiguous', about: 'provider', code: '200', text: String },
+    ],
+    [
+      '200 with nothing',
+      answer(200, ''),
+      { outcome: 'ambiguous', about: 'provider', code: '200', text: String },
+    ],
     [
       '200 without an id',
       answer(200, { message: 'Queued.' }),
-      { outcome: 'ambiguous', text: String },
+      { outcome: 'ambiguous', about: 'provider', text: String },
     ],
     [
       '200 from the wrong place',
       answer(200, 'Mailgun Magnificent API'),
-      { outcome: 'ambiguous', code: '200' },
+      { outcome: 'ambiguous', about: 'provider', code: '200' },
     ],
-    ['reset', happens('reset'), { outcome: 'ambiguous', code: 'ECONNRESET', text: String }],
-    ['reset, though taken', happens('reset', true), { outcome: 'ambiguous', code: 'ECONNRESET' }],
+    [
+      'reset',
+      happens('reset'),
+      { outcome: 'ambiguous', about: 'provider', code: 'ECONNRESET', text: String },
+    ],
+    [
+      'reset, though taken',
+      happens('reset', true),
+      { outcome: 'ambiguous', about: 'provider', code: 'ECONNRESET' },
+    ],
     [
       'reset in the answer',
       happens('half, then reset', true),
-      { outcome: 'ambiguous', code: 'ECONNRESET' },
+      { outcome: 'ambiguous', about: 'provider', code: 'ECONNRESET' },
     ],
   ]
   for (const [name, trouble, expected] of cases) {
@@ -199,21 +247,44 @@ t.test('an answer that does not come, or not to its end, is not waited for', asy
 t.test('a Mailgun that cannot be reached has taken nothing', async (t) => {
   for (const apiBase of ['http://nobody.invalid', 'http://127.0.0.1:2', 'http://localhost:2']) {
     const lost = createMailgun({ ...account, apiBase })
-    t.match(await lost.send(anEmail()), { outcome: 'deferred', code: String, text: /reached/ })
+    t.match(await lost.send(anEmail()), {
+      outcome: 'deferred',
+      about: 'connection',
+      code: String,
+      text: /reached/,
+    })
   }
   const encrypted = createMailgun({ ...account, apiBase: account.apiBase.replace('http', 'https') })
-  t.match(await encrypted.send(anEmail()), { outcome: 'deferred', code: /^ERR_SSL/ })
+  t.match(await encrypted.send(anEmail()), {
+    outcome: 'deferred',
+    about: 'connection',
+    code: /^ERR_SSL/,
+  })
 })
 
 t.test("an operator's mistake does not cost an email", async (t) => {
   const wrongKey = createMailgun({ ...account, apiKey: 'key-wrong' })
-  t.match(await wrongKey.send(anEmail()), { outcome: 'deferred', code: '401', text: 'Forbidden' })
+  t.match(await wrongKey.send(anEmail()), {
+    outcome: 'deferred',
+    about: 'provider',
+    code: '401',
+    text: 'Forbidden',
+  })
   const others = { domain: 'other.example' }
-  t.match(await provider.send(anEmail(others)), { outcome: 'deferred', code: '404' })
+  t.match(await provider.send(anEmail(others)), {
+    outcome: 'deferred',
+    about: 'message',
+    code: '404',
+  })
   const unverified = { domain: 'unverified.example' }
-  t.match(await provider.send(anEmail(unverified)), { outcome: 'deferred', code: '403' })
+  t.match(await provider.send(anEmail(unverified)), {
+    outcome: 'deferred',
+    about: 'message',
+    code: '403',
+  })
   t.match(await provider.send(emailTo('exceeded@example.com')), {
     outcome: 'deferred',
+    about: 'provider',
     code: '400',
   })
 })

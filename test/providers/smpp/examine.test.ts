@@ -26,9 +26,9 @@ t.test('all is well where it lets us in, and it is said goodbye to', async (t) =
 
 t.test('a bind that is not answered well says what to do', async (t) => {
   const cases: [Reply, RegExp | null][] = [
-    [{ status: 0x0e }, /refuses our login \(ESME_RINVPASWD\): check user, password/],
-    [{ status: 0x0f }, /refuses our login \(ESME_RINVSYSID\)/],
-    [{ status: 0x08 }, /does not let us in \(ESME_RSYSERR\): ask the network/],
+    [{ status: 0x0e }, /refuses our login \(ESME_RINVPASWD, 0x0000000e\): check user, password/],
+    [{ status: 0x0f }, /refuses our login \(ESME_RINVSYSID, 0x0000000f\)/],
+    [{ status: 0x08 }, /does not let us in \(ESME_RSYSERR, 0x00000008\): ask the network/],
     // The service itself is bound.
     [{ status: 0x05 }, null],
     ['cut', /cannot be reached \(ECONNRESET\)/],

@@ -157,12 +157,17 @@ t.test('a permanent answer fails a message, with its name and number', async (t)
   status = 0x0b
   t.strictSame(await provider.send(smsTo(ann)), {
     outcome: 'failed',
+    about: 'message',
     code: 'ESME_RINVDSTADR',
-    text: 'The network refuses it (0x0000000b).',
+    text: 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).',
     parts: [],
   })
   status = 0x0410
-  t.match(await provider.send(smsTo(ann)), { outcome: 'failed', code: '0x00000410' })
+  t.match(await provider.send(smsTo(ann)), {
+    outcome: 'failed',
+    code: '0x00000410',
+    text: 'The network refuses it (0x00000410).',
+  })
   t.equal(smsc.steps.filter((step) => step === 'connection').length, 1)
   await provider.close()
 })
@@ -193,8 +198,9 @@ t.test('a message that is not taken for a while is deferred', async (t) => {
   const provider = smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })
   t.strictSame(await provider.send(smsTo(ann)), {
     outcome: 'deferred',
+    about: 'provider',
     code: 'ESME_RTHROTTLED',
-    text: 'The network does not take it now.',
+    text: 'The network does not take it now (ESME_RTHROTTLED, 0x00000058).',
     parts: [],
   })
   t.equal(smsc.submits.length, 3)
@@ -207,11 +213,11 @@ t.test('a message whose turn does not come in time is deferred, and was not sent
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   const answers = await Promise.all([1, 2, 3].map(() => provider.send(smsTo(ann))))
   t.strictSame(
-    answers.map(({ outcome, text }) => [outcome, text]),
+    answers.map(({ outcome, about, text }) => [outcome, about, text]),
     [
-      ['sent', undefined],
-      ['deferred', 'Its turn at the network did not come in time.'],
-      ['deferred', 'Its turn at the network did not come in time.'],
+      ['sent', undefined, undefined],
+      ['deferred', undefined, 'Its turn at the network did not come in time.'],
+      ['deferred', undefined, 'Its turn at the network did not come in time.'],
     ],
   )
   t.equal(smsc.submits.length, 1)

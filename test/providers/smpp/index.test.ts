@@ -6,6 +6,7 @@ import { startSmsc, tagging, tagOf } from '../../fixtures/smsc.ts'
 
 const INVALID_DESTINATION = 0x0b
 const THROTTLED = 0x58
+const TEMPORARY_ERROR = 0x64
 
 /** No test lasts so long; it is over for a message that the network does not take. */
 const WRITES_WITHIN_MS = 600_000
@@ -16,9 +17,9 @@ testSmsProvider('smpp', async () => {
   const smsc = await startSmsc(t, {
     submit_sm(_, { to }) {
       if (to.endsWith('1')) return { status: INVALID_DESTINATION }
-      if (!to.endsWith('2')) return 'well'
+      if (!/[23]$/.test(to)) return 'well'
       clock.pass(WRITES_WITHIN_MS)
-      return { status: THROTTLED }
+      return { status: to.endsWith('2') ? THROTTLED : TEMPORARY_ERROR }
     },
   })
   return {
@@ -26,8 +27,13 @@ testSmsProvider('smpp', async () => {
     phones: {
       taken: '+27820000000',
       refusedForGood: '+27820000001',
-      refusedForNow: '+27820000002',
+      refusedByAll: '+27820000002',
+      refusedForNow: '+27820000003',
     },
+    disconnected: smppTo(
+      { url: 'smpp://postgram:hunter2@127.0.0.1:1' },
+      { times: { linkWithinMs: 50 } },
+    ),
     async partsOf(sms) {
       return smsc.submits
         .filter(({ from, id }) => from === tagOf(sms) && id !== null)

@@ -1,4 +1,5 @@
 import { createServer, type Socket } from 'node:net'
+import { pino } from 'pino'
 import t from 'tap'
 import { encode } from '../../../src/providers/smpp/pdu.ts'
 import { HELD_MS, holdLimits } from '../../fixtures/patience.ts'
@@ -55,17 +56,42 @@ t.test('with no link in time a message is deferred, with the reason', async (t) 
   const nobody = { url: 'smpp://postgram:hunter2@127.0.0.1:1' }
   t.strictSame(await sendInVain(t, nobody, smsTo(ann)), {
     outcome: 'deferred',
+    about: 'connection',
     code: 'ECONNREFUSED',
-    text: 'There is no link to the network: nobody listens there.',
+    text: 'There is no link to the network: nobody listens there (ECONNREFUSED).',
     parts: [],
   })
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
   t.match(await sendInVain(t, smsc, smsTo(ann)), {
     outcome: 'deferred',
+    about: 'provider',
     code: 'ESME_RINVPASWD',
-    text: 'There is no link to the network: it refuses our login.',
+    text: 'There is no link to the network: it refuses our login (ESME_RINVPASWD, 0x0000000e).',
   })
   t.strictSame(smsc.submits, [])
+})
+
+t.test('an SMSC that is down is one warning at once and one a minute with the count', async (t) => {
+  const warnings: Record<string, unknown>[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => warnings.push(JSON.parse(line)) })
+  const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
+  const provider = smppTo(smsc, { log })
+  const binds = () => smsc.steps.filter((step) => step === 'bind_transceiver').length
+  await until('five binds', async () => binds() === 5)
+  const first = {
+    host: '127.0.0.1',
+    port: smsc.port,
+    code: 'ESME_RINVPASWD',
+    reason: 'it refuses our login (ESME_RINVPASWD, 0x0000000e)',
+    failures: 1,
+    msg: 'SMSC link failed',
+  }
+  t.match(warnings, [first])
+  t.equal(warnings.length, 1)
+  // What is left of the minute is reported when it ends, or the service.
+  await provider.close()
+  t.match(warnings.slice(1), [{ ...first, failures: Number }])
+  t.ok(Number(warnings[1]?.failures) >= 3)
 })
 
 t.test('cut after the submit, nobody knows; the next one goes over a new link', async (t) => {
@@ -74,7 +100,12 @@ t.test('cut after the submit, nobody knows; the next one goes over a new link', 
     const smsc = await startSmsc(t, { submit_sm: first(reply) })
     const provider = smppTo(smsc)
     const answer = await provider.send(smsTo(ann))
-    t.match(answer, { outcome: 'ambiguous', text: /before the network answered\.$/, parts: [] })
+    t.match(answer, {
+      outcome: 'ambiguous',
+      about: 'provider',
+      text: /before the network answered\.$/,
+      parts: [],
+    })
     t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
     t.strictSame(
       smsc.submits.map(({ to }) => `+${to}`),

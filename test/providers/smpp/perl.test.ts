@@ -32,7 +32,7 @@ else {
           return sending
         },
       },
-      phones: { taken: ann, refusedForGood: '+27820000001', refusedForNow: bob },
+      phones: { taken: ann, refusedForGood: '+27820000001', refusedByAll: bob },
       async partsOf(sms) {
         return (await smsc.submits())
           .filter(({ from }) => from === tagOf(sms))

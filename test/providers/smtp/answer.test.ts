@@ -11,35 +11,103 @@ const ann = 'ann@there.example'
 const bob = 'bob@there.example'
 const cat = 'cat@there.example'
 
-const NO_CONNECTION = 'There is no connection to the relay.'
+const NO_CONNECTION = /^There is no connection to the relay \(E[A-Z]+\)\.$/
 const NO_WORD = 'The relay did not say whether it took the message.'
 const TOO_LONG = 'The relay took too long.'
 
-const refusals: [what: string, script: Script, outcome: string, code: string, text: string][] = [
-  ['the service', { connection: '554 5.3.2 Closed' }, 'deferred', '554 5.3.2', 'Closed'],
-  ['a client too many', { connection: '421 4.3.2 Busy' }, 'deferred', '421 4.3.2', 'Busy'],
-  ['a greeting', { EHLO: '421 Busy' }, 'deferred', '421', 'Busy'],
-  ['the sender', { MAIL: '550 5.7.1 No' }, 'failed', '550 5.7.1', 'No'],
-  ['the sender for now', { MAIL: '451 4.7.1 Wait' }, 'deferred', '451 4.7.1', 'Wait'],
-  ['a missing login', { MAIL: '530 5.7.0 Log in' }, 'deferred', '530 5.7.0', 'Log in'],
-  ['an open login', { MAIL: '538 5.7.11 TLS' }, 'deferred', '538 5.7.11', 'TLS'],
-  ['a bad sequence', { MAIL: '503 5.5.1 What' }, 'deferred', '503 5.5.1', 'What'],
-  ['every recipient', { RCPT: '550 No' }, 'failed', '550', 'No'],
-  ['every recipient for now', { RCPT: '450 4.2.1 Wait' }, 'deferred', '450 4.2.1', 'Wait'],
-  ['DATA', { DATA: '554 5.6.0 No' }, 'failed', '554 5.6.0', 'No'],
-  ['DATA for now', { DATA: '452 4.3.1 Full' }, 'deferred', '452 4.3.1', 'Full'],
-  ['the content', { '.': '554 5.7.1 Spam' }, 'failed', '554 5.7.1', 'Spam'],
-  ['the content for now', { '.': '451 4.3.0 Later' }, 'deferred', '451 4.3.0', 'Later'],
-  ['half of the content', { content: '552 5.3.4 Large' }, 'failed', '552 5.3.4', 'Large'],
-  ['more, and hangs up', { '.': '421 4.3.2 Bye' }, 'deferred', '421 4.3.2', 'Bye'],
-  ['in no SMTP', { connection: 'HTTP/1.1 400' }, 'deferred', 'EPROTOCOL', 'HTTP/1.1 400'],
+type Refusal = [
+  what: string,
+  script: Script,
+  outcome: string,
+  about: string,
+  code: string,
+  text: string,
+]
+const refusals: Refusal[] = [
+  [
+    'the service',
+    { connection: '554 5.3.2 Closed' },
+    'deferred',
+    'provider',
+    '554 5.3.2',
+    'Closed',
+  ],
+  [
+    'a client too many',
+    { connection: '421 4.3.2 Busy' },
+    'deferred',
+    'provider',
+    '421 4.3.2',
+    'Busy',
+  ],
+  ['a greeting', { EHLO: '421 Busy' }, 'deferred', 'provider', '421', 'Busy'],
+  ['the sender', { MAIL: '550 5.7.1 No' }, 'failed', 'message', '550 5.7.1', 'No'],
+  ['the sender for now', { MAIL: '451 4.7.1 Wait' }, 'deferred', 'message', '451 4.7.1', 'Wait'],
+  ['a missing login', { MAIL: '530 5.7.0 Log in' }, 'deferred', 'provider', '530 5.7.0', 'Log in'],
+  ['an open login', { MAIL: '538 5.7.11 TLS' }, 'deferred', 'provider', '538 5.7.11', 'TLS'],
+  ['a bad sequence', { MAIL: '503 5.5.1 What' }, 'deferred', 'provider', '503 5.5.1', 'What'],
+  ['every recipient', { RCPT: '550 No' }, 'failed', 'message', '550', 'No'],
+  [
+    'every recipient for now',
+    { RCPT: '450 4.2.1 Wait' },
+    'deferred',
+    'message',
+    '450 4.2.1',
+    'Wait',
+  ],
+  [
+    'every recipient, as it is full',
+    { RCPT: '452 4.2.2 Full' },
+    'deferred',
+    'message',
+    '452 4.2.2',
+    'Full',
+  ],
+  [
+    'every recipient, as it is busy',
+    { RCPT: '421 4.3.2 Busy' },
+    'deferred',
+    'provider',
+    '421 4.3.2',
+    'Busy',
+  ],
+  ['the sender, as it is full', { MAIL: '452 Full' }, 'deferred', 'provider', '452', 'Full'],
+  [
+    'DATA for this recipient',
+    { DATA: '450 4.2.1 Wait' },
+    'deferred',
+    'message',
+    '450 4.2.1',
+    'Wait',
+  ],
+  ['DATA', { DATA: '554 5.6.0 No' }, 'failed', 'message', '554 5.6.0', 'No'],
+  ['DATA for now', { DATA: '452 4.3.1 Full' }, 'deferred', 'provider', '452 4.3.1', 'Full'],
+  ['the content', { '.': '554 5.7.1 Spam' }, 'failed', 'message', '554 5.7.1', 'Spam'],
+  ['the content for now', { '.': '451 4.3.0 Later' }, 'deferred', 'provider', '451 4.3.0', 'Later'],
+  [
+    'half of the content',
+    { content: '552 5.3.4 Large' },
+    'failed',
+    'message',
+    '552 5.3.4',
+    'Large',
+  ],
+  ['more, and hangs up', { '.': '421 4.3.2 Bye' }, 'deferred', 'provider', '421 4.3.2', 'Bye'],
+  [
+    'in no SMTP',
+    { connection: 'HTTP/1.1 400' },
+    'deferred',
+    'provider',
+    'EPROTOCOL',
+    'HTTP/1.1 400',
+  ],
 ]
 
-for (const [what, script, outcome, code, text] of refusals) {
+for (const [what, script, outcome, about, code, text] of refusals) {
   t.test(`an email is ${outcome} when the relay refuses ${what}`, async (t) => {
     const relay = await startScriptedRelay(t, script)
     const smtp = smtpTo(relay.address)
-    t.strictSame(await smtp.send(emailTo(ann, { to: [ann, bob] })), { outcome, code, text })
+    t.strictSame(await smtp.send(emailTo(ann, { to: [ann, bob] })), { outcome, about, code, text })
     await smtp.close()
   })
 }
@@ -52,16 +120,19 @@ t.test('a real server refuses alike', { skip: noSmtpServer }, async (t) => {
       smtp.send(emailTo(ann, { headers: { 'X-Answer': answer } }))
     t.strictSame(await smtp.send(emailTo(ann, { mailFromDomain: 'refused' })), {
       outcome: 'failed',
+      about: 'message',
       code: '550 5.7.1',
       text: 'Not from there',
     })
     t.strictSame(await answering('554 5.7.1 This is spam'), {
       outcome: 'failed',
+      about: 'message',
       code: '554 5.7.1',
       text: 'This is spam',
     })
     t.strictSame(await answering('451 4.3.0 Try later'), {
       outcome: 'deferred',
+      about: 'provider',
       code: '451 4.3.0',
       text: 'Try later',
     })
@@ -87,7 +158,8 @@ for (const [step, outcome] of places) {
     const smtp = smtpTo(relay.address)
     const text = outcome === 'ambiguous' ? NO_WORD : NO_CONNECTION
     const answer = await smtp.send(emailTo(ann))
-    t.match(answer, { outcome, text, code: /^E[A-Z]+$/ })
+    const about = outcome === 'ambiguous' ? 'provider' : 'connection'
+    t.match(answer, { outcome, about, text, code: /^E[A-Z]+$/ })
     t.equal(relay.steps.filter((one) => one === 'content').length, outcome === 'ambiguous' ? 1 : 0)
     await smtp.close()
   })
@@ -103,7 +175,7 @@ t.test('a relay that falls silent is given up, wherever that is', async (t) => {
     await until('the relay to fall silent', async () => relay.steps.includes(step))
     patience.shift()?.end()
     const text = outcome === 'ambiguous' ? NO_WORD : TOO_LONG
-    t.strictSame(await sending, { outcome, code: 'EABORT', text }, step)
+    t.strictSame(await sending, { outcome, about: 'provider', code: 'EABORT', text }, step)
     await smtp.close()
   }
 })
@@ -111,7 +183,7 @@ t.test('a relay that falls silent is given up, wherever that is', async (t) => {
 t.test('a relay has its time and no more', async (t) => {
   const relay = await startScriptedRelay(t, { connection: 'silence' })
   const smtp = smtpTo(relay.address, { answersWithinMs: 50 })
-  const answer = { outcome: 'deferred', code: 'EABORT', text: TOO_LONG }
+  const answer = { outcome: 'deferred', about: 'provider', code: 'EABORT', text: TOO_LONG }
   t.strictSame(await smtp.send(emailTo(ann)), answer)
   await smtp.close()
 })
@@ -174,8 +246,9 @@ t.test('a relay that is not there puts the email off', async (t) => {
   const smtp = smtpTo(`127.0.0.1:${await freePort()}`)
   t.strictSame(await smtp.send(emailTo(ann)), {
     outcome: 'deferred',
+    about: 'connection',
     code: 'ECONNREFUSED',
-    text: NO_CONNECTION,
+    text: 'There is no connection to the relay (ECONNREFUSED).',
   })
   await smtp.close()
 
@@ -201,7 +274,7 @@ t.test("the relay's words are kept as far as they can be", async (t) => {
   ] as const) {
     const relay = await startScriptedRelay(t, { RCPT: reply })
     const smtp = smtpTo(relay.address)
-    t.strictSame(await smtp.send(emailTo(ann)), { outcome: 'failed', code, text })
+    t.strictSame(await smtp.send(emailTo(ann)), { outcome: 'failed', about: 'message', code, text })
     await smtp.close()
   }
 })

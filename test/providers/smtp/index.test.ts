@@ -32,7 +32,13 @@ if (noSmtpServer) {
   const server = await startSmtpServer(t)
   testProvider('smtp', async () => ({
     provider: smtpTo(server.address),
-    addresses: { taken: ann, refusedForGood: refused, refusedForNow: later },
+    addresses: {
+      taken: ann,
+      refusedForGood: refused,
+      refusedForNow: later,
+      refusedByAll: 'busy@there.example',
+    },
+    disconnected: smtpTo('127.0.0.1:1'),
     handoversOf: async (email) => (await arrivals(server, email)).length,
     can: { lookUp: false, keepKeys: false, tellUnknownDomains: false },
     publish: async () => undefined,

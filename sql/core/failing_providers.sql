@@ -1,0 +1,13 @@
+-- As the owner, because views of ops call it: a function in a view runs as whoever reads the view.
+create function core.failing_providers()
+returns setof app.provider_health
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select h.*
+  from app.provider_health h
+  where h.failing_since is not null and h.last_failed_at > core.now() - core.provider_memory()
+$$;
+
+comment on function core.failing_providers is
+  'Providers that fail; not those that nobody has tried since their last failure for longer than messages wait between attempts.';

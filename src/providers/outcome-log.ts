@@ -1,0 +1,52 @@
+import type { Logger } from 'pino'
+import { encodeId } from '../ids.ts'
+import type { Metrics } from '../metrics.ts'
+import { summarise } from '../summary.ts'
+import type { OnOutcome, Result } from './hand-over-task.ts'
+
+/** A provider that is down is one line a minute, however many messages it refuses. */
+const FAILURES_EVERY_MS = 60_000
+
+export type OutcomeLog = {
+  noteEmail: OnOutcome
+  noteSms: OnOutcome
+  /** Logs failures of providers that are not logged yet. */
+  flush(): void
+}
+
+/**
+ * Counts attempts and logs them: at info those that failed or are ambiguous, at debug those that are
+ * retried, as in an outage these would be all messages; failures of a provider are summed up to a
+ * warning a minute. Not the provider's words, which may quote an address; ops.messages has them.
+ */
+export function createOutcomeLog({
+  log,
+  metrics,
+}: {
+  log: Logger
+  metrics: Pick<Metrics, 'handOver'>
+}): OutcomeLog {
+  const failures = summarise<Result>(({ provider, about, code }, messages) => {
+    const event =
+      about === 'connection' ? 'provider cannot be reached' : 'provider refuses messages'
+    log.warn({ provider, code, messages }, event)
+  }, FAILURES_EVERY_MS)
+
+  function note(channel: 'email' | 'sms', id: string, result: Result): void {
+    const { provider, outcome, about } = result
+    metrics.handOver(channel, provider, outcome)
+    // The link to an SMSC logs its own loss. Callers choose the refusals of the sandbox.
+    const isFailing = about === 'provider' || (about === 'connection' && channel === 'email')
+    if (isFailing && provider !== 'sandbox') failures.note(provider, result)
+    const level = outcome === 'failed' || outcome === 'ambiguous' ? 'info' : 'debug'
+    if (!log.isLevelEnabled(level)) return
+    const message = encodeId(channel === 'email' ? 'em' : 'sm', id)
+    log[level]({ message, provider, outcome }, 'handed over')
+  }
+
+  return {
+    noteEmail: (id, result) => note('email', id, result),
+    noteSms: (id, result) => note('sms', id, result),
+    flush: failures.flush,
+  }
+}

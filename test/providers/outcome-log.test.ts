@@ -1,0 +1,49 @@
+import { pino } from 'pino'
+import t from 'tap'
+import { createOutcomeLog } from '../../src/providers/outcome-log.ts'
+
+const ID = '01999999-0000-7000-8000-0000000000c3'
+
+/** An outcome log with what it has written and counted. */
+function logged() {
+  const lines: Record<string, unknown>[] = []
+  const counted: string[] = []
+  const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line)) })
+  const metrics = { handOver: (...labels: string[]) => counted.push(labels.join(' ')) }
+  return { lines, counted, outcomes: createOutcomeLog({ log, metrics }) }
+}
+
+t.test(
+  'a provider that is down is a warning at once and one a minute with the count',
+  async (t) => {
+    const { lines, counted, outcomes } = logged()
+    const refused = { provider: 'smtp', outcome: 'deferred', about: 'connection' } as const
+    for (const code of ['ECONNREFUSED', 'ECONNREFUSED', 'ENOTFOUND']) {
+      outcomes.noteEmail(ID, { ...refused, code, text: 'quotes ann@there.example' })
+    }
+    const first = { level: 40, provider: 'smtp', msg: 'provider cannot be reached' }
+    t.match(lines, [{ ...first, code: 'ECONNREFUSED', messages: 1 }])
+    t.equal(lines.length, 1)
+    outcomes.flush()
+    t.match(lines.slice(1), [{ ...first, code: 'ENOTFOUND', messages: 2 }])
+    t.notMatch(JSON.stringify(lines), /ann@/)
+    outcomes.noteSms(ID, { provider: 'smpp', outcome: 'deferred', about: 'provider', code: 'X' })
+    t.match(lines[2], { provider: 'smpp', messages: 1, msg: 'provider refuses messages' })
+    t.strictSame(counted, [...Array(3).fill('email smtp deferred'), 'sms smpp deferred'])
+  },
+)
+
+t.test(
+  'refusals of a message, of the sandbox and of a lost SMSC link are no warnings',
+  async (t) => {
+    const { lines, outcomes } = logged()
+    const deferred = { outcome: 'deferred', code: '451' } as const
+    outcomes.noteEmail(ID, { ...deferred, provider: 'smtp', about: 'message' })
+    outcomes.noteEmail(ID, { ...deferred, provider: 'smtp' })
+    outcomes.noteEmail(ID, { ...deferred, provider: 'sandbox', about: 'provider' })
+    outcomes.noteSms(ID, { ...deferred, provider: 'smpp', about: 'connection' })
+    t.strictSame(lines, [])
+    outcomes.noteEmail(ID, { provider: 'smtp', outcome: 'failed', about: 'message' })
+    t.match(lines, [{ level: 30, message: /^em_/, outcome: 'failed', msg: 'handed over' }])
+  },
+)
