@@ -94,6 +94,13 @@ export const smppUrl = v.pipe(
   }),
 )
 
+/** A country calling code (E.164): 27 or +27. */
+export const countryCode = v.pipe(
+  v.string(),
+  v.regex(/^\+?[1-9]\d{0,2}$/, 'must be a country calling code of 1 to 3 digits, such as 27'),
+  v.transform((text) => text.replace('+', '')),
+)
+
 /** A credential that someone else made. */
 export const credential = v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,500}$/, 'must be one word'))
 

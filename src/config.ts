@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import {
   clockSettings,
+  countryCode,
   credential,
   databaseUrl,
   databaseUrlOrEmbedded,
@@ -81,6 +82,8 @@ export type SmsConfig =
       window: number
       /** Messages per second. */
       rate: number
+      /** The country calling code of numbers in national form; null: those are not understood. */
+      countryCode: string | null
     }
 
 const environment = v.object({
@@ -104,6 +107,7 @@ const environment = v.object({
   SMPP_URL: v.optional(smppUrl),
   SMPP_WINDOW: v.optional(integer(1, 1000), '10'),
   SMPP_RATE: v.optional(integer(1, 10_000), '10'),
+  SMPP_COUNTRY_CODE: v.optional(countryCode),
   WEBHOOK_ALLOW_PRIVATE: v.optional(word('true', 'false'), 'false'),
   WORKER_CONCURRENCY: v.optional(integer(1, 1000), '200'),
   LOG_LEVEL: v.optional(word('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info'),
@@ -175,6 +179,7 @@ export function readConfig(
             url: values.SMPP_URL ?? '',
             window: values.SMPP_WINDOW,
             rate: values.SMPP_RATE,
+            countryCode: values.SMPP_COUNTRY_CODE ?? null,
           }
         : { provider: 'sandbox' },
     webhookAllowPrivate: values.WEBHOOK_ALLOW_PRIVATE === 'true',

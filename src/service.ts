@@ -188,7 +188,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         { metrics, log },
       )
       parts.push({ stop: () => poster.close() })
-      const smsProvider = options.createSmsProvider(call, createSmsListener(call, metrics), log)
+      const listener = createSmsListener(call, { metrics, log })
+      const smsProvider = options.createSmsProvider(call, listener, log)
       // Beside the worker, not after it: what waits there for its turn is given back as not sent, before
       // the worker's patience makes it something of which nobody knows.
       runningRoles.push({ stop: () => smsProvider.close() })

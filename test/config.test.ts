@@ -152,6 +152,7 @@ t.test('an empty variable is one that is not set, and others are passed over', a
       'SMPP_URL',
       'SMPP_WINDOW',
       'SMPP_RATE',
+      'SMPP_COUNTRY_CODE',
       'POSTGRAM_NOW',
       'LOG_LEVEL',
       'METRICS_PORT',
@@ -219,6 +220,7 @@ const good: [name: string, values: string[]][] = [
   ],
   ['SMPP_WINDOW', ['1', '1000']],
   ['SMPP_RATE', ['1', '10000']],
+  ['SMPP_COUNTRY_CODE', ['27', '+27', '1', '225']],
   ['WORKER_CONCURRENCY', ['1', '1000']],
   ['LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']],
   ['METRICS_PORT', ['0', '9464', '65535']],
@@ -404,6 +406,11 @@ const bad: [name: string, values: string[], problem: string][] = [
   ['SMPP_RATE', ['ten', '0.5'], 'must be a whole number'],
   ['SMPP_RATE', ['0'], 'must be at least 1'],
   ['SMPP_RATE', ['10001'], 'must be at most 10000'],
+  [
+    'SMPP_COUNTRY_CODE',
+    ['ZA', '0', '027', '0027', '2782', '+'],
+    'must be a country calling code of 1 to 3 digits, such as 27',
+  ],
   ['WORKER_CONCURRENCY', ['many'], 'must be a whole number'],
   ['WORKER_CONCURRENCY', ['0'], 'must be at least 1'],
   ['WORKER_CONCURRENCY', ['1001'], 'must be at most 1000'],
@@ -496,12 +503,20 @@ t.test('to serve SMS by SMPP takes an SMSC, and nothing of what email needs', as
   t.same(problems({ SMS_PROVIDER: 'smpp' }, false), [], 'and nothing for other commands')
   const url = 'smpp://postgram:hunter2@smsc.example'
   const own = { SMS_PROVIDER: 'smpp', SMPP_URL: url }
-  t.strictSame(read(own).sms, { provider: 'smpp', url, window: 10, rate: 10 })
-  t.strictSame(read({ ...own, SMPP_WINDOW: '50', SMPP_RATE: '200' }).sms, {
+  t.strictSame(read(own).sms, {
+    provider: 'smpp',
+    url,
+    window: 10,
+    rate: 10,
+    countryCode: null,
+  })
+  const set = { SMPP_WINDOW: '50', SMPP_RATE: '200', SMPP_COUNTRY_CODE: '+27' }
+  t.strictSame(read({ ...own, ...set }).sms, {
     provider: 'smpp',
     url,
     window: 50,
     rate: 200,
+    countryCode: '27',
   })
   t.strictSame(read({ SMPP_URL: url }).sms, { provider: 'sandbox' })
 })

@@ -1,11 +1,11 @@
 create function core.record_inbound(messages jsonb)
-returns integer
+returns text[]
 language plpgsql volatile
 as $$
 declare
   v_item record;
   v_opt_outs jsonb := '[]';
-  v_changed integer := 0;
+  v_outcomes text[] := '{}';
 begin
   -- They are few, so one transaction at a time has them: of two STOPs at once the second sees what
   -- the first did, and what is locked below is locked in no other order.
@@ -17,10 +17,14 @@ begin
       provider text, "from" text, "to" text, keyword text, word text, received_at timestamptz
     )) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
     cross join lateral core.answered_sms(i."from", i."to") a
-    -- Who has no number of the world's cannot have been written to.
-    where a.organisation_id is not null and core.is_phone(i."from")
     order by i.place
   loop
+    -- Who has no number of the world's cannot have been written to.
+    if v_item.organisation_id is null or not core.is_phone(v_item.phone) then
+      v_outcomes := v_outcomes || 'unknown'::text;
+      continue;
+    end if;
+    v_outcomes := v_outcomes || 'unchanged'::text;
     -- Who opted out and was then erased has said so already, and is not named again.
     continue when exists (
       select from core.bars_against(v_item.phone) a
@@ -33,16 +37,15 @@ begin
         where c.opted_out_at is null;
       if found then
         v_opt_outs := v_opt_outs || to_jsonb(v_item);
-        v_changed := v_changed + 1;
       end if;
     else
       update app.consents c
       set opted_out_at = null, opted_out_by = null
       where c.organisation_id = v_item.organisation_id and c.phone = v_item.phone
         and c.consented_at is not null and c.opted_out_at is not null;
-      if found then
-        v_changed := v_changed + 1;
-      end if;
+    end if;
+    if found then
+      v_outcomes[cardinality(v_outcomes)] := 'changed';
     end if;
   end loop;
 
@@ -53,9 +56,9 @@ begin
     from jsonb_to_recordset(v_opt_outs) as o (message_id uuid, provider text, received_at text, word text)
     where o.message_id is not null));
   perform core.confirm_opt_outs(v_opt_outs);
-  return v_changed;
+  return v_outcomes;
 end
 $$;
 
 comment on function core.record_inbound is
-  'Record what phones answer with a keyword: {provider, from, to, keyword stop|start, word, received_at}, in their order. One that says what is so already changes nothing. Answers how many changed something.';
+  'Record what phones answer with a keyword: {provider, from, to, keyword stop|start, word, received_at}, in their order. Returns for each: changed; unchanged, when what it says is so already; or unknown, when it is not known which organisation is meant.';

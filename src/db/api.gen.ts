@@ -302,8 +302,10 @@ export type Api = {
   organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Answers for each, in the order of n: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. */
   record_callbacks: { args: { callbacks: string }; result: string[] }
-  /** Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Answers how many changed something. */
+  /** What processes of older versions call: api.record_keywords, but it returns how many messages changed something. */
   record_inbound: { args: { messages: string }; result: number }
+  /** Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Returns for each, in their order: changed, unchanged (what it says is so already) or unknown (it is not known which organisation is meant). */
+  record_keywords: { args: { messages: string }; result: string[] }
   /** Record what a provider reports of messages: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Answers how many were new. */
   record_receipts: { args: { receipts: string }; result: number }
   /** Record what a network reports of parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. One that comes before its part is known waits for that. Answers how many were new. */
@@ -407,6 +409,7 @@ export const signatures = {
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   record_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'value', answers: { value: 'text[]' } },
   record_inbound: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'integer' } },
+  record_keywords: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'text[]' } },
   record_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_table_sizes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },

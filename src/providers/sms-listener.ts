@@ -1,17 +1,27 @@
+import type { Logger } from 'pino'
 import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
 import type { Metrics } from '../metrics.ts'
 import { bareWords, type Keyword, readKeyword } from '../sms/keywords.ts'
-import type { InboundSms, SmsListener, SmsReceipt } from './sms.ts'
+import { summarise } from '../summary.ts'
+import type { IgnoredSms, InboundSms, SmsListener, SmsReceipt } from './sms.ts'
 
 /** As many as one commit should carry; more only make the first of them wait. */
 const MAX_IN_ONE_COMMIT = 500
 
-/** A message from a phone as api.record_inbound takes it. */
+/** Anybody can send messages, so each reason is logged once a minute, with the count. */
+const IGNORED_EVERY_MS = 60_000
+
+const NOBODY = 'no organisation has this number, and none wrote to the phone from it within 90 days'
+
+/** A message from a phone as api.record_keywords takes it. */
 export type InboundKeyword = Omit<InboundSms, 'body'> & { keyword: Keyword; word: string }
 
 /** Records what comes from a network: receipts, and of what phones write the keywords. */
-export function createSmsListener(call: Call, metrics: Pick<Metrics, 'receipt'>): SmsListener {
+export function createSmsListener(
+  call: Call,
+  { metrics, log }: { metrics: Pick<Metrics, 'receipt'>; log: Logger },
+): SmsListener {
   const recordReceipt = createBatcher<SmsReceipt, null>(
     async (receipts) => {
       await call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
@@ -19,12 +29,17 @@ export function createSmsListener(call: Call, metrics: Pick<Metrics, 'receipt'>)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const recordInbound = createBatcher<InboundKeyword, null>(
-    async (messages) => {
-      await call('record_inbound', { messages: JSON.stringify(messages) })
-      return messages.map(() => null)
-    },
+  const recordKeyword = createBatcher<InboundKeyword, string>(
+    (messages) => call('record_keywords', { messages: JSON.stringify(messages) }),
     { maxWeight: MAX_IN_ONE_COMMIT },
+  )
+  const ignored = summarise<IgnoredSms & { keyword: Keyword }>(
+    ({ provider, keyword, from, to, reason }, messages) =>
+      log.warn(
+        { provider, keyword, from: masked(from), to, reason, messages },
+        'keyword SMS ignored',
+      ),
+    IGNORED_EVERY_MS,
   )
   return {
     async onReceipt(receipt) {
@@ -33,7 +48,20 @@ export function createSmsListener(call: Call, metrics: Pick<Metrics, 'receipt'>)
     },
     async onInbound({ body, ...message }) {
       const keyword = readKeyword(body)
-      if (keyword) await recordInbound({ ...message, keyword, word: bareWords(body) })
+      if (!keyword) return
+      const outcome = await recordKeyword({ ...message, keyword, word: bareWords(body) })
+      if (outcome === 'unknown') {
+        ignored.note(NOBODY, { ...message, body, keyword, reason: NOBODY })
+      }
+    },
+    onIgnored(message) {
+      const keyword = readKeyword(message.body)
+      if (keyword) ignored.note(message.reason, { ...message, keyword })
     },
   }
+}
+
+/** Enough of a number to find it in the records of the network, and not the whole. */
+function masked(number: string): string {
+  return `${number.slice(0, 3)}…${number.slice(6).slice(-3)}`
 }

@@ -33,7 +33,7 @@ export type SmsReceipt = {
   text?: string
 }
 
-/** A message from a phone to one of our numbers, as api.record_inbound takes it, hence its names. */
+/** A message from a phone to one of our numbers, as api.record_keywords takes it, hence its names. */
 export type InboundSms = {
   provider: string
   /** In E.164. */
@@ -45,10 +45,21 @@ export type InboundSms = {
   received_at: string
 }
 
+/** A message from a phone that cannot be recorded, with the reason. */
+export type IgnoredSms = {
+  provider: string
+  /** As the network wrote it. */
+  from: string
+  to: string
+  body: string
+  reason: string
+}
+
 /** What comes from a network by itself. The network is told that we have it once these settle. */
 export type SmsListener = {
   onReceipt(receipt: SmsReceipt): Promise<void>
   onInbound(message: InboundSms): Promise<void>
+  onIgnored(message: IgnoredSms): void
 }
 
 /** Takes SMS off our hands, and tells its listener what becomes of them and what phones answer. */

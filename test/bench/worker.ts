@@ -19,6 +19,7 @@ const sms: SmsConfig = smscPort
       url: `smpp://bench:bench@127.0.0.1:${smscPort}`,
       window: 200,
       rate: 100_000,
+      countryCode: null,
     }
   : { provider: 'sandbox' }
 const provider: EmailProvider = {

@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
@@ -30,9 +31,9 @@ const aNumber = () => {
 
 type Said = { from: string; to: string; keyword?: string; word?: string; received_at?: string }
 
-/** What the service does with keywords that arrive together. */
-const say = (...messages: Said[]) =>
-  call('record_inbound', {
+/** How many of keywords that arrive together change something. */
+const say = async (...messages: Said[]) => {
+  const outcomes = await call('record_keywords', {
     messages: JSON.stringify(
       messages.map(({ keyword = 'stop', word = keyword.toUpperCase(), ...rest }) => ({
         provider: 'smsc',
@@ -43,6 +44,8 @@ const say = (...messages: Said[]) =>
       })),
     ),
   })
+  return outcomes.filter((outcome) => outcome === 'changed').length
+}
 
 /** An organisation with a number of its own. */
 async function withNumber() {
@@ -288,9 +291,10 @@ t.test('the listener of a provider records keywords and receipts', async (t) => 
   const phone = aNumber()
   const id = await sent(organisation, { to: phone, senderId: number })
   const counted: [string, string][] = []
-  const listener = createSmsListener(call, {
-    receipt: (channel, type) => counted.push([channel, type]),
-  })
+  const metrics = {
+    receipt: (channel: string, type: string) => counted.push([channel, type]),
+  }
+  const listener = createSmsListener(call, { metrics, log: pino({ level: 'silent' }) })
   const inbound = {
     provider: 'smsc',
     from: phone,
@@ -314,9 +318,43 @@ t.test('the listener of a provider records keywords and receipts', async (t) => 
   t.same(counted, [['sms', 'delivered']])
 })
 
+t.test('a keyword that is not recorded is logged with the reason, once a minute', async (t) => {
+  const warnings: Record<string, unknown>[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => warnings.push(JSON.parse(line)) })
+  const listener = createSmsListener(call, { metrics: { receipt: () => undefined }, log })
+  const { organisation, number } = await withNumber()
+  const phone = aNumber()
+  const stop = { provider: 'smsc', body: 'Stop', received_at: new Date().toISOString() }
+  const stranger = aNumber()
+  for (const body of ['Stop', 'STOP', 'Hello']) {
+    await listener.onInbound({ ...stop, from: stranger, to: 'Postgram', body })
+  }
+  const foreign = { provider: 'smsc', from: '0821234567', to: number, reason: 'no country' }
+  listener.onIgnored({ ...foreign, body: 'stop' })
+  listener.onIgnored({ ...foreign, body: 'Hello' })
+  await sent(organisation, { to: phone, senderId: number })
+  for (const _ of [1, 2]) await listener.onInbound({ ...stop, from: phone, to: number })
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
+  t.match(warnings, [
+    {
+      provider: 'smsc',
+      keyword: 'stop',
+      from: `+27…${stranger.slice(-3)}`,
+      to: 'Postgram',
+      reason: /^no organisation has this number, and none wrote to the phone/,
+      messages: 1,
+      msg: 'keyword SMS ignored',
+    },
+    { keyword: 'stop', from: '082…567', to: number, reason: 'no country', messages: 1 },
+  ])
+  t.equal(warnings.length, 2)
+})
+
 t.test('the network is not told that we have what the database did not take', async (t) => {
+  const metrics = { receipt: () => t.fail('it is not recorded') }
   const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
-    receipt: () => t.fail('it is not recorded'),
+    metrics,
+    log: pino({ level: 'silent' }),
   })
   const at = new Date().toISOString()
   const receipt: SmsReceipt = {

@@ -1,28 +1,36 @@
-import type { InboundSms, SmsReceipt } from '../sms.ts'
-import { phoneOf, senderOf } from './address.ts'
+import type { IgnoredSms, InboundSms, SmsReceipt } from '../sms.ts'
+import { isNational, phoneOf, senderOf } from './address.ts'
 import type { Fields } from './pdu.ts'
 import { isReceipt, readReceipt } from './receipt.ts'
 import { bodyOf } from './text.ts'
 
-/** What a deliver_sm tells us; null where that is nothing. */
-export type Delivery = { receipt: SmsReceipt } | { inbound: InboundSms } | null
+/** What a deliver_sm holds; null for a receipt that says nothing. */
+export type Delivery =
+  | { receipt: SmsReceipt }
+  | { inbound: InboundSms }
+  | { ignored: IgnoredSms }
+  | null
 
-export function readDelivery(fields: Fields, now: Date): Delivery {
+const NO_COUNTRY = "the sender's number has no country code: set SMPP_COUNTRY_CODE"
+const NO_PHONE = 'the sender is not a phone number'
+const NO_DESTINATION = 'it names no number that it was sent to'
+
+/** Reads a deliver_sm. Numbers in national form are those of the country, where one is given. */
+export function readDelivery(
+  fields: Fields,
+  now: Date,
+  countryCode: string | null = null,
+): Delivery {
   if (isReceipt(fields)) {
     const receipt = readReceipt(fields, now)
     return receipt && { receipt }
   }
-  const from = phoneOf(fields.source_addr, fields.source_addr_ton)
-  const to = senderOf(fields.destination_addr, fields.dest_addr_ton)
-  // Who has no number of their own, such as a service of the network, has nothing to opt out of.
-  if (!from || !to) return null
-  return {
-    inbound: {
-      provider: 'smpp',
-      from,
-      to,
-      body: bodyOf(fields),
-      received_at: now.toISOString(),
-    },
-  }
+  const { source_addr = '', source_addr_ton, destination_addr, dest_addr_ton } = fields
+  const from = phoneOf(source_addr, source_addr_ton, countryCode)
+  const to = senderOf(destination_addr, dest_addr_ton, countryCode)
+  const message = { provider: 'smpp', body: bodyOf(fields) }
+  if (from && to) return { inbound: { ...message, from, to, received_at: now.toISOString() } }
+  const isWithoutCountry = countryCode === null && isNational(source_addr, source_addr_ton)
+  const reason = from ? NO_DESTINATION : isWithoutCountry ? NO_COUNTRY : NO_PHONE
+  return { ignored: { ...message, from: source_addr, to: to ?? '', reason } }
 }

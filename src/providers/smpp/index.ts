@@ -16,6 +16,8 @@ export type SmppOptions = {
   window: number
   /** PDUs per second. */
   rate: number
+  /** The country calling code of numbers in national form; null: those are not understood. */
+  countryCode?: string | null
   /** null: nothing is listened for, as where settings are examined only. */
   listener: SmsListener | null
   log: Logger
@@ -66,6 +68,7 @@ export function createSmpp({
   url,
   window,
   rate,
+  countryCode = null,
   listener,
   log,
   ...given
@@ -85,10 +88,11 @@ export function createSmpp({
     // It is for whoever listens.
     if (!listener) return TRY_AGAIN
     try {
-      const delivery = readDelivery(fields, new Date())
-      if (!delivery) log.debug('the SMSC delivered what means nothing to us')
+      const delivery = readDelivery(fields, new Date(), countryCode)
+      if (!delivery) log.debug('receipt without an id or a known state ignored')
       else if ('receipt' in delivery) await listener.onReceipt(delivery.receipt)
-      else await listener.onInbound(delivery.inbound)
+      else if ('inbound' in delivery) await listener.onInbound(delivery.inbound)
+      else listener.onIgnored(delivery.ignored)
       return OK
     } catch (err) {
       log.warn({ err }, 'what the SMSC delivered could not be taken; it sends that again')

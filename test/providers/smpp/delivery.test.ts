@@ -18,14 +18,15 @@ function receiptOf(words: string, fields: Fields = {}) {
     },
     now,
   )
-  if (delivery && 'inbound' in delivery) throw new Error('it was taken for a message')
+  if (delivery && !('receipt' in delivery)) throw new Error('it was taken for a message')
   return delivery?.receipt ?? null
 }
 
-function inboundOf(fields: Fields) {
+function inboundOf(fields: Fields, countryCode: string | null = null) {
   const delivery = readDelivery(
     { source_addr: '27820000000', destination_addr: '27110000000', ...fields },
     now,
+    countryCode,
   )
   return delivery && 'inbound' in delivery ? delivery.inbound : delivery
 }
@@ -88,6 +89,8 @@ t.test('the parameters of a receipt come before its text', async (t) => {
 
 t.test('the error is told where there is one', async (t) => {
   t.equal(receiptOf(whole('UNDELIV', 'err:0b1 text:x'))?.code, '0b1')
+  t.equal(receiptOf(whole('UNDELIV', 'err:0b1 text:x'))?.text, 'UNDELIV (err 0b1)')
+  t.equal(receiptOf(whole('UNDELIV'))?.text, 'UNDELIV')
   t.equal(receiptOf(whole('UNDELIV', `err:${'9'.repeat(50)}`))?.code, '9'.repeat(20))
   t.notOk('code' in (receiptOf(whole('DELIVRD', 'err:000')) ?? {}))
   const network_error_code = Buffer.from([3, 0, 0x1b])
@@ -192,11 +195,49 @@ t.test('it is told whom it was written to', async (t) => {
   }
 })
 
-t.test('a message from nobody, or to nobody, is nothing', async (t) => {
-  t.equal(inboundOf({ source_addr: 'Bank', source_addr_ton: 5 }), null)
-  t.equal(inboundOf({ source_addr: '0820000000' }), null)
-  t.equal(inboundOf({ destination_addr: '' }), null)
-  t.equal(readDelivery({}, now), null)
+t.test('an inbound message that cannot be recorded has the reason', async (t) => {
+  const cases: [Fields, string | null, RegExp][] = [
+    [{ source_addr: 'Bank', source_addr_ton: 5 }, '27', /^the sender is not a phone number$/],
+    [{ source_addr: '' }, '27', /^the sender is not a phone number$/],
+    [{ source_addr: '0820000000' }, null, /no country code: set SMPP_COUNTRY_CODE$/],
+    [{ source_addr: '820000000', source_addr_ton: 2 }, null, /no country code: set/],
+    [{ source_addr: '12345', source_addr_ton: 2 }, '27', /^the sender is not a phone number$/],
+    [{ destination_addr: '' }, null, /^it names no number that it was sent to$/],
+  ]
+  for (const [fields, countryCode, reason] of cases) {
+    const { source_addr: from = '27820000000' } = fields
+    const body = text('STOP')
+    t.match(inboundOf({ ...fields, short_message: body }, countryCode), {
+      ignored: { provider: 'smpp', from, body: 'STOP', reason },
+    })
+  }
+  t.match(readDelivery({}, now), { ignored: { from: '', to: '', body: '' } })
+})
+
+t.test('a number in national form is one of the configured country', async (t) => {
+  const numbers: [address: string, ton: number, countryCode: string, phone: string][] = [
+    ['0821234567', 0, '27', '+27821234567'],
+    ['0821234567', 2, '27', '+27821234567'],
+    ['821234567', 2, '27', '+27821234567'],
+    ['27821234567', 0, '27', '+27821234567'],
+    ['27821234567', 1, '27', '+27821234567'],
+    ['0027821234567', 2, '27', '+27821234567'],
+    ['+27821234567', 2, '27', '+27821234567'],
+    ['00447700900000', 0, '27', '+447700900000'],
+    ['5551234567', 2, '1', '+15551234567'],
+    ['15551234567', 2, '1', '+15551234567'],
+    ['06201234567', 2, '36', '+36201234567'],
+    ['0701020304', 0, '225', '+2250701020304'],
+  ]
+  for (const [source_addr, source_addr_ton, countryCode, from] of numbers) {
+    t.match(inboundOf({ source_addr, source_addr_ton }, countryCode), { from }, source_addr)
+  }
+  const to = (destination_addr: string, dest_addr_ton: number) =>
+    inboundOf({ destination_addr, dest_addr_ton }, '27')
+  t.match(to('0110000000', 0), { to: '+27110000000' })
+  t.match(to('31234', 2), { to: '31234' }, 'a short code stays one')
+  const receipt = { source_addr: '0820000000', source_addr_ton: 2 }
+  t.notOk('phone' in (receiptOf(whole('DELIVRD'), receipt) ?? {}), 'receipts name it or not')
 })
 
 t.test('nothing that a peer sends throws', (t) => {

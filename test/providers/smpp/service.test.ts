@@ -29,6 +29,7 @@ await atTime(sql, AT_NOON, (tx) => tx`select api.make_partitions()`)
 // Takes each part under an id in hex; its receipts come first, and have it in decimal.
 const smsc: Smsc = await startSmsc(t, {
   async submit_sm(number, { to }) {
+    if (to.endsWith('8')) return { status: 0x0b }
     const id = 0xab0000 + number
     const state = to.endsWith('9') ? 'UNDELIV' : 'DELIVRD'
     const receipt = { ...receiptFor(String(id), state), source_addr: to }
@@ -41,7 +42,7 @@ const { base } = await startTestService(url, {
   hasSmsRehearsals: true,
   createSmsProvider: (call, listener, log) =>
     createSmsProvider({
-      sms: { provider: 'smpp', url: smsc.url, window: 10, rate: 1000 },
+      sms: { provider: 'smpp', url: smsc.url, window: 10, rate: 1000, countryCode: '27' },
       call,
       listener,
       log,
@@ -70,6 +71,19 @@ t.test('an SMS goes out part by part and is delivered with the last of them', as
     smsc.submits.map((submit) => [submit.to, submit.part, submit.total]),
     [1, 2, 3].map((part) => [to.slice(1), part, 3]),
   )
+})
+
+t.test('an SMS that the network refuses has the name and the number of the status', async (t) => {
+  const id = await sendSms(base, organisation, smsOf(1, { to: '+27820000008' }))
+  const text = 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).'
+  const sms = await once(id, 'failed')
+  t.match(sms.error, { code: 'provider_rejected', message: text })
+  t.match(sms.events.at(-1), { type: 'failed', detail: { code: 'ESME_RINVDSTADR', text } })
+  const reasons = await atTime(sql, AT_NOON, async (tx) => {
+    await tx`select api.sum_up_changes()`
+    return tx`select reason from ops.bounce_reasons where code = 'provider_rejected'`
+  })
+  t.same([...reasons], [{ reason: text }])
 })
 
 t.test('an SMS that the network cannot deliver has failed', async (t) => {
@@ -112,6 +126,7 @@ t.test('who answers STOP is told so, and gets no marketing any more', async (t) 
   await once(transactional, 'delivered')
   t.equal(smsc.submits.length, before + 2, 'one confirmation, and what is no marketing')
 
-  t.equal(await smsc.deliver({ ...stop, short_message: 'start' }), 0)
+  const national = { source_addr_ton: 0, source_addr: `0${PHONE.slice(3)}` }
+  t.equal(await smsc.deliver({ ...stop, ...national, short_message: 'start' }), 0)
   await once(await sendSms(base, organisation, promotion), 'delivered')
 })
