@@ -4,8 +4,8 @@ language sql stable
 as $$
   select v.id
   from app.webhook_events v
-  -- Whole months of messages go at a time.
-  where v.message_id < core.first_id_at((select min(p.span_from) from core.partitions() p where p.parent = 'messages'))
+  -- Whole months of messages go at a time. Asked once, and not for each event.
+  where v.message_id < (select core.first_id_at(min(p.span_from)) from core.partitions() p where p.parent = 'messages')
     and strpos(lower(v.body), ltrim(person, '+')) > 0 and core.unnamed(v.body, person) <> v.body
 $$;
 

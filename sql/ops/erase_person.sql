@@ -2,6 +2,8 @@ create function ops.erase_person(person text)
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- Its statements read many partitions: to compile them takes longer than to run them.
+set jit = off
 as $$
 declare
   v_person text := core.check_person(person);

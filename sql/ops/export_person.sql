@@ -2,6 +2,8 @@ create function ops.export_person(person text, only_organisation text default nu
 returns table (kind text, organisation text, id text, at timestamptz, data jsonb)
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+-- Its statements read many partitions: to compile them takes longer than to run them.
+set jit = off
 as $$
 #variable_conflict use_column
 declare

@@ -8,6 +8,8 @@ returns table (
 )
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+-- Its statements read many partitions: to compile them takes longer than to run them.
+set jit = off
 as $$
 #variable_conflict use_column
 declare

@@ -65,6 +65,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     })
     await step(() => createRoles(sql))
     await step(() => sql.unsafe(revokeTemporary))
+    await step(() => sql.unsafe(turnOffJit))
     await step(() => sql.unsafe(grantTempFileLimit))
     await step(() => installQueues(url, LOCK_TIMEOUT), areQueuesOld ? UNFINISHED_QUEUES : UNCHANGED)
     const outcome = areQueuesOld ? UPGRADED_QUEUES : UNCHANGED
@@ -202,6 +203,24 @@ const revokeTemporary = `
   begin
     if has_database_privilege('public', current_database(), 'temporary') then
       execute format('revoke temporary on database %I from public', current_database());
+    end if;
+  exception when insufficient_privilege then null;
+  end $$`
+
+/**
+ * Statements here either reach rows by a key or read many partitions, for each of which JIT compiles
+ * expressions of its own: that took ten times as long as running them. A login that does not own the
+ * database cannot set this.
+ */
+const turnOffJit = `
+  do $$
+  begin
+    if not exists (
+      select from pg_db_role_setting s
+      join pg_database d on d.oid = s.setdatabase
+      where d.datname = current_database() and s.setrole = 0 and s.setconfig::text ~ '[{,]jit='
+    ) then
+      execute format('alter database %I set jit = off', current_database());
     end if;
   exception when insufficient_privilege then null;
   end $$`

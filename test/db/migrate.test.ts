@@ -133,6 +133,18 @@ t.test('migrate with a clock switches the test clock on, without one off', async
   await t.rejects(service, { message: /^POSTGRAM_NOW is set, but this database keeps real time/ })
 })
 
+t.test('migrate: turns JIT off in its database, unless a setting is there', async (t) => {
+  const { url, sql } = await createDatabase()
+  const settings = () => sql<{ setting: string }[]>`
+    select unnest(s.setconfig) as setting from pg_db_role_setting s
+    join pg_database d on d.oid = s.setdatabase where d.datname = current_database()`
+  await migrate(url)
+  t.same([...(await settings())], [{ setting: 'jit=off' }])
+  await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set jit = on`)
+  await migrate(url)
+  t.same([...(await settings())], [{ setting: 'jit=on' }])
+})
+
 t.test('an applied migration whose file was changed stops with one sentence', async (t) => {
   const { url, sql } = await createDatabase()
   const before = await catalogOf(sql)

@@ -5,6 +5,7 @@ import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { rolledBack, type Tx } from '../fixtures/sql.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -123,4 +124,44 @@ t.test('an organisation is found before its rows are', async (t) => {
     t.match(text, /encode_id\('org'::text, (\w+\.)?id\)/, view)
     t.notMatch(text, /encode_id\('org'::text, (\w+\.)?organisation_id\)/, view)
   }
+})
+
+const planOf = async (tx: Tx, query: string) => {
+  const plan = await tx.unsafe(`explain (costs off) ${query}`)
+  return [...plan].map((row) => Object.values(row).join()).join('\n')
+}
+
+t.test('functions that read many partitions do so without JIT', async (t) => {
+  const functions = await sql<{ name: string; config: string[] }[]>`
+    select proname as name, proconfig as config from pg_proc
+    where pronamespace = 'ops'::regnamespace and proname in ('export_person', 'erase_person', 'messages_of')`
+  t.equal(functions.length, 3)
+  for (const { name, config } of functions) t.ok(config.includes('jit=off'), name)
+})
+
+t.test(
+  'export_person: attempts are found by an index before their texts are searched',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const { id: endpoint } = await createEndpoint(tx as never, mine)
+      await tx`
+      insert into app.webhook_attempts (endpoint_id, event_id, attempt, started_at, duration_ms, status)
+      select core.decode_id('we', ${endpoint}), core.new_id(now()), 1, now(), 1, 200 from generate_series(1, 5000)`
+      await tx`analyze app.webhook_attempts, app.webhook_endpoints`
+      const ids = `array[core.decode_id('em', '${toJane}')]`
+      const plan = await planOf(
+        tx,
+        `select * from core.export_messages('jane@acme.example', ${ids})`,
+      )
+      t.match(plan, /Index Cond: \(.*event_id = ANY \(\$\d+\)/)
+    })
+  },
+)
+
+t.test('export_person: the first message that is kept is looked up once', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const plan = await planOf(tx, `select * from core.orphaned_events('jane@acme.example')`)
+    t.match(plan, /message_id < .*\$\d+/)
+    t.notMatch(plan, /message_id < core\.first_id_at/)
+  })
 })
