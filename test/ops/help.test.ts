@@ -32,7 +32,7 @@ t.test('ops.help: every object of ops has a topic and one short sentence', async
   t.ok(manual.length > 80)
   for (const { topic, name, sentence } of manual) {
     t.match(topic, /^[a-z]{2,9}$/, `${name} is in the list of core.manual()`)
-    t.match(sentence, /^[A-Z][^.].{10,68}\.$/, name)
+    t.match(sentence, /^[A-Z][^.].{10,120}\.$/, name)
   }
 })
 
