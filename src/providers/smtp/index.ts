@@ -1,8 +1,9 @@
-import { createTransport } from 'nodemailer'
+import { createTransport, type NodemailerError } from 'nodemailer'
 import type { Secrets } from '../../secrets.ts'
 import { makeDkimKey } from '../dkim-keys.ts'
 import type { EmailProvider, Refused } from '../email.ts'
 import { type Answer, confirmed, isForNow, unconfirmed } from './answer.ts'
+import { cureOf } from './cure.ts'
 import { messageOf, signatureOf } from './message.ts'
 import { RelayPool } from './pool.ts'
 import { readRelay } from './relay.ts'
@@ -25,6 +26,9 @@ const CONNECTS_WITHIN_MS = 30_000
 const IDLE_FOR_MS = 30_000
 const CLOSES_WITHIN_MS = 1000
 const MAX_REPLY_BYTES = 64 * 1024
+
+/** For the doctor: whoever waits for it has seen enough by then. */
+const EXAMINED_WITHIN = { connectionTimeout: 5000, greetingTimeout: 5000, socketTimeout: 10_000 }
 
 /**
  * Any relay that speaks SMTP, through nodemailer; messages are signed here. A relay reports nothing
@@ -95,11 +99,17 @@ export function createSmtp({
     forgetSuppression: async () => undefined,
     receiptsOf: async () => [],
     readCallback: null,
-    examine: () =>
-      transport.verify().then(
-        () => null,
-        ({ message }: Error) => `the relay of SMTP_URL does not let us in: ${message}`,
-      ),
+    async examine() {
+      const examined = createTransport({ ...relay.connection, ...EXAMINED_WITHIN })
+      try {
+        await examined.verify()
+        return null
+      } catch (error) {
+        return cureOf(error as NodemailerError)
+      } finally {
+        examined.close()
+      }
+    },
     // The worker has waited for what was worth waiting for.
     close: async () => transport.close({ force: true }),
   }

@@ -14,6 +14,9 @@ const HOST_NAME = /^(?=.{1,253}$)(?:(?!-)[a-z0-9-]{1,63}\.)*(?!-)[a-z0-9-]{1,63}
 // Not the end of an IPv4 address, nor of a name that means another host elsewhere.
 const PUBLIC_END = /\.(?!(?:\d+|localhost|local|internal)$)[a-z0-9-]+$/
 
+/** Relays speak TLS from the start there (RFC 8314 3.3): one that is addressed in the clear stays silent. */
+const IMPLICIT_TLS_PORT = '465'
+
 const flag = v.pipe(
   v.picklist(['true', 'false']),
   v.transform((text) => text === 'true'),
@@ -60,7 +63,7 @@ export function readRelay(text: string): Relay | { problem: string } {
   }
   const connection: SMTPPoolOptions = {
     host,
-    secure: url.protocol === 'smtps:',
+    secure: url.protocol === 'smtps:' || url.port === IMPLICIT_TLS_PORT,
     requireTLS,
     tls: { rejectUnauthorized: tls['tls.rejectUnauthorized'] },
     maxConnections,

@@ -1,3 +1,4 @@
+import { createServer } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createSmtp } from '../../../src/providers/smtp/index.ts'
 import { readRelay } from '../../../src/providers/smtp/relay.ts'
@@ -11,6 +12,7 @@ import {
   type SmtpServerOptions,
   startSmtpServer,
 } from '../../fixtures/smtp-server.ts'
+import { listen } from '../../fixtures/tcp-server.ts'
 
 const ann = 'ann@there.example'
 
@@ -44,6 +46,18 @@ t.test('an URL says how to reach the relay', async (t) => {
       publicHost: 'smtp.example.co.za',
     },
   )
+})
+
+t.test('port 465 speaks TLS from the start, whatever the scheme', async (t) => {
+  for (const [url, secure] of [
+    ['smtp://relay.example:465', true],
+    ['smtps://relay.example:465', true],
+    ['smtps://relay.example', true],
+    ['smtp://relay.example:587', false],
+    ['smtp://relay.example', false],
+  ] as const) {
+    t.match(readRelay(url), { connection: { secure } }, url)
+  }
 })
 
 t.test(
@@ -184,6 +198,45 @@ t.test('who must log in does', { skip }, async (t) => {
     undefined,
   ])
 })
+
+t.test(
+  'a relay that cannot be used is explained in one line, within seconds',
+  { skip },
+  async (t) => {
+    const login = { user: 'me', password: 'right' }
+    const self = await startSmtpServer(t, { certificate })
+    const clear = await startSmtpServer(t, { login })
+    const atOnce = await listen(createServer(certificate ?? {}))
+    for (const [url, line] of [
+      [
+        `smtp://${self.address}?`,
+        /^the certificate of the relay is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): have it replaced, or set \?tls\.rejectUnauthorized=false/,
+      ],
+      [
+        `smtps://127.0.0.1:${atOnce.port}?`,
+        /^the certificate of the relay is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)/,
+      ],
+      [`smtps://${clear.address}?`, /does not speak TLS from the start \(\w+\): write smtp:\/\//],
+      [
+        `smtp://me:hunter2@${clear.address}?`,
+        /refuses our login \(535 .*\): check user and password$/,
+      ],
+      [
+        `smtp://${clear.address}?requireTLS=true&`,
+        /offers no TLS \(ETLS\): .* \?requireTLS=false$/,
+      ],
+      [`smtp://127.0.0.1:${atOnce.port}?`, /does not greet: check the port, and write smtps:\/\//],
+      ['smtp://127.0.0.1:1?', /cannot be reached \(ECONNREFUSED\): check host and port/],
+      ['smtp://none.invalid?', /^the host of SMTP_URL has no address \(\w+\)/],
+    ] as const) {
+      const smtp = createSmtp({ url: `${url}name=relay.example`, secrets })
+      const said = `${await smtp.examine()}`
+      await smtp.close()
+      t.match(said, line, url)
+      t.notMatch(said, /\n|hunter2|Node/)
+    }
+  },
+)
 
 t.test('we greet by our name', async (t) => {
   const relay = await startScriptedRelay(t, {})
