@@ -22,6 +22,15 @@ export async function readFolder(folder: string): Promise<SqlFile[]> {
   )
 }
 
+/** The names of this version's migrations, as app.migrations has them. */
+export async function migrationIds(): Promise<Set<string>> {
+  return new Set((await readFolder('migrations')).map(({ name }) => migrationId(name)))
+}
+
+export function migrationId(name: string): string {
+  return name.slice('migrations/'.length, -'.sql'.length)
+}
+
 /**
  * The SHA-256 of the SQL code that belongs to this version; compare with api.health(). The queues' own
  * schemas and the rights on them count as well, so that a version which has only them anew is known as another.
