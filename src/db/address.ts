@@ -1,32 +1,54 @@
-/** Reads a postgres:// address once for both drivers, which differ in the parameters they know. */
+/** Reads a postgres:// address once for both drivers, which know different parameters. */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, checkServerIdentity, getCACertificates } from 'node:tls'
 import { isLoopback } from '../loopback.ts'
 import { SetupError } from '../setup-error.ts'
 
 export type Address = {
-  /** The address without what is said apart here, for postgres.js. */
+  /** The address without what the fields below say, for postgres.js. */
   url: string
-  /** The same for pg, which takes a host that is no part of a URL as a parameter. */
+  /** The same with the first host only, for pg, which takes a host that cannot stand in a URL as a parameter. */
   pgUrl: string
   user: string
   password: string
   database: string
   hosts: string[]
   ports: number[]
+  /** What the server must be, which findHost() asks each host; null: the only host is not asked. */
+  target: 'read-write' | 'primary' | null
   /** What both drivers take as `ssl`. */
   tls: false | ConnectionOptions
 }
 
 const DEFAULT_PORT = 5432
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full']
-const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'uselibpqcompat']
+const TLS_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const
+const TLS_PARAMETERS = [...TLS_FILES, 'sslmode', 'uselibpqcompat']
+const OWN_PARAMETERS = [...TLS_PARAMETERS, 'host', 'port', 'target_session_attrs']
+const MAX_PORT = 65_535
 
-/** Says what is wrong with an address, without quoting it; null when nothing is. */
+/** Says what is wrong with an address and the files that it names, without quoting it; null when nothing is. */
 export function addressProblem(text: string): string | null {
   const parts = partsOf(text)
+  const problem = problemOf(parts)
+  if (problem !== null || !parts) return problem
+  const files = TLS_FILES.map((name) => fileProblem(parts.parameters, name))
+  return files.find((found) => found !== null) ?? null
+}
+
+function problemOf(parts: ReturnType<typeof partsOf>): string | null {
   if (!parts) return 'must be a postgres:// URL; write special characters in it as %XX'
-  const { parameters } = parts
+  const { parameters, authorities } = parts
+  if (authorities === null) return 'port must be one port, or one for each host'
+  if (
+    authorities.some(({ port }) => port !== '' && !(Number(port) > 0 && Number(port) <= MAX_PORT))
+  ) {
+    return `takes ports from 1 to ${MAX_PORT}`
+  }
+  if (targetOf(parameters, authorities.length) === undefined) {
+    return 'target_session_attrs must be read-write or primary: Postgram writes to its database'
+  }
   const mode = parameters.get('sslmode')
   if (parameters.has('ssl')) return 'takes sslmode, not ssl'
   if (mode !== null && !MODES.includes(mode)) return `sslmode must be one of ${MODES.join(', ')}`
@@ -38,29 +60,25 @@ export function addressProblem(text: string): string | null {
 
 /** Reads an address; throws SetupError when it is none, or a file that it names cannot be read. */
 export function readAddress(text: string): Address {
-  const problem = addressProblem(text)
   const parts = partsOf(text)
+  const problem = problemOf(parts)
   if (problem !== null || !parts) throw new SetupError(`the database's address ${problem}`)
-  const { start, url, parameters } = parts
-  const socket = parameters.get('host')
-  const authorities = socket === null ? parts.authorities : [{ host: socket, port: url.port }]
-  const hosts = authorities.map(({ host }) => host || 'localhost')
+  const { whole, url, parameters, authorities } = parts
+  const hosts = (authorities ?? []).map(({ host }) => host || 'localhost')
+  const ports = (authorities ?? []).map(({ port }) => Number(port || DEFAULT_PORT))
+  const target = targetOf(parameters, hosts.length) ?? null
   const tls = tlsOf(parameters, hosts)
-  for (const name of [...TLS_PARAMETERS, 'host']) parameters.delete(name)
-  const rest = parameters.size > 0 ? `${start}?${parameters}` : start
-  const isInUrl = socket === null && authorities[0]?.host !== ''
-  const host = new URLSearchParams({ host: hosts[0] ?? '' })
+  const isInUrl = url.hostname !== '' && !parameters.has('host')
+  const hasPort = parameters.has('port')
+  for (const name of OWN_PARAMETERS) parameters.delete(name)
   const user = parameters.get('user') ?? decodeURIComponent(url.username)
-  return {
-    url: rest,
-    pgUrl: isInUrl ? rest : `${rest}${parameters.size > 0 ? '&' : '?'}${host}`,
-    user,
-    password: parameters.get('password') ?? decodeURIComponent(url.password),
-    database: decodeURIComponent(url.pathname.slice(1)) || user,
-    hosts,
-    ports: authorities.map(({ port }) => Number(port || url.port || DEFAULT_PORT)),
-    tls,
-  }
+  const password = parameters.get('password') ?? decodeURIComponent(url.password)
+  const database = decodeURIComponent(url.pathname.slice(1)) || user
+  const rest = withParameters(whole, parameters)
+  if (!isInUrl) parameters.set('host', hosts[0] ?? '')
+  if (hasPort) parameters.set('port', `${ports[0]}`)
+  const pgUrl = withParameters(whole, parameters)
+  return { url: rest, pgUrl, user, password, database, hosts, ports, target, tls }
 }
 
 /** Says where an address leads, without its password. */
@@ -72,18 +90,43 @@ export function describeAddress(text: string): string {
   return `${database} on ${places.join(', ')} as ${user}`
 }
 
-/** Of several hosts URLs allow one: the rest are read apart. */
+function withParameters(url: string, parameters: URLSearchParams): string {
+  return parameters.size > 0 ? `${url}?${parameters}` : url
+}
+
+/**
+ * The address in parts; undefined when it is none. A URL has one host: further ones are read apart, also
+ * from the parameters host and port, as libpq has them. `authorities` is null when hosts and ports do not
+ * match.
+ */
 function partsOf(text: string) {
-  const [, start = '', scheme = '', names = '', path = '', query = ''] =
-    /^((postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)([^?]*))(?:\?(.*))?$/s.exec(text) ?? []
+  const [, scheme = '', names = '', path = '', query = ''] =
+    /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)([^?]*)(?:\?(.*))?$/s.exec(text) ?? []
   const [first = '', ...others] = names.split(',')
-  const authorities = [first, ...others].map((name) => {
+  const whole = `${scheme}${first}${path}`
+  if (!URL.canParse(whole) || [scheme, names, path].some((part) => decoded(part) === null)) return
+  const url = new URL(whole)
+  const parameters = new URLSearchParams(query)
+  const named = [first, ...others].map((name) => {
     const [, six, other = '', port = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/.exec(name) ?? []
     return { host: decoded(six ?? other) ?? '', port }
   })
-  const whole = `${scheme}${first}${path}`
-  if (!URL.canParse(whole) || [scheme, names, path].some((part) => decoded(part) === null)) return
-  return { start, url: new URL(whole), authorities, parameters: new URLSearchParams(query) }
+  const hosts = parameters.get('host')?.split(',') ?? named.map(({ host }) => host)
+  const ports = parameters.get('port')?.split(',') ?? named.map(({ port }) => port)
+  const isMatched = ports.length === 1 || ports.length === hosts.length
+  const authorities = hosts.map((host, n) => ({
+    host,
+    port: ports[ports.length === 1 ? 0 : n] ?? '',
+  }))
+  return { whole, url, authorities: isMatched ? authorities : null, parameters }
+}
+
+/** Several hosts mean a primary and its standbys, whatever the order; undefined when it cannot be promised. */
+function targetOf(parameters: URLSearchParams, hosts: number): Address['target'] | undefined {
+  const target = parameters.get('target_session_attrs')
+  if (target === 'read-write' || target === 'primary') return target
+  if (target === null) return hosts > 1 ? 'read-write' : null
+  return target === 'any' && hosts === 1 ? null : undefined
 }
 
 function decoded(text: string): string | null {
@@ -127,12 +170,27 @@ function tlsOf(parameters: URLSearchParams, hosts: string[]): false | Connection
   }
 }
 
+/** Reads a file of TLS as it will be read; the drivers would fail on a wrong one where nobody catches it. */
+function fileProblem(parameters: URLSearchParams, name: string): string | null {
+  const file = parameters.get(name)
+  if (file === null || (name === 'sslrootcert' && file === 'system')) return null
+  try {
+    const text = fileOf(parameters, name)
+    if (name === 'sslkey') createPrivateKey(text)
+    else new X509Certificate(text)
+    return null
+  } catch (error) {
+    if (error instanceof SetupError) return error.message
+    return `${name} ${file} holds no ${name === 'sslkey' ? 'private key' : 'certificate'}`
+  }
+}
+
 function fileOf(parameters: URLSearchParams, name: string): string {
   const file = parameters.get(name) ?? ''
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new SetupError(`${name}: ${file} cannot be read (${code})`)
+    throw new SetupError(`${name} ${file} cannot be read (${code})`)
   }
 }

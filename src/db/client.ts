@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
+import pg from 'pg'
 import postgres from 'postgres'
 import { parse as parseArray } from 'postgres-array'
 import { readAddress } from './address.ts'
+import { findHost, openSocket, socketMaker } from './hosts.ts'
 
 export type Sql = postgres.Sql
 
@@ -23,14 +25,11 @@ export type ClientOptions = {
   isKept?: boolean
   /** Further settings for its connections, such as statement_timeout. */
   settings?: Record<string, string>
-  /** Makes the socket of a connection; the driver's own when absent. */
-  socket?: (target: Target) => Promise<Socket>
+  /** Opens the socket of a connection, in place of openSocket(). */
+  socket?: () => Promise<Socket>
   /** Called when a connection has closed. */
   onClose?: () => void
 }
-
-/** Where to connect to, as the driver has read it from the address. */
-export type Target = { host: string[]; port: number[]; path: string | false }
 
 /** One of the two settings that core.now() reads; both absent, time is the server's. */
 export type ClockSettings = { 'postgram.now'?: string; 'postgram.shift'?: string }
@@ -100,22 +99,40 @@ export function withSettings(url: string, values: Record<string, string>): strin
 
 /** What pg, the queues' own driver, is given to connect with: the same server and TLS as connect() has. */
 export function pgOptions(url: string, settings: Record<string, string> = {}) {
-  const { pgUrl, tls } = readAddress(url)
+  const { pgUrl, tls, target } = readAddress(url)
   return {
     connectionString: withSettings(pgUrl, { search_path: SEARCH_PATH, ...settings }),
     ssl: tls,
+    // Its pool, and so pg-boss's, makes connections with this.
+    ...(target !== null && { Client: searchingClient(url) }),
+  }
+}
+
+/** pg's client, for an address whose host has to be found before each connection. */
+function searchingClient(url: string): typeof pg.Client {
+  type Callback = ((error: Error) => void) | ((error: null, client: pg.Client) => void)
+  return class extends pg.Client {
+    override connect(): Promise<pg.Client>
+    override connect(callback: Callback): void
+    override connect(callback?: Callback): Promise<pg.Client> | undefined {
+      const connecting = findHost(url).then((host) => {
+        Object.assign(this, host)
+        return super.connect()
+      })
+      if (!callback) return connecting
+      const done = callback as (error: Error | null, client?: pg.Client) => void
+      connecting.then(() => done(null, this), done)
+    }
   }
 }
 
 /** A pool of connections to the database at `url`. */
 export function connect(url: string, options: ClientOptions = {}): Sql {
   const { url: address, hosts, ports, tls } = readAddress(url)
-  const [host = ''] = hosts
   return postgres(address, {
-    // Lists, which its types do not know: it would take an IPv6 address apart at its colons.
-    host: hosts as unknown as string,
-    port: ports as unknown as number,
-    ...(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${ports[0]}` } : {}),
+    // As a list of one: the driver splits a text at its commas and colons, and has its own way with several.
+    host: hosts.slice(0, 1) as unknown as string,
+    port: ports.slice(0, 1) as unknown as number,
     ssl: tls as boolean | object,
     max: options.max ?? 10,
     onnotice: () => undefined,
@@ -123,8 +140,8 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
     // The library would wait for up to 20 seconds before it tries again, and requests with it.
     backoff: () => RECONNECT_AFTER_SECONDS,
     ...(options.role || options.socket ? arrayTypes : {}),
-    // `socket` is not in its types.
-    ...(options.socket ? ({ socket: options.socket } as object) : {}),
+    // It is not in its types.
+    ...({ socket: options.socket ?? socketMaker(() => openSocket(url)) } as object),
     ...(options.onClose ? { onclose: options.onClose } : {}),
     ...(options.isKept ? { max_lifetime: null, idle_timeout: 0 } : {}),
     connection: {

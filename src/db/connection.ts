@@ -1,7 +1,6 @@
-import { once } from 'node:events'
-import { Socket } from 'node:net'
-import { type ClientOptions, connect, type Sql, type Target } from './client.ts'
+import { type ClientOptions, connect, type Sql } from './client.ts'
 import { NoAnswer } from './connection-errors.ts'
+import { openSocket } from './hosts.ts'
 
 export type Connection = {
   sql: Sql
@@ -38,12 +37,12 @@ export async function openConnection(
     ...options,
     max: 1,
     isKept: true,
-    async socket(target) {
+    async socket() {
       // The driver asks for another one after it has lost the first.
       if (hasSocket) throw closedError()
       hasSocket = true
       try {
-        return await openSocket(target, closing.signal)
+        return await openSocket(url, closing.signal)
       } catch (error) {
         fail(error)
         throw error
@@ -79,23 +78,4 @@ export async function openConnection(
 
 function closedError(): Error {
   return Object.assign(new Error('the server closed the connection'), { code: 'CONNECTION_CLOSED' })
-}
-
-/** A socket to the first host that takes the connection. */
-async function openSocket({ host, port, path }: Target, signal: AbortSignal): Promise<Socket> {
-  let problem: unknown
-  for (const [n, name] of (path ? [path] : host).entries()) {
-    // The driver checks a certificate against `host`.
-    const socket = Object.assign(new Socket({ signal }), { host: name })
-    try {
-      if (path) socket.connect(path)
-      else socket.connect(port[n] ?? 5432, name)
-      await once(socket, 'connect')
-      return socket
-    } catch (error) {
-      socket.destroy()
-      problem = error
-    }
-  }
-  throw problem
 }

@@ -54,7 +54,7 @@ t.test('files of certificates are read, and a missing one is named in a sentence
   t.match(readAddress(at).tls, { ca: text, cert: text, key: text })
   t.throws(() => readAddress(`postgres://db/postgram?sslrootcert=${folder}/none`), {
     name: 'Error',
-    message: `sslrootcert: ${folder}/none cannot be read (ENOENT)`,
+    message: `sslrootcert ${folder}/none cannot be read (ENOENT)`,
   })
 })
 
@@ -82,10 +82,34 @@ t.test('an address is taken apart once for both drivers', async (t) => {
   t.equal(socket.pgUrl, 'postgres:///db?host=%2Frun%2Fpostgresql')
   const nowhere = readAddress('postgres:///db')
   t.match(nowhere, { hosts: ['localhost'], pgUrl: 'postgres:///db?host=localhost' })
-  t.match(readAddress('postgres://a,b:5433/db'), { hosts: ['a', 'b'], ports: [5432, 5433] })
 })
 
+t.test(
+  'several hosts stand in an address as libpq has them, and one of them is found',
+  async (t) => {
+    const both = { hosts: ['a', 'b'], ports: [5432, 5433], target: 'read-write' }
+    t.match(readAddress('postgres://me@a,b:5433/db'), both)
+    t.match(readAddress('postgres:///db?host=a,b&port=5432,5433'), both)
+    t.match(readAddress('postgres:///db?host=a,b&port=6000'), { ports: [6000, 6000] })
+    t.match(readAddress('postgres://a:5433,b/db'), { ports: [5433, 5432] })
+    t.match(readAddress('postgres://[::1]:5433,10.0.0.5/db'), { hosts: ['::1', '10.0.0.5'] })
+    t.equal(readAddress('postgres://me@a,b:5433/db?x=y').pgUrl, 'postgres://me@a/db?x=y')
+    for (const [url, target] of [
+      ['postgres://a/db', null],
+      ['postgres://a/db?target_session_attrs=any', null],
+      ['postgres://a/db?target_session_attrs=read-write', 'read-write'],
+      ['postgres://a,b/db', 'read-write'],
+      ['postgres://a,b/db?target_session_attrs=primary', 'primary'],
+    ] as const) {
+      t.equal(readAddress(url).target, target, url)
+      t.notMatch(readAddress(url).url, /target_session_attrs/)
+    }
+  },
+)
+
 t.test('what cannot be promised is refused, without quoting the address', async (t) => {
+  const target =
+    'target_session_attrs must be read-write or primary: Postgram writes to its database'
   const modes = 'sslmode must be one of disable, require, verify-ca, verify-full'
   for (const [parameters, problem] of [
     ['sslmode=prefer', modes],
@@ -94,7 +118,15 @@ t.test('what cannot be promised is refused, without quoting the address', async 
     ['sslmode=', modes],
     ['ssl=true', 'takes sslmode, not ssl'],
     ['sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert'],
+    ['target_session_attrs=writable', target],
+    ['target_session_attrs=read-only', target],
+    ['target_session_attrs=prefer-standby', target],
+    ['host=a,b,c&port=1,2', 'port must be one port, or one for each host'],
+    ['port=0', 'takes ports from 1 to 65535'],
+    ['port=http', 'takes ports from 1 to 65535'],
   ] as const) {
     t.equal(addressProblem(`postgres://me:hunter2@db/postgram?${parameters}`), problem, parameters)
   }
+  t.equal(addressProblem('postgres://a,b/db?target_session_attrs=any'), target)
+  t.equal(addressProblem('postgres://a,b:99999/db'), 'takes ports from 1 to 65535')
 })

@@ -1,0 +1,162 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import t from 'tap'
+import { connect, pgOptions } from '../../src/db/client.ts'
+import { connectionProblem } from '../../src/db/connection-problem.ts'
+import { findHost } from '../../src/db/hosts.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { freePort } from '../fixtures/free-port.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import {
+  initialise,
+  noPostgres,
+  runPostgres,
+  serverFolder,
+  startServer,
+} from '../fixtures/own-postgres.ts'
+import { runCommand } from '../fixtures/run-command.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { serviceUrl } from '../fixtures/service-login.ts'
+import { startTcpServer } from '../fixtures/tcp-server.ts'
+import { until } from '../fixtures/until.ts'
+
+t.test('a primary, its standby and a host that never responds', { skip: noPostgres }, async (t) => {
+  const folder = await serverFolder()
+  const [data, copy] = [join(folder, 'primary'), join(folder, 'standby')]
+  await initialise(data)
+  const primary = await startServer(data, ['fsync = off'])
+  const superuser = primary.urlOf('postgres', 'postgres')
+  await runPostgres('pg_basebackup', '-d', superuser, '-D', copy, '-R', '-c', 'fast', '--no-sync')
+  const standby = await startServer(copy)
+  const silent = await startTcpServer(() => undefined)
+  const hostOf = (url: string) => new URL(url).host
+  const hosts = [`127.0.0.1:${silent.port}`, hostOf(standby.urlOf('', '')), hostOf(superuser)].join(
+    ',',
+  )
+  const url = `postgres://postgres@${hosts}/postgram?target_session_attrs=read-write`
+
+  const admin = connect(superuser, { max: 1 })
+  await admin.unsafe('create database postgram')
+  // So that the standby has everything that was acknowledged.
+  await admin.unsafe("alter system set synchronous_standby_names = '*'")
+  await admin.unsafe('select pg_reload_conf()')
+  await admin.end()
+
+  /** The port of the server that each driver connects to. */
+  async function portsOf(address: string): Promise<unknown[]> {
+    const question = 'select inet_server_port() as port'
+    const sql = connect(address, { max: 1 })
+    const pool = new pg.Pool(pgOptions(address))
+    try {
+      const [row] = await sql.unsafe(question)
+      const { rows } = await pool.query(question)
+      return [row?.port, rows[0].port]
+    } finally {
+      await Promise.all([sql.end(), pool.end()])
+    }
+  }
+  const portOf = (address: string) => Number(new URL(address).port)
+
+  t.test('both drivers connect to the primary, whatever the order and the words', async (t) => {
+    await migrate(url)
+    const expected = [portOf(superuser), portOf(superuser)]
+    t.same(await portsOf(url), expected)
+    t.same(await portsOf(url.replace('read-write', 'primary')), expected)
+    t.same(await portsOf(url.split('?')[0] ?? ''), expected, 'as they do without the parameter')
+  })
+
+  t.test('a standby alone is refused with a sentence that names the setting', async (t) => {
+    const alone = standby.urlOf('postgres', 'postgram')
+    const problem = async (address: string) => {
+      const sql = connect(address, { max: 1 })
+      const asked = sql.unsafe('create table x ()').then(
+        () => 'no problem',
+        (error) => connectionProblem(error),
+      )
+      return asked.finally(() => sql.end())
+    }
+    const cure = 'set the address of the primary, or of all hosts, see /docs/deploying#hosts'
+    t.equal(
+      await problem(`${alone}?target_session_attrs=read-write`),
+      `the server is a standby: ${cure}`,
+    )
+    t.equal(
+      await problem(alone),
+      `the server takes no writes (cannot execute CREATE TABLE in a read-only transaction): ${cure}`,
+    )
+  })
+
+  t.test('all roles and commands follow a failover without a restart', async (t) => {
+    const sql = connect(url, { max: 1 })
+    t.teardown(() => sql.end())
+    const { liveKey, domain } = await createOrganisation(sql)
+    const { base, stop } = await startTestService(url)
+    t.teardown(stop)
+    const send = async () => {
+      const { status, json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+      t.equal(status, 200)
+      await until('delivery', async () => {
+        const shown = await get(`${base}/v1/emails/${json.id}`, liveKey)
+        return shown.json.status === 'delivered'
+      })
+    }
+    await send()
+
+    await primary.stop()
+    await runPostgres('pg_ctl', 'promote', '-w', '-D', copy)
+    await send()
+    const promoted = portOf(standby.urlOf('', ''))
+    t.same(await portsOf(url), [promoted, promoted])
+    await until('all connections of a service', async () => {
+      const rows = await sql<{ name: string; listens: boolean }[]>`
+        select application_name as name, bool_or(query ilike 'listen%') as listens
+        from pg_stat_activity where usename = 'postgram_app' group by 1 order by 1`
+      const names = rows.map(({ name, listens }) => (listens ? `${name}, listening` : name))
+      return (
+        names.join('; ') ===
+        'postgram; postgram clock; postgram presence; postgram worker, listening'
+      )
+    })
+
+    const env = {
+      DATABASE_URL: await serviceUrl(url),
+      MIGRATE_DATABASE_URL: url,
+      SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    }
+    await migrate(url)
+    t.match(await runCommand(['seed'], env), { code: 0, stderr: '' })
+    t.match((await runCommand(['doctor'], env)).stdout, /^ok {4}database\nok {4}service login\n/)
+  })
+})
+
+t.test('hosts that cannot be reached are all named, by both drivers, at once', async (t) => {
+  const [one, other] = [await freePort(), await freePort()]
+  const url = `postgres://127.0.0.1:${one},127.0.0.1:${other}/x`
+  const line =
+    `the server cannot be reached: no host takes writes; ` +
+    [one, other].map((n) => `127.0.0.1:${n}: connect ECONNREFUSED 127.0.0.1:${n}`).join('; ')
+  await t.rejects(findHost(url), { code: 'ECONNREFUSED' })
+  const sql = connect(url, { max: 1 })
+  const pool = new pg.Pool(pgOptions(url))
+  const questions: (() => PromiseLike<unknown>)[] = [
+    () => sql.unsafe('select 1'),
+    () => pool.query('select 1'),
+  ]
+  for (const ask of questions) {
+    const said = await ask().then(
+      () => 'no problem',
+      (error) => connectionProblem(error),
+    )
+    t.equal(said, line)
+  }
+  await Promise.all([sql.end(), pool.end()])
+})
+
+t.test('a proxy that accepts and closes ends a command in place of keeping it', async (t) => {
+  const proxy = await startTcpServer((socket) => socket.destroy())
+  const sql = connect(`postgres://127.0.0.1:${proxy.port}/x`, { max: 1 })
+  await t.rejects(sql`select 1`, { code: 'ECONNRESET' })
+  await t.rejects(sql`select 1`, { code: 'ECONNRESET' }, 'and the next attempt is a new one')
+  await sql.end()
+})
