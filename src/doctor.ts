@@ -7,6 +7,7 @@ import { codeAge } from './db/code-age.ts'
 import { connectionProblem } from './db/connection-problem.ts'
 import { currentLogin } from './db/login.ts'
 import { readOnlyProblem } from './db/read-only.ts'
+import { checkServer } from './db/server.ts'
 import { withoutBlanks } from './domains/check-records.ts'
 import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
@@ -23,28 +24,20 @@ const MIN_FREE_BYTES = 1024 ** 3
 
 /** Looks at all that the service needs: a line each, with the cure where something is wrong. */
 export async function examine(sql: Sql, config: Config, secrets: Secrets | null): Promise<Check[]> {
-  const servers = await sql<{ version: number }[]>`
-    select current_setting('server_version_num')::integer as version`.catch((error) => {
-    const problem: string = connectionProblem(error) ?? error.message
-    return problem
-  })
-  if (typeof servers === 'string') {
+  const problem = await checkServer(sql).then(
+    () => null,
+    (error) => connectionProblem(error) ?? `${error.message}`,
+  )
+  if (problem !== null) {
     const setting = config.migrateDatabaseUrl ? 'MIGRATE_DATABASE_URL' : 'DATABASE_URL'
-    return [{ what: 'database', isWell: false, cure: `${setting}: ${servers}` }]
+    return [{ what: 'database', isWell: false, cure: `${setting}: ${problem}` }]
   }
-  const [server] = servers
-  const checks: Check[] = [
-    {
-      what: 'database',
-      isWell: (server?.version ?? 0) >= 150_000,
-      cure: 'Postgres 15 or newer is needed',
-    },
-  ]
   const readOnly = await readOnlyProblem(sql)
   if (readOnly !== null) {
     // Of one that stands still the rest would blame processes.
     return [{ what: 'database', isWell: false, cure: `${readOnly}; ${MAKE_WRITABLE}` }]
   }
+  const checks: Check[] = [{ what: 'database', isWell: true, cure: '' }]
   checks.push(...(await examineLogin(sql, config)))
   if (!(await currentLogin(sql)).isOwner) {
     const cure =
@@ -58,7 +51,7 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     isWell: isCurrent,
     cure:
       age === 'newer'
-        ? 'the database is of a newer version: upgrade this one'
+        ? 'the database is of a newer version: start that one, or go back with "npm run migrate" of this one, see /docs/operating#upgrade'
         : 'run "npm run migrate"',
   })
 
@@ -108,6 +101,7 @@ async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
   const what = 'service login'
   const own = migrateDatabaseUrl === null ? null : connect(databaseUrl, { max: 1 })
   try {
+    if (own) await checkServer(own)
     const { name, excess } = await currentLogin(own ?? sql)
     if (isProduction && excess !== null) {
       const cure = `${name} ${excess}: give DATABASE_URL a login of its own, see /docs/deploying#logins`

@@ -27,7 +27,12 @@ async function main([name = 'help', ...args]: string[]) {
   await command(config, args)
 }
 
+// Who reads the output may stop before its end, as head does.
+process.stdout.on('error', () => undefined)
+
 await main(process.argv.slice(2)).catch((error) => {
-  console.error(error instanceof SetupError ? withCommands(prefix, error.message) : error)
+  // An error of the operating system, such as a file that cannot be written, names what it is about.
+  const isPlain = error instanceof SetupError || error.syscall !== undefined
+  console.error(isPlain ? withCommands(prefix, error.message) : error)
   process.exitCode = 1
 })

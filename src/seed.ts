@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
 import type { Sql } from './db/client.ts'
+import { codeAge, OLDER_DATABASE } from './db/code-age.ts'
 import { keepOnce, readOr } from './db/kept-file.ts'
+import { SetupError } from './setup-error.ts'
 
 const demoSchema = v.object({ organisation: v.string(), liveKey: v.string(), testKey: v.string() })
 
@@ -17,6 +19,7 @@ const SEED_LOCK = 5_402_119
  * keys for it. `sql` is the owner's.
  */
 export async function seed(sql: Sql): Promise<Demo> {
+  if ((await codeAge(sql)) === 'older') throw new SetupError(OLDER_DATABASE)
   return sql.begin(async (tx) => {
     // Of two at once the second must find the organisation of the first: the domain has one holder.
     await tx`select pg_advisory_xact_lock(${SEED_LOCK})`

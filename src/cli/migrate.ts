@@ -3,6 +3,7 @@ import { readAddress } from '../db/address.ts'
 import { ensureLogin } from '../db/login.ts'
 import { migrate } from '../db/migrate.ts'
 import { asOwner } from './database.ts'
+import { blaming } from './explain.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE, UsageError } from './usage.ts'
 
@@ -12,6 +13,8 @@ export async function runMigrate(config: Config, args: string[]): Promise<void> 
   const signal = stopSignal()
   await asOwner(config, async (sql, { url, ownerUrl }) => {
     await migrate(ownerUrl, { clock: config.clock, isBreaking, signal })
-    if (readAddress(url).user !== readAddress(ownerUrl).user) await ensureLogin(sql, url)
+    if (readAddress(url).user !== readAddress(ownerUrl).user) {
+      await blaming('DATABASE_URL', () => ensureLogin(sql, url))
+    }
   })
 }

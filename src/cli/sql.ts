@@ -7,6 +7,7 @@ import { asOwner } from './database.ts'
 import { UsageError } from './usage.ts'
 
 const READ_ONLY = '25006'
+const DENIED = '42501'
 
 /** Asks as the owner; without --write nothing can be changed by accident. */
 export async function runSql(config: Config, args: string[]): Promise<void> {
@@ -15,10 +16,11 @@ export async function runSql(config: Config, args: string[]): Promise<void> {
   if (!text || rest.length > 0) throw new UsageError('usage: npm run sql -- [--write] "select …"')
   const ask = async (sql: Sql) => {
     const answer = await sql.unsafe(text).catch((error) => {
-      // Of a query that may not be executed the message says what the right would be.
-      if (!error.code || (connectionProblem(error) !== null && error.code !== '42501')) throw error
-      const hint =
-        error.code === READ_ONLY ? 'to change something: npm run sql -- --write "…"' : error.hint
+      // The query may be at fault, not the database: then the server's words say how.
+      const isOfQuery = [DENIED, READ_ONLY].includes(error.code)
+      if (!error.code || (connectionProblem(error) !== null && !isOfQuery)) throw error
+      const needsWrite = error.code === READ_ONLY && isReadOnly
+      const hint = needsWrite ? 'to change something: npm run sql -- --write "…"' : error.hint
       throw new SetupError(hint ? `${error.message}\nhint: ${hint}` : error.message)
     })
     // Several statements have several answers.

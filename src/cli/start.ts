@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { connect, SERVICE_ROLE } from '../db/client.ts'
-import { codeAge } from '../db/code-age.ts'
+import { codeAge, OLDER_DATABASE } from '../db/code-age.ts'
 import { currentLogin } from '../db/login.ts'
 import { Interrupted, migrate } from '../db/migrate.ts'
+import { checkServer } from '../db/server.ts'
 import { createResolver } from '../domains/resolver.ts'
 import { createLog } from '../log.ts'
 import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
@@ -123,6 +124,7 @@ async function prepare(
   const { url, ownerUrl } = database
   const sql = connect(config.isEmbedded ? ownerUrl : url, { max: 1, clock: config.clock })
   try {
+    await checkServer(sql)
     if (config.isEmbedded) return await prepareEmbedded(config, sql, database, signal)
     const login = await currentLogin(sql)
     if (config.isProduction && login.excess !== null) {
@@ -149,9 +151,7 @@ async function checkSchema({ clock }: Config, url: string): Promise<void> {
   const sql = connect(url, { max: 1, clock, role: SERVICE_ROLE })
   try {
     if ((await codeAge(sql)) === 'older') {
-      throw new SetupError(
-        'the database is older than this version: run "npm run migrate" with the address of its owner in MIGRATE_DATABASE_URL',
-      )
+      throw new SetupError(OLDER_DATABASE)
     }
     // Each start, so that a service without a clock does not run out of them while it is restarted.
     await sql`select api.make_partitions()`

@@ -1,13 +1,26 @@
 import { SERVICE_ROLE } from './client.ts'
+import { avoidPooler, isPoolerError, TOO_OLD, UnsuitableServer } from './server.ts'
 
 const UNREACHABLE =
-  /^(ECONN\w+|EPIPE|ENOENT|EACCES|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|CONNECTION_\w+)$/
+  /^(ECONN\w+|EPIPE|ENOENT|EACCES|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOHOST|EPROTO|CONNECT_TIMEOUT|CONNECTION_\w+)$/
 const UNTRUSTED =
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|CRL_|INVALID_CA|HOSTNAME_MISMATCH)/
-/** Of Postgres: no such database, login refused, too many connections, starting or stopping. */
-const REFUSED = /^(3D000|28...|53...|57P..)$/
+/** pg's own words, which have no code. */
+const ENDED = /^(Connection terminated|timeout e)/
+/**
+ * Of Postgres: connection failed, login refused, resources exhausted, ended by an administrator or a time limit,
+ * starting or stopping.
+ */
+const REFUSED = /^(08...|28...|53...|57...)$/
 const DENIED = '42501'
+const NO_DATABASE = '3D000'
+const READ_ONLY = '25006'
+const STANDBY = 'ESTANDBY'
+const UNKNOWN_SETTING = '42704'
+const WRONG_SETTING = /^22/
 const NO_ROLE = `role "${SERVICE_ROLE}" does not exist`
+const NO_EXTENSION = /extension "\w+" is not available|extension control file/
+const USE_PRIMARY = 'set the address of the primary, or of all hosts, see /docs/deploying#hosts'
 
 /**
  * Says in one line why a database cannot be used, with the fix where it is known: what an operator can
@@ -21,14 +34,30 @@ export function connectionProblem(error: unknown): string | null {
   if (/TLS connection/.test(message)) {
     return 'the server offers no TLS: set sslmode=disable where the network is only yours, see /docs/deploying#postgres-tls'
   }
+  if (error instanceof UnsuitableServer) return message
+  if (isPoolerError(message)) return avoidPooler(message)
   // Of several addresses of one name that all refuse, there is no message.
-  if (UNREACHABLE.test(code)) return `the server cannot be reached: ${message || code}`
+  if (UNREACHABLE.test(code) || ENDED.test(message))
+    return `the server cannot be reached: ${message || code}`
+  if (code === STANDBY) return `${message}: ${USE_PRIMARY}`
+  if (code === READ_ONLY) return `the server takes no writes (${message}): ${USE_PRIMARY}`
   if (message === NO_ROLE) {
     return 'the database has never been migrated: run "npm run migrate" as its owner'
   }
   if (code === DENIED && message.includes(`set role "${SERVICE_ROLE}"`)) {
     return `its login is no member of ${SERVICE_ROLE}: run "grant ${SERVICE_ROLE} to …" as the owner`
   }
-  if (code === '3D000') return `${message}: create it, as /docs/deploying#postgres says`
+  if (NO_EXTENSION.test(message)) {
+    return `${message}: install Postgres's contrib package on the server`
+  }
+  if (code === NO_DATABASE) return `${message}: create it, as /docs/deploying#postgres says`
+  if (code === UNKNOWN_SETTING && /configuration parameter/.test(message)) {
+    // Every connection sets these, and servers before Postgres 12 do not know them.
+    if (/"(plan_cache_mode|jit)"/.test(message)) return TOO_OLD
+    return `${message}: remove it from the address`
+  }
+  if (WRONG_SETTING.test(code) && /parameter "/.test(message)) {
+    return `${message}: correct it in the address`
+  }
   return REFUSED.test(code) || code === DENIED ? message : null
 }

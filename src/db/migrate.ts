@@ -9,7 +9,8 @@ import { breaks, readContract } from './contract.ts'
 import { queueRights } from './queue-rights.ts'
 import { checkQueues, installQueues } from './queues.ts'
 import { replaceCode } from './replace-code.ts'
-import { readFolder, type SqlFile } from './sql-files.ts'
+import { checkServer } from './server.ts'
+import { migrationId, readFolder, type SqlFile } from './sql-files.ts'
 
 /** Any number will do, as long as every version of this program uses the same. */
 const MIGRATE_LOCK = 5_402_117
@@ -52,6 +53,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   const { clock, isBreaking = false, lockAttempts = LOCK_ATTEMPTS, signal } = options
   const sql = connect(url, { max: 1, clock, applicationName: 'postgram migrate' })
   try {
+    await checkServer(sql)
     await sql.unsafe(`set lock_timeout = '${LOCK_TIMEOUT}'`)
     // For another migrate it waits for as long as that takes. A question that is cancelled while it is on its
     // way may take the next one with it, or leave the connection open for good.
@@ -248,7 +250,7 @@ async function applyMigrations(tx: postgres.TransactionSql): Promise<SqlFile[]> 
   const applied: SqlFile[] = []
   for (const file of await readFolder('migrations')) {
     const { name, text } = file
-    const id = name.slice('migrations/'.length, -'.sql'.length)
+    const id = migrationId(name)
     const sha256 = createHash('sha256').update(text).digest('hex')
     const known = sha256ById.get(id)
     if (known === sha256) continue

@@ -6,7 +6,6 @@ import { listen } from '../../src/http/listen.ts'
 import { SetupError } from '../../src/setup-error.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { freePort } from '../fixtures/free-port.ts'
-import { runCommand } from '../fixtures/run-command.ts'
 import { serviceUrl } from '../fixtures/service-login.ts'
 
 const { url, sql } = await createDatabase()
@@ -78,48 +77,4 @@ t.test('a port or host that cannot be listened on is explained with its setting'
   )
   t.match(await problemOf('none.invalid', null), /^HOST: none\.invalid is not known \(\w+\)$/)
   t.equal(listenProblem(new Error('a bug'), { host: '', metricsPort: null }), null)
-})
-
-t.test('commands end with one line, without a stack, for what an operator can fix', async (t) => {
-  const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
-  const name = `postgram_weak_${process.pid}`
-  await sql.unsafe(`create role ${name} login password 'x'`)
-  t.teardown(() => sql.unsafe(`drop role ${name}`))
-  const weak = at({ username: name, password: 'x' })
-  for (const [args, env, line] of [
-    [
-      ['start'],
-      { POSTGRAM_DATA: '/dev/null/data' },
-      /^The data folder \/dev\/null\/data cannot be used: .* POSTGRAM_DATA/,
-    ],
-    [
-      ['start'],
-      { DATABASE_URL: at({ pathname: '/none' }) },
-      /^DATABASE_URL: database "none" does not exist/,
-    ],
-    [
-      ['start'],
-      { DATABASE_URL: weak },
-      /^DATABASE_URL: its login is no member of postgram_service/,
-    ],
-    [
-      ['start', '--only', 'api'],
-      { DATABASE_URL: url, HOST: '192.0.2.99' },
-      /^HOST: 192\.0\.2\.99 is no address/,
-    ],
-    [
-      ['migrate'],
-      { DATABASE_URL: url, MIGRATE_DATABASE_URL: weak },
-      /^MIGRATE_DATABASE_URL: .*permission|superuser/,
-    ],
-    [
-      ['seed'],
-      { MIGRATE_DATABASE_URL: at({ pathname: '/none' }) },
-      /^MIGRATE_DATABASE_URL: database "none"/,
-    ],
-  ] as const) {
-    const { code, stdout, stderr } = await runCommand([...args], { SECRET_KEY, ...env })
-    t.same({ code, stdout, lines: stderr.split('\n').length }, { code: 1, stdout: '', lines: 2 })
-    t.match(stderr, line)
-  }
 })
