@@ -50,7 +50,10 @@ t.test('one that does not is not, and neither is one that cannot be reached', as
     EMAIL_PROVIDER: 'smtp',
     SMTP_URL: 'smtp://me:hidden@127.0.0.1:1?name=x.example',
   })
-  t.match(relay['email provider'], /^the relay of SMTP_URL cannot be reached \(ECONNREFUSED\): check host and port/)
+  t.match(
+    relay['email provider'],
+    /^the relay of SMTP_URL cannot be reached \(ECONNREFUSED\): check host and port/,
+  )
   t.notMatch(relay['email provider'], /hidden/)
 })
 

@@ -175,7 +175,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
       [
         ['seed'],
         { DATABASE_URL: at('owner', 'postgres') },
-        /^the database is older than this version: run "npm run migrate"/,
+        /^the database is older than this version: run "node src\/main.ts migrate"/,
       ],
       [
         ['sql', 'select 1'],
