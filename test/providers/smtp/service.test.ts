@@ -90,6 +90,17 @@ t.test('an organisation sends by a relay from a domain of its own', { skip }, as
   })
   t.match(message.events.at(-1).detail, { recipient: 'refused@there.example', code: '550 5.1.1' })
 
+  const later = await accept({ to: 'later@there.example' })
+  const deferred = await until('a deferral', async () => {
+    const { json } = await get(`${base}/v1/emails/${later}`, liveKey)
+    return json.events.find(({ type }: { type: string }) => type === 'deferred')
+  })
+  t.match(deferred.detail, { provider: 'smtp', code: '451 4.2.0', text: 'Not now' })
+  const [seen] = await sql<{ why: string; isWell: boolean }[]>`
+    select ops.why(${later}) as why, c.is_well from ops.checks c where c.what = 'provider'`
+  t.match(seen, { why: /it was put off: Not now\.$/, isWell: true })
+  t.same([...(await sql`select * from ops.failing_providers`)], [], 'one refused recipient')
+
   await sql`select ops.rotate_dkim('shop.example')`
   await until('the next key to sign', async () => {
     const [row] = await sql<{ selector: string }[]>`
