@@ -26,8 +26,8 @@ export type Metrics = {
   expectJobs(tasks: readonly string[]): void
   /** A job that ended; `gave_up`: it failed and will not be tried again. */
   job(task: string, outcome: 'done' | 'failed' | 'gave_up'): void
-  /** All of it as Prometheus text, with what the database says; null when it did not answer. */
-  text(database: readonly DatabaseFigure[] | null): Promise<string>
+  /** All of it as Prometheus text, with what the database says, null when it did not answer, and whether /readyz is 200. */
+  text(database: readonly DatabaseFigure[] | null, isReady: boolean): Promise<string>
   contentType: string
 }
 
@@ -109,6 +109,7 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
   const sizes = new Gauge(named('database_pool_size', 'Connections of a pool at most.', ['pool']))
   for (const [pool, { size }] of Object.entries(pools)) sizes.set({ pool }, size)
   const answers = new Gauge(named('database_up', 'Whether the database answered this scrape.'))
+  const ready = new Gauge(named('ready', 'Whether this process can serve, as /readyz says.'))
   const gauges = new Map(
     Object.entries(databaseGauges).map(([name, [help, ...labels]]) => [
       name,
@@ -145,11 +146,12 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
       }
     },
     job: (task, outcome) => jobs.inc({ task, outcome }),
-    async text(database) {
+    async text(database, isReady) {
       // They watch the event loop all the time: from the first time on that somebody asks.
       if (!hasDefaults) collectDefaultMetrics({ register: registry, prefix: PREFIX })
       hasDefaults = true
       answers.set(database ? 1 : 0)
+      ready.set(isReady ? 1 : 0)
       for (const gauge of gauges.values()) {
         gauge.reset()
         // To the library no labels are a sample as well, which it would put at 0 and not leave out.

@@ -243,11 +243,12 @@ t.test('webhook attempts are counted by what came of them', async (t) => {
 
 t.test('what a newer database tells is passed over, and the rest is told', async (t) => {
   const metrics = createMetrics({ pools: {} })
-  const text = await metrics.text([
+  const figures = [
     { name: 'moons', labels: {}, value: 7 },
     { name: 'processes', labels: { role: 'api', moon: 'new' }, value: 8 },
     { name: 'connections_all', labels: {}, value: 9 },
-  ])
+  ]
+  const text = await metrics.text(figures, true)
   t.notMatch(text, /moon/)
   t.match(text, /^postgram_connections_all 9$/m)
 })
@@ -307,6 +308,17 @@ t.test(
     await scrapeAll()
   },
 )
+
+t.test('postgram_ready is 0 while /readyz is 503', async (t) => {
+  t.equal((await scrapeAll()).of.get('postgram_ready'), 1)
+  await sql`alter function api.list_domains rename to domains_of`
+  await sql`update app.code set sha256 = reverse(sha256)`
+  t.equal((await get(`${metricsAddress}/readyz`, null)).status, 503)
+  t.equal((await scrape()).of.get('postgram_ready'), 0)
+  await sql`alter function api.domains_of rename to list_domains`
+  await sql`update app.code set sha256 = reverse(sha256)`
+  t.equal((await scrape()).of.get('postgram_ready'), 1)
+})
 
 t.test('a database that takes its time is not waited for, nor asked twice', async (t) => {
   await sql.begin(async (tx) => {

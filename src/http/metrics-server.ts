@@ -27,7 +27,7 @@ const DATABASE_ANSWERS_WITHIN_MS = 3000
 export async function startMetricsServer(
   options: MetricsServerOptions,
 ): Promise<{ address: string; stop(): Promise<void> }> {
-  const { metrics, call, log } = options
+  const { metrics, call, readiness, log } = options
   const router = new Router()
   let reading: Promise<DatabaseFigure[] | null> | undefined
   // One question at a time, also while the database takes its time and one scraper after the other asks.
@@ -44,11 +44,15 @@ export async function startMetricsServer(
   }
   router.get('/metrics', async (ctx) => {
     ctx.set('Content-Type', metrics.contentType)
-    ctx.body = await metrics.text(await orNull(read(), DATABASE_ANSWERS_WITHIN_MS))
+    const [figures, problem] = await Promise.all([
+      orNull(read(), DATABASE_ANSWERS_WITHIN_MS),
+      readiness(),
+    ])
+    ctx.body = await metrics.text(figures, problem === null)
   })
   const app = new Koa()
   app.use(router.routes() as unknown as Koa.Middleware)
-  app.use(healthRouter(options.readiness))
+  app.use(healthRouter(readiness))
   app.on('error', (error) => log.error({ err: error }, 'metrics could not be told'))
   const server = createServer(app.callback())
   const address = await listen(server, options.host, options.port)
