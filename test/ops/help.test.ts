@@ -196,6 +196,13 @@ t.test('names in any case, URLs and addresses do where ids do', async (t) => {
     [{ id: sms }],
     'messages_of takes an organisation by its name',
   )
+  const [domain] = await sql<
+    { id: string }[]
+  >`select id from ops.domains where name = 'claimed.example'`
+  await rolledBack(sql, async (tx) => {
+    const [released] = await tx`select ops.release_domain(${domain?.id ?? ''}) as owner`
+    t.equal(released?.owner, acme.id, 'release_domain takes an id, too')
+  })
   t.match(await one(`ops.replay_events('acme', now() - interval '1 hour', now())`), /^\d+$/)
 })
 
