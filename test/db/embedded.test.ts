@@ -59,7 +59,7 @@ const open = async (t: Test) => {
   return embedded
 }
 
-const openElsewhere = async (t: Test, place = folder) => {
+const spawnElsewhere = (t: Test, place = folder) => {
   const program = `
     import { openEmbedded } from '${import.meta.resolve('../../src/db/embedded.ts')}'
     const { url, close } = await openEmbedded(process.argv[1], ${JSON.stringify(options)})
@@ -78,6 +78,11 @@ const openElsewhere = async (t: Test, place = folder) => {
     await exited
   }
   t.teardown(() => end())
+  return { child, exited, end }
+}
+
+const openElsewhere = async (t: Test, place = folder) => {
+  const { child, exited, end } = spawnElsewhere(t, place)
   const [opened] = await Promise.race([once(child, 'message'), exited])
   return { ...(opened as Embedded), end }
 }
@@ -130,6 +135,13 @@ test('the server stops after the process group of its only user was killed, and 
   await stopped(pid)
   const { url } = await open(t)
   t.equal(await ask(url, 'select 1 as answer'), 1)
+})
+
+test('the server stops when the process that starts it is killed meanwhile', async (t) => {
+  const { end } = spawnElsewhere(t)
+  const pid = await until('the server to begin', () => serverPid().catch(() => 0))
+  await end('SIGKILL')
+  await stopped(pid)
 })
 
 test('a process that comes when the last user is killed gets a server that stays', async (t) => {
