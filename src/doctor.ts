@@ -127,8 +127,7 @@ async function examineSpace(sql: Sql): Promise<Check> {
     return { what, isWell: true, cure: '' }
   } catch (error) {
     const lack = lackOf(error)
-    if (!lack) throw error
-    return { what, isWell: false, cure: `${lack}: ${(error as Error).message}` }
+    return { what, isWell: lack === undefined, cure: `${lack}: ${(error as Error).message}` }
   }
 }
 

@@ -38,6 +38,9 @@ const STARTING = 'the process is starting'
 /** The heartbeat is every 2 s. */
 const BEHIND_AFTER_MS = 10_000
 
+/** A heartbeat and small sends may find room while there is none for more data. */
+const SPACE_CHECK_EVERY_MS = 60_000
+
 /** Errors of a server that lacks something, which a write without need of it does not meet. */
 const LACKS: Record<string, string> = {
   '53100': 'the database server is out of disk space',
@@ -59,6 +62,7 @@ export function createAvailability(options: AvailabilityOptions): Availability {
   let acknowledgedAt: number | undefined
   let lostAt: number | undefined
   let lacksSpace = false
+  let spaceCheckedAt = Number.NEGATIVE_INFINITY
   let beatNow: () => void = () => undefined
 
   function acknowledged() {
@@ -99,10 +103,16 @@ export function createAvailability(options: AvailabilityOptions): Availability {
     },
     async observe(beat) {
       const lackedSpace = lacksSpace
+      const isCheckDue = performance.now() - spaceCheckedAt > SPACE_CHECK_EVERY_MS
       try {
         await beat()
-        if (lackedSpace) await checkSpace()
+        // A start has its first heartbeat: reads are served also where there is no room.
+        if (lackedSpace || (isCheckDue && acknowledgedAt !== undefined)) {
+          await checkSpace().catch(throwLack)
+          spaceCheckedAt = performance.now()
+        }
       } catch (error) {
+        if (lackOf(error)) lacksSpace = true
         failed(error, await reasonOf(error))
         throw error
       }
@@ -134,6 +144,10 @@ export function createAvailability(options: AvailabilityOptions): Availability {
       beatNow = beat
     },
   }
+}
+
+function throwLack(error: unknown): void {
+  if (lackOf(error)) throw error
 }
 
 /**

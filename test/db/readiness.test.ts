@@ -9,8 +9,11 @@ import { createReadiness } from '../../src/db/readiness.ts'
 const coded = (code: string) => Object.assign(new Error(`error ${code}`), { code })
 const refused = new Unreachable('cannot connect', coded('ECONNREFUSED'))
 
+const outOfSpace = 'the database server is out of disk space'
+
 /** Availability that has seen a heartbeat, and what it logs. */
-async function available(answers: Record<string, boolean> = {}) {
+async function available(answers: { isStandby?: boolean } = {}) {
+  const space: { checks: number; error?: Error } = { checks: 0 }
   const lines: { level: number; msg: string; reason?: string }[] = []
   const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
   const use = async () => {
@@ -20,10 +23,13 @@ async function available(answers: Record<string, boolean> = {}) {
   const availability = createAvailability({
     log,
     pool: { use: use as Pool['use'], renew: () => undefined },
-    checkSpace: async () => undefined,
+    checkSpace: async () => {
+      space.checks += 1
+      if (space.error) throw space.error
+    },
   })
   await availability.observe(async () => undefined)
-  return { availability, log, messages: () => lines.map(({ msg }) => msg) }
+  return { availability, log, space, messages: () => lines.map(({ msg }) => msg) }
 }
 
 const failing = ({ observe }: Availability, error: unknown) =>
@@ -46,7 +52,7 @@ t.test('readiness: the reason is in words, by the error of the heartbeat', async
     [new ConnectionLost(coded('ECONNRESET')), 'the database cannot be reached'],
     [coded('ESTANDBY'), 'error ESTANDBY'],
     [coded('25006'), 'the database is read-only: default_transaction_read_only is on'],
-    [coded('53100'), 'the database server is out of disk space'],
+    [coded('53100'), outOfSpace],
     [coded('53200'), 'the database server is out of memory'],
     [coded('58030'), 'the database server cannot read or write its disk'],
     [coded('57014'), 'the database is behind: it did not finish a write in time'],
@@ -77,6 +83,40 @@ t.test('readiness: a heartbeat that was not acknowledged for 10 s is too old', a
     availability.problem(),
     'the database is behind: it has not acknowledged a write for 12 s',
   )
+})
+
+t.test('readiness: room for more data is checked once a minute, and after an error', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+  const { availability, space } = await available()
+  const beat = () => availability.observe(async () => undefined).catch(() => undefined)
+  t.equal(space.checks, 0, 'not at the first heartbeat')
+  await beat()
+  await beat()
+  t.equal(space.checks, 1)
+  now = 60_001
+  space.error = coded('53400')
+  await beat()
+  t.equal(space.checks, 2)
+  t.equal(availability.problem(), null, 'a limit of temporary files says nothing')
+  now = 120_002
+  space.error = coded('53100')
+  await beat()
+  t.equal(availability.problem(), outOfSpace)
+  delete space.error
+  await beat()
+  t.equal(availability.problem(), null)
+
+  let due = 0
+  availability.onDue(() => {
+    due += 1
+  })
+  availability.report(coded('53100'))
+  t.equal(availability.problem(), outOfSpace)
+  t.equal(due, 1)
+  space.error = coded('53100')
+  await beat()
+  t.equal(availability.problem(), outOfSpace, 'a heartbeat alone changes nothing')
 })
 
 t.test('readiness: a question that the database never answers ends by itself', async (t) => {

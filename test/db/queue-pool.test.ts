@@ -1,0 +1,61 @@
+import t from 'tap'
+import { createQueuePool } from '../../src/db/queue-pool.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
+import { HELD_MS, holdLimits } from '../fixtures/patience.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+async function queuePool(address: string, settings: Record<string, string> = {}) {
+  const pool = createQueuePool(address, {
+    role: 'postgram_service',
+    settings,
+    max: 1,
+    applicationName: 'postgram worker',
+    onLost: () => undefined,
+  })
+  t.teardown(() => pool.end())
+  /** As graphile-worker asks, which gives a client back without a word of how that went. */
+  const ask = async (text: string) => {
+    const client = await pool.connect()
+    try {
+      const { rows } = await client.query(text)
+      return rows[0]
+    } finally {
+      client.release()
+    }
+  }
+  return { pool, ask }
+}
+
+t.test(
+  'createQueuePool: a connection on which a write was refused as read-only is replaced',
+  async (t) => {
+    await sql`create table public.written ()`
+    await sql`grant insert on public.written to postgram_service`
+    const { ask } = await queuePool(url, { default_transaction_read_only: 'on' })
+    const { pid } = await ask('select pg_backend_pid() as pid')
+    t.same(await ask('select pg_backend_pid() as pid'), { pid }, 'one that works is kept')
+    await t.rejects(ask('insert into public.written default values'), { code: '25006' })
+    const next = await until('a connection', () =>
+      ask('select pg_backend_pid() as pid').catch(() => null),
+    )
+    t.not(next.pid, pid)
+  },
+)
+
+t.test('createQueuePool: a connection that is silent is given up', async (t) => {
+  const proxy = await startDatabaseProxy(url)
+  const { pool, ask } = await queuePool(proxy.url)
+  pool.options.query_timeout = HELD_MS
+  const limits = holdLimits(t)
+  t.same(await ask('select 1 as one'), { one: 1 })
+  proxy.set('stall')
+  const stalled = ask('select 2 as two')
+  await until('the limit', async () => limits.count() > 0)
+  limits.endAll()
+  await t.rejects(stalled, { message: 'Query read timeout' })
+  proxy.set('pass')
+  t.same(await until('an answer', () => ask('select 3 as three').catch(() => null)), { three: 3 })
+})
