@@ -27,9 +27,6 @@ async function main([name = 'help', ...args]: string[]) {
   await command(config, args)
 }
 
-// Who reads the output may stop before its end, as head does.
-process.stdout.on('error', () => undefined)
-
 await main(process.argv.slice(2)).catch((error) => {
   // An error of the operating system, such as a file that cannot be written, names what it is about.
   const isPlain = error instanceof SetupError || error.syscall !== undefined

@@ -76,5 +76,10 @@ t.test('a port or host that cannot be listened on is explained with its setting'
     'HOST: 192.0.2.99 is no address of this machine (EADDRNOTAVAIL)',
   )
   t.match(await problemOf('none.invalid', null), /^HOST: none\.invalid is not known \(\w+\)$/)
+  const denied = { code: 'EACCES', syscall: 'listen', address: '0.0.0.0', port: 80 }
+  t.equal(
+    listenProblem(denied, { host: '0.0.0.0', metricsPort: null }),
+    'PORT: 0.0.0.0:80 may not be listened on (EACCES)',
+  )
   t.equal(listenProblem(new Error('a bug'), { host: '', metricsPort: null }), null)
 })
