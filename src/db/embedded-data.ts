@@ -36,8 +36,10 @@ export const initialise = async (
   await fs.rm(workshop, { recursive: true, force: true })
   await fs.mkdir(workshop, { mode: 0o700 })
   await fs.writeFile(passwordFile, password, { mode: 0o600 })
-  for (const path of [workshop, passwordFile]) {
-    await fs.chown(path, user.uid ?? -1, user.gid ?? -1)
+  const { uid, gid } = user
+  if (uid !== undefined && gid !== undefined) {
+    // Not otherwise: the filter of the systemd units refuses the call, even where it changes nothing.
+    for (const path of [workshop, passwordFile]) await fs.chown(path, uid, gid)
   }
   try {
     const place = [`--pwfile=${passwordFile}`, '-D', made]
