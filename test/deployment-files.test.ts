@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t from 'tap'
 import { readConfig } from '../src/config.ts'
+import { serverUser } from '../src/db/embedded-binaries.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { get } from './fixtures/http.ts'
 import { readText } from './fixtures/image.ts'
@@ -219,6 +220,34 @@ t.test('systemd-analyze finds no fault with the units', { skip: noSystemd }, asy
     t.match(rating, /^0/, `${name} is exposed 1.5 at most`)
   }
 })
+
+t.test(
+  'systemd runs postgram-api@2 as role api, with ports of its own',
+  { skip: noSystemd },
+  async (t) => {
+    const folder = await serverFolder()
+    const user = await serverUser('')
+    const { text = '' } = units.find(({ name }) => name.includes('@')) ?? {}
+    await writeFile(
+      join(folder, 'postgram-api@.service'),
+      text.replace('ExecStart=node', `ExecStart=${process.execPath}`),
+    )
+    // It loads the unit as at a start of the machine, prints it, and starts nothing.
+    const args = ['--test', '--user', '--unit=postgram-api@2.service']
+    const env = {
+      ...{ HOME: folder, XDG_RUNTIME_DIR: folder },
+      SYSTEMD_UNIT_PATH: `${folder}:/usr/lib/systemd/user`,
+    }
+    const loaded = await new Promise<string>((resolve) => {
+      execFile('/lib/systemd/systemd', args, { ...user, cwd: '/', env }, (_error, stdout) =>
+        resolve(stdout),
+      )
+    })
+    t.match(loaded, 'Description: Postgram, role api, process 2\n')
+    t.match(loaded, 'EnvironmentFile: -/etc/postgram-api-2.env\n')
+    t.match(loaded, /Command Line: .* src\/main\.ts start --only api\n/)
+  },
+)
 
 const page = await readText('src/docs/deploying.html')
 const steps = stepsOf(page)
