@@ -17,8 +17,7 @@ import { isOpenedBy } from './webhooks/secrets.ts'
 
 export type Check = { what: string; isWell: boolean; cure: string }
 
-const MAKE_WRITABLE =
-  'set the address of a server that takes writes, or see "select source from pg_settings where name = \'default_transaction_read_only\'"'
+const MAKE_WRITABLE = 'use a server that takes writes, see /docs/operating#readiness'
 
 const MIN_FREE_BYTES = 1024 ** 3
 
@@ -34,8 +33,8 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
   }
   const readOnly = await readOnlyProblem(sql)
   if (readOnly !== null) {
-    // Of one that stands still the rest would blame processes.
-    return [{ what: 'database', isWell: false, cure: `${readOnly}; ${MAKE_WRITABLE}` }]
+    // Without writes nothing beats or runs, and further checks would blame the processes.
+    return [{ what: 'database', isWell: false, cure: `${readOnly}: ${MAKE_WRITABLE}` }]
   }
   const checks: Check[] = [{ what: 'database', isWell: true, cure: '' }]
   checks.push(...(await examineLogin(sql, config)))
@@ -109,7 +108,7 @@ async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
     }
     const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
     const problem = await readOnlyProblem(asService).finally(() => asService.end())
-    return [{ what, isWell: problem === null, cure: `${problem}; ${MAKE_WRITABLE}` }]
+    return [{ what, isWell: problem === null, cure: `${problem}: ${MAKE_WRITABLE}` }]
   } catch (error) {
     const problem = connectionProblem(error)
     if (problem === null) throw error
