@@ -27,11 +27,8 @@ async function compatibleVersion() {
     'returning r.organisation_id, r.asked as requests',
   )
   // A column more in what the busiest functions answer with, and an argument more in another.
-  await next.replace('  retry_after integer\n', '  retry_after integer,\n  region text\n')
-  await next.replace(
-    '- k.requests + k.place > 100 then 1 end',
-    "- k.requests + k.place > 100 then 1 end, 'af'",
-  )
+  await next.replace('  refused_for_ms integer\n', '  refused_for_ms integer,\n  region text\n')
+  await next.replace('- v_now) * 1000)::integer end', "- v_now) * 1000)::integer end, 'af'")
   await next.replace('  large_bytes integer\n', '  large_bytes integer,\n  region text\n')
   await next.replace(
     's.tags, s.class, b.handed_over, s.large_bytes\n',
@@ -88,7 +85,10 @@ t.test('what would break processes that run is refused, unless the operator says
   await next.add('migrations/9998_next.sql', 'alter table app.messages add column region text;')
   await next.move('api/list_domains.sql', 'api/domains_of.sql')
   await next.replace('api.list_domains', 'api.domains_of')
-  await next.replace('  retry_after integer\n', '  retry_after bigint\n')
+  await next.replace(
+    '  retry_after integer,\n  refused_for_ms',
+    '  retry_after bigint,\n  refused_for_ms',
+  )
   await next.replace(
     '- k.requests + k.place > 100 then 1 end',
     '- k.requests + k.place > 100 then 1::bigint end',
