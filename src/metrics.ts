@@ -6,6 +6,7 @@ import {
   Histogram,
   Registry,
 } from 'prom-client'
+import { VERSION } from './version.ts'
 
 /** What a gauge of the database stands at, as api.metrics() tells it. */
 export type DatabaseFigure = { name: string; labels: unknown; value: number }
@@ -72,6 +73,10 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
   const named = (name: string, help: string, labelNames: readonly string[] = []) =>
     ({ name: PREFIX + name, help, labelNames, registers }) satisfies CounterConfiguration<string>
 
+  new Gauge(named('build_info', 'Always 1; its label is the version.', ['version'])).set(
+    { version: VERSION },
+    1,
+  )
   const requests = new Counter(
     named('http_requests_total', 'Requests that were answered.', ['method', 'route', 'status']),
   )

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Availability } from './db/availability.ts'
 import type { Call } from './db/call.ts'
 import { isSilence } from './db/connection-errors.ts'
+import { VERSION } from './version.ts'
 
 /** api.beat() knows this figure. Two missed beats and a sweep are well within promise 5's 15 seconds. */
 const BEAT_EVERY_MS = 2000
@@ -64,7 +65,14 @@ async function enter(
   { call, log, availability, onSilence }: AnnouncerOptions,
 ): Promise<Presence> {
   async function register() {
-    const gone = await call('beat', { pool_id: poolId, roles: [...roles], host: hostname(), pid })
+    const gone = await call('beat', {
+      pool_id: poolId,
+      roles: [...roles],
+      host: hostname(),
+      pid,
+      version: VERSION,
+      sent_at: new Date(),
+    })
     if (gone > 0) log.warn({ gone }, 'freed the jobs of processes that are gone')
   }
   const beat = () => availability?.observe(register) ?? register()

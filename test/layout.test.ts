@@ -34,6 +34,8 @@ const layers = [
     'summary',
     'table',
   ],
+  ['version'],
+  ['package.json'],
 ]
 
 /** Only these ask the database other than through call(): as its owner, before or beside the service. */

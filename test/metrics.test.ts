@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { clockTasks } from '../src/clock.ts'
 import { createMetrics } from '../src/metrics.ts'
+import { VERSION } from '../src/version.ts'
 import { countedPoster } from '../src/webhooks/counted-poster.ts'
 import { createPoster } from '../src/webhooks/post.ts'
 import {
@@ -120,6 +121,14 @@ t.test('the database tells its queues, processes and connections', async (t) => 
     t.ok((of.get(`postgram_database_pool_size{pool="${pool}"}`) ?? 0) > 0)
     t.ok((of.get(`postgram_database_calls{pool="${pool}"}`) ?? 99) < 99)
   }
+  t.equal(of.get(`postgram_build_info{version="${VERSION}"}`), 1)
+  const running = await sql<{ version: string; isNear: boolean }[]>`
+    select distinct version, clock_offset between '-1 minute' and '1 second' as is_near from ops.processes`
+  t.same(
+    [...running],
+    [{ version: VERSION, isNear: true }],
+    'each process reports its version and clock',
+  )
   t.ok((of.get('postgram_process_resident_memory_bytes') ?? 0) > 1e7)
   t.ok(of.has('postgram_nodejs_eventloop_lag_p99_seconds'))
 })

@@ -1,4 +1,4 @@
-create function api.beat(pool_id text, roles text[], host text, pid integer)
+create function api.beat(pool_id text, roles text[], host text, pid integer, version text default null, sent_at timestamptz default null)
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -14,9 +14,15 @@ begin
   end if;
 
   select p.beat_at into v_last_beat from app.processes p where p.pool_id = beat.pool_id;
-  insert into app.processes (pool_id, roles, host, pid)
-  values (beat.pool_id, beat.roles, beat.host, beat.pid)
-  on conflict (pool_id) do update set beat_at = now();
+  insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
+  values (beat.pool_id, beat.roles, beat.host, beat.pid, beat.version,
+    -- The statement's time is when it arrived: no lock that it waited for is counted.
+    case when beat.sent_at is not null then
+      greatest(interval '-1 day', least(interval '1 day', beat.sent_at - statement_timestamp()))
+    end,
+    current_setting('synchronous_commit'))
+  on conflict (pool_id) do update
+  set beat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;
 
   with gone as (
     select p.pool_id
@@ -41,4 +47,4 @@ end
 $$;
 
 comment on function api.beat is
-  'Say that this process lives, on a connection that it keeps, and free the jobs of processes that are gone (promise 5). Answers how many were.';
+  'Register a process that runs, on a connection that it keeps, with its version and the time on its clock, and free the jobs of processes that are gone (promise 5). Returns how many were gone.';

@@ -1,6 +1,7 @@
 create view ops.processes as
 select p.pool_id as pool, p.roles, p.host, p.pid, p.started_at, p.beat_at,
-  core.lock_holder(p.pool_id) is not null as is_alive
+  core.lock_holder(p.pool_id) is not null as is_alive,
+  p.version, p.clock_offset, p.synchronous_commit
 from app.processes p;
 
 comment on view ops.processes is
@@ -13,3 +14,7 @@ comment on column ops.processes.pid is 'Its process id there.';
 comment on column ops.processes.started_at is 'When it was started.';
 comment on column ops.processes.beat_at is 'When it last said that it runs.';
 comment on column ops.processes.is_alive is 'Whether it holds the lock of its pool; one that does not is gone.';
+comment on column ops.processes.version is 'The version that it runs; null where that is one which does not report it yet.';
+comment on column ops.processes.clock_offset is
+  'How far the clock of its machine is ahead of the database''s, less the time that its heartbeat took to arrive; negative when it is behind, at most a day.';
+comment on column ops.processes.synchronous_commit is 'The setting of this name on its connections.';

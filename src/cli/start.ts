@@ -12,6 +12,7 @@ import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
 import type { Demo } from '../seed.ts'
 import { ROLES, type Role, type Service, type ServiceOptions, startService } from '../service.ts'
 import { SetupError } from '../setup-error.ts'
+import { VERSION } from '../version.ts'
 import { announcement } from './announce.ts'
 import { withCommands } from './commands.ts'
 import {
@@ -80,7 +81,7 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
     })
     console.log(withCommands(config.commandPrefix, announced))
     const addresses = { address, ...(metricsAddress && { metricsAddress }) }
-    log.info({ roles, ...addresses, database: place }, 'started')
+    log.info({ version: VERSION, roles, ...addresses, database: place }, 'started')
     if (!stopping.aborted) await once(stopping, 'abort')
     log.info('stopping')
     // A database that says nothing any more would be waited for without end.
