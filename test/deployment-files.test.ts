@@ -266,7 +266,7 @@ t.test('every block of the page on deploying says whether a test runs it', async
 
 t.test('the page on deploying installs the Node of the tests', async (t) => {
   const { devDependencies } = JSON.parse(await readText('package.json'))
-  const versions = new Set(allOf(page, /\bv(\d+\.\d+\.\d+)/g))
+  const versions = new Set(allOf(page, /\b(?:dist\/|node-)v(\d+\.\d+\.\d+)/g))
   t.same([...versions], [devDependencies.node])
 })
 
