@@ -13,9 +13,19 @@ import { createResolver } from './domains/resolver.ts'
 import { createLog } from './log.ts'
 import { createEmailProvider, createSmsProvider } from './providers/index.ts'
 import type { Secrets } from './secrets.ts'
+import { VERSION } from './version.ts'
 import { isOpenedBy } from './webhooks/secrets.ts'
 
-export type Check = { what: string; isWell: boolean; cure: string }
+export type Check = {
+  what: string
+  isWell: boolean
+  /** What is wrong if it is not well, and what to do. */
+  cure: string
+  /** How severe it is when it is not well; a problem when absent. */
+  severity?: 'problem' | 'warning'
+  /** What is worth knowing when it is well. */
+  note?: string
+}
 
 const MAKE_WRITABLE = 'use a server that takes writes, see /docs/operating#readiness'
 
@@ -61,7 +71,8 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
 
   if (isCurrent) {
     checks.push(await examineSpace(sql))
-    checks.push(...(await sql<Check[]>`select what, is_well, cure from ops.checks`))
+    checks.push(...(await sql<Check[]>`select what, is_well, cure, severity from ops.checks`))
+    checks.push(await examineVersion(sql))
   }
   if (!secrets) {
     const cure = 'set SECRET_KEY; make one with "openssl rand -base64 32"'
@@ -70,7 +81,11 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     if (config.email.provider !== 'sandbox') {
       checks.push(...(await examineEmail(sql, config, secrets)))
     }
-    if (isCurrent) checks.push(await examineSigning(sql, secrets))
+    if (isCurrent) {
+      checks.push(await examineSigning(sql, secrets))
+      if (config.email.provider === 'smtp') checks.push(await examineDkimKeys(sql, secrets))
+      if (secrets.keys > 1) checks.push(await examineOlderKeys(sql, secrets))
+    }
   }
   const hasReal = config.email.provider !== 'sandbox' || config.sms.provider !== 'sandbox'
   if (config.webhookAllowPrivate && hasReal) {
@@ -104,7 +119,7 @@ async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
     const { name, excess } = await currentLogin(own ?? sql)
     if (isProduction && excess !== null) {
       const cure = `${name} ${excess}: give DATABASE_URL a login of its own, see /docs/deploying#logins`
-      return [{ what, isWell: false, cure }]
+      return [{ what, isWell: false, cure, severity: 'warning' }]
     }
     const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
     const problem = await readOnlyProblem(asService).finally(() => asService.end())
@@ -151,6 +166,65 @@ async function examineSms(sql: Sql, config: Config): Promise<Check> {
   await provider.close()
   return { what: 'SMS provider', isWell: problem === null, cure: problem ?? '' }
 }
+
+/** Whether the processes that run are of this version; ops.checks compares them with each other. */
+async function examineVersion(sql: Sql): Promise<Check> {
+  const others = await sql<{ version: string }[]>`
+    select distinct p.version from ops.processes p where p.is_alive and p.version <> ${VERSION}
+    order by p.version`
+  const named = others.map(({ version }) => version).join(', ')
+  return {
+    what: 'version',
+    isWell: others.length === 0,
+    cure: `this command is of version ${VERSION}, and processes of version ${named} run: restart those that are older, one after the other`,
+    severity: 'warning',
+    note: VERSION,
+  }
+}
+
+/** Whether SECRET_KEY opens the DKIM keys with which mail through a relay is signed, now or next. */
+async function examineDkimKeys(sql: Sql, secrets: Secrets): Promise<Check> {
+  const shut = new Set<string>()
+  for (const { name, privateKey } of await dkimKeys(sql)) {
+    if (!isOpenedBy(secrets, privateKey)) shut.add(name)
+  }
+  const [first] = shut
+  return {
+    what: 'DKIM keys',
+    isWell: shut.size === 0,
+    cure: `domains with DKIM keys that SECRET_KEY does not open: ${shut.size}, ${first} the first; their mail waits. Set the SECRET_KEY of that time behind the present one, after a comma; if it is lost, rotate each domain twice: select ops.rotate_dkim('${first}')`,
+  }
+}
+
+/** Which of the older keys in SECRET_KEY still open something in the database. */
+async function examineOlderKeys(sql: Sql, secrets: Secrets): Promise<Check> {
+  const sealing = await sql<{ privateKey: string }[]>`
+    select k.private_key from app.sealing_keys k
+    where exists (
+      select from app.webhook_endpoints p where split_part(p.secret, '.', 1) = k.id::text)`
+  const domains = Array.from({ length: secrets.keys }, () => new Set<string>())
+  for (const { name, privateKey } of await dkimKeys(sql)) {
+    domains[secrets.keyOf(privateKey) ?? -1]?.add(name)
+  }
+  const notes = domains.slice(1).map((names, n) => {
+    const opensWebhooks = sealing.some(({ privateKey }) => secrets.keyOf(privateKey) === n + 1)
+    const needs = [
+      ...(names.size > 0 ? [`DKIM keys (domains: ${names.size})`] : []),
+      ...(opensWebhooks ? ['webhook secrets, until a process starts'] : []),
+    ]
+    return needs.length > 0
+      ? `key ${n + 2} is needed for ${needs.join(' and ')}`
+      : `key ${n + 2} opens nothing in the database; without it, unsubscribe links that it signed stop working`
+  })
+  return { what: 'older secret keys', isWell: true, cure: '', note: notes.join('; ') }
+}
+
+const dkimKeys = (sql: Sql) => sql<{ name: string; privateKey: string }[]>`
+  select d.name, k.private_key
+  from app.dkim_keys k
+  join app.domains d on d.id = k.domain_id
+  where k.private_key is not null and k.state in ('active', 'next')
+  order by d.name`
 
 /** Whether SECRET_KEY opens what webhook endpoints' signing secrets were sealed with. */
 async function examineSigning(sql: Sql, secrets: Secrets): Promise<Check> {

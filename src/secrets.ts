@@ -15,6 +15,10 @@ export type Secrets = {
   open(sealed: string): string
   /** The same, sealed by the first key; null when that has sealed it already. Throws as open does. */
   reseal(sealed: string): string | null
+  /** Which key sealed a text: 0 for the first; null when none of ours did. */
+  keyOf(sealed: string): number | null
+  /** How many keys there are. */
+  keys: number
   /** A signature over some bytes, by the first key. */
   sign(bytes: Buffer): Buffer
   /** Whether one of our keys made this signature, compared in constant time. */
@@ -56,13 +60,13 @@ export function createSecrets(keys: readonly string[]): Secrets {
     const bytes = Buffer.from(sealed, 'base64')
     // Several texts decode to the same bytes, of which we have written one.
     const isOurForm = bytes.toString('base64') === sealed
-    for (const key of isOurForm ? sealing : []) {
+    for (const [place, key] of isOurForm ? sealing.entries() : []) {
       try {
         const nonce = bytes.subarray(0, NONCE_BYTES)
         const cipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
         cipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
         const body = cipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
-        return { text: Buffer.concat([body, cipher.final()]).toString('utf8'), key }
+        return { text: Buffer.concat([body, cipher.final()]).toString('utf8'), place }
       } catch {
         // Sealed with another key, or not by us: the next key, or the error below, tells.
       }
@@ -74,9 +78,17 @@ export function createSecrets(keys: readonly string[]): Secrets {
     seal,
     open: (sealed) => openWithKey(sealed).text,
     reseal(sealed) {
-      const { text, key } = openWithKey(sealed)
-      return key === sealer ? null : seal(text)
+      const { text, place } = openWithKey(sealed)
+      return place === 0 ? null : seal(text)
     },
+    keyOf(sealed) {
+      try {
+        return openWithKey(sealed).place
+      } catch {
+        return null
+      }
+    },
+    keys: keys.length,
     sign: (bytes) => hmac(signer, bytes),
     isSigned(bytes, signature) {
       // All keys are asked, so that the time taken does not tell which one it was.

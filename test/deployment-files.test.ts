@@ -160,7 +160,7 @@ t.test("compose's database begins, migrates and serves", { skip: noPostgres }, a
     NODE_ENV: 'production',
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
   })
-  t.match(stdout, /^(ok {4}[\w -]+\n)+$/)
+  t.match(stdout, /^Postgram [\d.]+\n(ok {6}[\w -]+(: [\d.]+)?\n)+$/)
   t.equal(await end('SIGTERM'), 0)
 })
 

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { readConfig } from '../src/config.ts'
 import { caller } from '../src/db/call.ts'
+import { connect } from '../src/db/client.ts'
 import { examine } from '../src/doctor.ts'
 import { createSecrets } from '../src/secrets.ts'
+import { VERSION } from '../src/version.ts'
 import { prepareSealing } from '../src/webhooks/secrets.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { addDkimKeys, newDkimValue } from './fixtures/dkim-keys.ts'
@@ -30,9 +32,11 @@ const settings = {
 }
 
 /** What it says of these things, by what they are: null when all is well, else the cure. */
-async function said(env: Record<string, string>, isKeyed = true) {
+const said = (env: Record<string, string>, isKeyed = true) => saidBy(env, isKeyed ? secrets : null)
+
+async function saidBy(env: Record<string, string>, keys: typeof secrets | null) {
   const config = readConfig({ ...settings, ...env }, { isServing: false })
-  const checks = await examine(sql, config, isKeyed ? secrets : null)
+  const checks = await examine(sql, config, keys)
   return Object.fromEntries(checks.map(({ what, isWell, cure }) => [what, isWell ? null : cure]))
 }
 
@@ -112,6 +116,66 @@ t.test('signing secrets of webhooks must be opened by a SECRET_KEY that is set',
   t.match((await said({}))['webhook secrets'], /does not open: 1;/)
   await sql`select ops.rotate_webhook_secret(${id})`
   t.match(await said({}), { 'webhook secrets': null })
+})
+
+t.test('the doctor names domains with DKIM keys that SECRET_KEY does not open', async (t) => {
+  const relay = { EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:1?name=x.example' }
+  const lost = createSecrets([Buffer.alloc(32, 9).toString('base64')])
+  const seal = (state: string, by: typeof secrets) => sql`
+    update app.dkim_keys set private_key = ${by.seal('a key')} where state = ${state}::app.dkim_state`
+  await sql`delete from app.dkim_keys`
+  const values = [newDkimValue(), newDkimValue(), newDkimValue()]
+  await addDkimKeys(sql, { domain, dkimZone: settings.DKIM_ZONE, values })
+  const env = { ...relay, DNS_SERVERS: 'sandbox' }
+  const said = async () => (await saidBy(env, secrets))['DKIM keys']
+  await seal('active', secrets)
+  await seal('next', secrets)
+  await seal('retired', lost)
+  t.equal(await said(), null, 'a retired key signs nothing')
+  await seal('next', lost)
+  t.match(
+    await said(),
+    new RegExp(`does not open: 1, ${domain} the first;.*ops.rotate_dkim\\('${domain}'\\)$`),
+  )
+  t.notOk('DKIM keys' in (await saidBy({}, secrets)), 'a provider keeps its own')
+})
+
+t.test('the doctor says which older keys of SECRET_KEY are needed', async (t) => {
+  const [present, used, unused] = [7, 9, 10].map((n) => Buffer.alloc(32, n).toString('base64'))
+  const all = createSecrets([present ?? '', used ?? '', unused ?? ''])
+  const noteOf = async (by: typeof secrets) => {
+    const config = readConfig({ ...settings, DNS_SERVERS: 'sandbox' }, { isServing: false })
+    const checks = await examine(sql, config, by)
+    return checks.find(({ what }) => what === 'older secret keys')
+  }
+  const free =
+    'opens nothing in the database; without it, unsubscribe links that it signed stop working'
+  t.match(await noteOf(all), {
+    isWell: true,
+    note: `key 2 is needed for DKIM keys (domains: 1); key 3 ${free}`,
+  })
+  await sql`update app.dkim_keys set private_key = ${all.seal('a key')} where state = 'next'`
+  t.match(await noteOf(all), { isWell: true, note: `key 2 ${free}; key 3 ${free}` })
+  // Of the endpoint that was made above.
+  await sql`update app.sealing_keys set private_key = ${createSecrets([used ?? '']).seal('a key')}`
+  t.match(await noteOf(all), { note: /^key 2 is needed for webhook secrets, until / })
+  t.equal(await noteOf(secrets), undefined, 'there is no older one')
+})
+
+t.test('the doctor warns when processes of another version run', async (t) => {
+  const session = connect(url, { max: 1 })
+  t.teardown(() => session.end())
+  const version = async () => {
+    const config = readConfig(settings, { isServing: false })
+    const checks = await examine(sql, config, null)
+    return checks.find(({ what }) => what === 'version')
+  }
+  await session`select api.beat('process-of-this', '{api}', 'here', 1, ${VERSION})`
+  t.match(await version(), { isWell: true, note: VERSION })
+  await session`select api.leave('process-of-this')`
+  await session`select api.beat('process-of-that', '{api}', 'here', 1, '9.8.7')`
+  t.match(await version(), { isWell: false, severity: 'warning', cure: /of version 9\.8\.7 run/ })
+  await session`select api.leave('process-of-that')`
 })
 
 t.test(

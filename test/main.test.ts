@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { connect } from '../src/db/client.ts'
+import { VERSION } from '../src/version.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { freePort } from './fixtures/free-port.ts'
 import { get, post } from './fixtures/http.ts'
@@ -205,9 +206,9 @@ t.test('the first start', async (t) => {
 
   t.test('is well by the doctor', async (t) => {
     const { code, stdout, stderr } = await run(['doctor'])
-    t.match(stdout, /^(ok {4}[\w -]+\n)+$/)
+    t.match(stdout, /^Postgram [\d.]+\n(ok {6}[\w -]+(: [\d.]+)?\n)+$/)
     for (const what of ['database', 'schema', 'roles', 'worker', 'clock', 'partitions', 'disk']) {
-      t.match(stdout, new RegExp(`^ok {4}${what}$`, 'm'))
+      t.match(stdout, new RegExp(`^ok {6}${what}$`, 'm'))
     }
     t.same({ code, stderr }, { code: 0, stderr: '' })
   })
@@ -263,10 +264,10 @@ t.test('while nothing runs, the doctor names what is missing, and its cure', asy
   t.equal(code, 1)
   t.match(
     stdout,
-    /^WRONG worker: no worker is running: start one with the command "start" or "start --only worker"$/m,
+    /^PROBLEM worker: no worker is running: start one with the command "start" or "start --only worker"$/m,
   )
-  t.match(stdout, /^WRONG clock: .*"start --only clock"$/m)
-  t.match(stdout, /^ok {4}schema$/m)
+  t.match(stdout, /^PROBLEM clock: .*"start --only clock"$/m)
+  t.match(stdout, /^ok {6}schema$/m)
 })
 
 t.test(
@@ -313,8 +314,11 @@ t.test(
 t.test("with a database of one's own", async (t) => {
   const { url, sql } = await createDatabase()
   const own: Env = { DATABASE_URL: url, SECRET_KEY: SECRET, PORT: '0' }
+  const name = sql(new URL(url).pathname.slice(1))
 
   t.test('a start makes no demo and prints no secret', async (t) => {
+    // Whatever the server of the tests has.
+    await sql`alter database ${name} set synchronous_commit = on`
     const { output, end } = await start(t, [], own)
     const text = announced(output.stdout)
     t.match(
@@ -323,7 +327,19 @@ t.test("with a database of one's own", async (t) => {
     )
     t.notMatch(output.stdout, SECRET)
     t.same(await sql`select from ops.organisations`, [])
-    t.match((await run(['doctor'], own)).stdout, /^(ok {4}[\w -]+\n)+$/)
+    t.match(output.stdout, `"version":"${VERSION}"`, 'the line "started" names the version')
+    t.match((await run(['doctor'], own)).stdout, /^Postgram [\d.]+\n(ok {6}[\w -]+(: [\d.]+)?\n)+$/)
+
+    await t.test('doctor: exits 0 with warnings, and 1 with --strict', async (t) => {
+      await sql`grant temporary on database ${name} to public`
+      const { code, stdout } = await run(['doctor'], own)
+      t.equal(code, 0)
+      t.match(stdout, /^WARNING temporary objects: every login may create temporary objects/m)
+      t.notMatch(stdout, /^PROBLEM/m)
+      t.same(await run(['doctor', '--strict'], own), { code: 1, stdout, stderr: '' })
+      await sql`revoke temporary on database ${name} from public`
+      t.equal((await run(['doctor', '--strict'], own)).code, 0)
+    })
     t.equal(await end('SIGTERM'), 0)
   })
 
@@ -403,7 +419,7 @@ t.test("with a database of one's own", async (t) => {
       await sql`update app.code set sha256 = 'older'`
       const { code, stdout } = await run(['doctor'], own)
       t.equal(code, 1)
-      t.match(stdout, /^WRONG schema: run "node src\/main\.ts migrate"$/m)
+      t.match(stdout, /^PROBLEM schema: run "node src\/main\.ts migrate"$/m)
       t.same(await run(['migrate'], { DATABASE_URL: url }), { code: 0, stdout: '', stderr: '' })
       t.ok(await isCurrent())
       t.ok((await sql`select from ops.help`).length > 20)
@@ -459,7 +475,14 @@ t.test('"help", and no command, print the commands', async (t) => {
 })
 
 t.test('what is no command, or not one in full, prints the commands and ends with 1', async (t) => {
-  const wrong = [['strat'], ['toString'], ['start', '--only', 'postman'], ['start', 'api']]
+  const wrong = [
+    ['strat'],
+    ['toString'],
+    ['start', '--only', 'postman'],
+    ['start', 'api'],
+    ['doctor', '--all'],
+    ['doctor', '--strict', 'now'],
+  ]
   const outcomes = await Promise.all(wrong.map((args) => run(args, unused)))
   for (const [place, outcome] of outcomes.entries()) {
     t.match(outcome, { code: 1, stdout: '', stderr: usage }, String(wrong[place]))
@@ -508,7 +531,7 @@ t.test('a database that does not answer is told in one line, without its passwor
   })
   t.same(await run(['doctor'], env), {
     code: 1,
-    stdout: `WRONG database: DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
+    stdout: `Postgram ${VERSION}\nPROBLEM database: DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
     stderr: '',
   })
 })

@@ -137,7 +137,7 @@ t.test('what would break processes that run is refused, unless the operator says
   const { stdout } = await again.run(['doctor'], url)
   t.match(
     stdout,
-    /^WRONG schema: the database is of a newer version: start that one, or go back with "/m,
+    /^PROBLEM schema: the database is of a newer version: start that one, or go back with "/m,
   )
   const { code, stderr } = await again.run(['start', '--only', 'api'], url)
   t.equal(code, 1, 'an old one that is started again says that it cannot')

@@ -1,18 +1,25 @@
 import type { Config } from '../config.ts'
-import { examine } from '../doctor.ts'
+import { type Check, examine } from '../doctor.ts'
+import { VERSION } from '../version.ts'
 import { withCommands } from './commands.ts'
 import { asOwner, secretsOf } from './database.ts'
+import { USAGE, UsageError } from './usage.ts'
 
-export async function runDoctor(config: Config): Promise<void> {
+export async function runDoctor(config: Config, args: string[]): Promise<void> {
+  const isStrict = args[0] === '--strict'
+  if (args.length > (isStrict ? 1 : 0)) throw new UsageError(USAGE)
   const checks = await asOwner(config, async (sql) => {
     // Of a database elsewhere there is no key but the one that is set.
     const hasKey = config.isEmbedded || config.secretKeys !== null
     return examine(sql, config, hasKey ? await secretsOf(config) : null)
   })
-  for (const { what, isWell, cure } of checks) {
-    console.log(
-      isWell ? `ok    ${what}` : `WRONG ${what}: ${withCommands(config.commandPrefix, cure)}`,
-    )
-  }
-  if (checks.some(({ isWell }) => !isWell)) process.exitCode = 1
+  console.log(`Postgram ${VERSION}`)
+  for (const check of checks) console.log(withCommands(config.commandPrefix, lineOf(check)))
+  const failed = checks.filter(({ isWell }) => !isWell)
+  if (failed.some(({ severity }) => isStrict || severity !== 'warning')) process.exitCode = 1
+}
+
+function lineOf({ what, isWell, cure, severity = 'problem', note }: Check): string {
+  if (!isWell) return `${severity.toUpperCase()} ${what}: ${cure}`
+  return note ? `ok      ${what}: ${note}` : `ok      ${what}`
 }

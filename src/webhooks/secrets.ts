@@ -41,12 +41,7 @@ export async function prepareSealing(call: Call, secrets: Secrets): Promise<void
 
 /** Whether SECRET_KEY is one that a text was sealed with. */
 export function isOpenedBy(secrets: Secrets, sealed: string): boolean {
-  try {
-    secrets.open(sealed)
-    return true
-  } catch {
-    return false
-  }
+  return secrets.keyOf(sealed) !== null
 }
 
 /** A signing secret that stays shut until an operator does something. */

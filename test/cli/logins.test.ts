@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { ensureLogin } from '../../src/db/login.ts'
+import { VERSION } from '../../src/version.ts'
 import { createDatabase, createEmptyDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -136,19 +137,19 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
     'the doctor checks the login of the service, and asks for the owner otherwise',
     async (t) => {
       const { stdout } = await run(['doctor'], env)
-      t.match(stdout, /^ok {4}service login$/m)
-      t.match(stdout, /^ok {4}schema$/m)
+      t.match(stdout, /^ok {6}service login$/m)
+      t.match(stdout, /^ok {6}schema$/m)
       const { stdout: alone } = await run(['doctor'], { DATABASE_URL: env.DATABASE_URL })
       t.equal(
         alone,
-        'ok    database\nok    service login\n' +
-          'WRONG owner: set MIGRATE_DATABASE_URL to the address of the owner, so that the rest can be checked\n',
+        `Postgram ${VERSION}\nok      database\nok      service login\n` +
+          'PROBLEM owner: set MIGRATE_DATABASE_URL to the address of the owner, so that the rest can be checked\n',
       )
       const { stdout: excessive } = await run(['doctor'], {
         DATABASE_URL: env.MIGRATE_DATABASE_URL,
         NODE_ENV: 'production',
       })
-      t.match(excessive, /^WRONG service login: owner_\w+ may create roles, .*#logins$/m)
+      t.match(excessive, /^WARNING service login: owner_\w+ may create roles, .*#logins$/m)
     },
   )
 

@@ -186,7 +186,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
       [
         ['doctor'],
         { DATABASE_URL: at('owner', 'postgram', 'sslmode=verify-full') },
-        /^WRONG database: DATABASE_URL: the server offers no TLS/,
+        /^PROBLEM database: DATABASE_URL: the server offers no TLS/m,
       ],
     ]
     // The login of `away` exists, so that its password is tried.

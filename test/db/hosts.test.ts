@@ -126,7 +126,7 @@ t.test('a primary, its standby and a host that never responds', { skip: noPostgr
     }
     await migrate(url)
     t.match(await runCommand(['seed'], env), { code: 0, stderr: '' })
-    t.match((await runCommand(['doctor'], env)).stdout, /^ok {4}database\nok {4}service login\n/)
+    t.match((await runCommand(['doctor'], env)).stdout, /^ok {6}database\nok {6}service login\n/m)
   })
 })
 

@@ -359,6 +359,42 @@ t.test('a message that waits for more than a minute is stuck', async (t) => {
   })
 })
 
+t.test('a stuck message is a problem when nothing defers it, else a warning', async (t) => {
+  const { organisation, id } = await queued()
+  await rolledBack(sql, async (tx) => {
+    const severity = async () => {
+      const [check] = await tx`
+        select is_well, severity from ops.checks where what = 'stuck messages'`
+      t.equal(check?.isWell, false)
+      return check?.severity
+    }
+    await update(tx, id, "created_at = now() - interval '10 minutes'")
+    await updateJob(tx, id, "run_at = now() - interval '2 minutes'")
+    t.equal(await severity(), 'warning', 'due for less than 5 minutes')
+    await updateJob(tx, id, "run_at = now() - interval '6 minutes'")
+    t.equal(await severity(), 'problem', 'due for more than 5 minutes')
+    await updateJob(tx, id, "run_at = now() + interval '1 hour'")
+    t.equal(await severity(), 'warning', 'waits for its next attempt')
+    await updateJob(tx, id, "run_at = now() - interval '6 minutes', priority = 10")
+    t.equal(await severity(), 'warning', 'waits behind a thousand of its own organisation')
+    await dropJob(tx, id)
+    t.equal(await severity(), 'problem', 'has no job')
+    const due = (at: string) =>
+      tx.unsafe(
+        `insert into app.due_messages select m.id, m.organisation_id, ${at}, 0
+         from app.messages m where m.id = core.decode_id('em', $1)
+         on conflict (message_id) do update set due_at = excluded.due_at`,
+        [id],
+      )
+    await due("now() + interval '3 hours'")
+    t.equal(await severity(), 'warning', 'waits for its next attempt without a job')
+    await due("now() - interval '6 minutes'")
+    t.equal(await severity(), 'problem', 'was not released')
+    await tx`select ops.pause(${organisation}, 'a look')`
+    t.equal(await severity(), 'warning', 'is of a paused organisation')
+  })
+})
+
 t.test('messages are listed as callers know them, newest first', async (t) => {
   const organisation = await createOrganisation(sql)
   const older = await send(base, organisation, { subject: 'Older', tags: ['a', 'b'] })

@@ -13,6 +13,7 @@ import {
   startServer,
 } from '../fixtures/own-postgres.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { rolledBack } from '../fixtures/sql.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -29,6 +30,55 @@ t.test('a server is restored to a point in time', { skip: noPostgres }, async (t
   await migrate(url)
   const sql = connect(url, { max: 2 })
   t.teardown(() => sql.end())
+  await t.test('checks count the synchronous standbys that are connected', async (t) => {
+    const hasThem = async () => {
+      const [check] = await sql<{ isWell: boolean; severity: string }[]>`
+        select is_well, severity from ops.checks where what = 'synchronous standbys'`
+      t.equal(check?.severity, 'problem')
+      return check?.isWell ?? false
+    }
+    const askFor = async (names: string) => {
+      await sql.unsafe(`alter system set synchronous_standby_names = '${names}'`)
+      await sql`select pg_reload_conf()`
+      await until('the setting', async () => {
+        const [row] = await sql`show synchronous_standby_names`
+        return row?.synchronousStandbyNames === names
+      })
+    }
+    t.equal(await hasThem(), true, 'none is asked for')
+    await askFor('s1')
+    t.equal(await hasThem(), false, 'one is asked for, none is connected')
+    const session = connect(url, { max: 1, settings: { synchronous_commit: 'local' } })
+    await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
+    const [check] =
+      await sql`select is_well, cure from ops.checks where what = 'synchronous commits'`
+    t.match(check, { isWell: false, cure: /a failover loses messages/ })
+    await session`select api.leave('process-that-commits')`
+    await session.end()
+
+    const standby = runPostgres(
+      'pg_receivewal',
+      `--dbname=${url}?application_name=s1`,
+      `--directory=${folder}`,
+      '--synchronous',
+      '--no-loop',
+    ).catch(() => 'ended')
+    await until('a standby', hasThem)
+    await askFor('FIRST 2 (s1, s2)')
+    t.equal(await hasThem(), false, 'two are asked for, one is connected')
+    await askFor('ANY 1 (s1, s2)')
+    t.equal(await hasThem(), true)
+    await rolledBack(sql, async (tx) => {
+      await tx`create role plain`
+      await tx`alter function core.has_synchronous_standbys owner to plain`
+      const [row] = await tx`select core.has_synchronous_standbys() as has`
+      t.equal(row?.has, true, 'also for an owner who cannot read the state of standbys')
+    })
+    await askFor('')
+    await sql`select pg_terminate_backend(pid) from pg_stat_replication`
+    t.equal(await standby, 'ended')
+  })
+
   const { liveKey, domain } = await createOrganisation(sql)
   const send = (base: string, subject: string) =>
     post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'someone@receiver.example', subject }))

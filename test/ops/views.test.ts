@@ -40,19 +40,24 @@ t.test('every view can be read of an empty database and of one with data', async
   for (const { name } of views) t.ok(await sql.unsafe(`select * from ops.${name}`), name)
 })
 
+type Check = { what: string; isWell: boolean; cure: string; severity: string }
+
 const checks = async (tx: Tx) => {
-  const rows = await tx<{ what: string; isWell: boolean; cure: string }[]>`select * from ops.checks`
+  const rows = await tx<Check[]>`select * from ops.checks`
   return new Map(rows.map((row) => [row.what, row]))
 }
 const ill = async (tx: Tx) =>
   [...(await checks(tx)).values()].filter(({ isWell }) => !isWell).map(({ what }) => what)
 
 t.test('checks miss a worker and a clock until they run, and each has a cure', async (t) => {
-  const session = connect(url, { max: 1 })
+  const session = connect(url, { max: 1, settings: { synchronous_commit: 'on' } })
   t.teardown(() => session.end())
   await rolledBack(sql, async (tx) => {
     t.same(await ill(tx), ['worker', 'clock'])
-    for (const { what, cure } of (await checks(tx)).values()) t.match(cure, /\w+ \w+/, what)
+    for (const { what, cure, severity } of (await checks(tx)).values()) {
+      t.match(cure, /\w+ \w+/, what)
+      t.match(severity, /^(problem|warning)$/, what)
+    }
   })
   await session`select api.beat('checked-process', '{api,worker,clock}', 'here', 1)`
   await rolledBack(sql, async (tx) => {
@@ -61,6 +66,64 @@ t.test('checks miss a worker and a clock until they run, and each has a cure', a
     t.same(await ill(tx), ['heartbeats'])
   })
   await session`select api.leave('checked-process')`
+})
+
+t.test('checks warn of processes of several versions', async (t) => {
+  const one = connect(url, { max: 1 })
+  const other = connect(url, { max: 1 })
+  t.teardown(() => Promise.all([one.end(), other.end()]))
+  await one`select api.beat('process-of-one', '{api}', 'here', 1, '1.2.3')`
+  await rolledBack(sql, async (tx) => {
+    t.equal((await checks(tx)).get('versions')?.isWell, true)
+    // As a process does that does not report its version yet.
+    await other`select api.beat('process-of-other', '{api}', 'here', 2)`
+    t.match((await checks(tx)).get('versions'), { isWell: false, severity: 'warning' })
+    t.match(
+      [...(await tx`select version from ops.processes order by pid`)],
+      [{ version: '1.2.3' }, { version: null }],
+    )
+    await other`select api.leave('process-of-other')`
+    t.equal((await checks(tx)).get('versions')?.isWell, true)
+  })
+  await one`select api.leave('process-of-one')`
+})
+
+t.test("checks warn of a clock that differs from the database's by over 5 s", async (t) => {
+  const session = connect(url, { max: 1 })
+  t.teardown(() => session.end())
+  const measured = async (ahead: string) => {
+    await session`
+      select api.beat('process-with-clock', '{api}', 'here', 1, '1.2.3', clock_timestamp() + ${ahead}::interval)`
+    const [row] = await sql<{ seconds: number }[]>`
+      select extract(epoch from clock_offset)::float8 as seconds from ops.processes`
+    const check = await sql<Check[]>`select * from ops.checks where what = 'clocks'`
+    return { seconds: row?.seconds ?? Number.NaN, check: check[0] }
+  }
+  t.match(await measured('4 seconds'), { check: { isWell: true } })
+  const ahead = await measured('90 seconds')
+  t.ok(Math.abs(ahead.seconds - 90) < 1, `${ahead.seconds} s`)
+  t.match(ahead.check, { isWell: false, severity: 'warning', cure: /receivers refuse webhooks/ })
+  const behind = await measured('-90 seconds')
+  t.ok(Math.abs(behind.seconds + 90) < 1, `${behind.seconds} s`)
+  t.equal(behind.check?.isWell, false)
+  t.equal((await measured('-10 years')).seconds, -86_400, 'the measure is bounded by a day')
+  await session`select api.leave('process-with-clock')`
+  t.equal((await sql<Check[]>`select * from ops.checks where what = 'clocks'`)[0]?.isWell, true)
+})
+
+t.test('checks find processes whose commits do not wait for the disk', async (t) => {
+  for (const [setting, isWell] of Object.entries({ off: false, local: true, on: true })) {
+    const session = connect(url, { max: 1, settings: { synchronous_commit: setting } })
+    await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
+    const [check] = await sql<Check[]>`select * from ops.checks where what = 'synchronous commits'`
+    t.match(check, { isWell, severity: 'problem', cure: /a crash of the server loses messages/ })
+    t.match(
+      [...(await sql`select synchronous_commit from ops.processes`)],
+      [{ synchronousCommit: setting }],
+    )
+    await session`select api.leave('process-that-commits')`
+    await session.end()
+  }
 })
 
 t.test('checks find missing partitions, and a provider that takes nothing', async (t) => {

@@ -1,0 +1,31 @@
+-- As the owner, because ops.checks asks it: what a view calls runs as whoever reads the view.
+create function core.has_overdue_messages()
+returns boolean
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  -- One scan of the jobs, as no index finds the job of a message.
+  with job as materialized (
+    select (j.payload ->> 'id')::uuid as message_id, j.run_at, j.locked_at, j.priority
+    from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    where t.identifier in ('send_email', 'send_sms')
+  )
+  select exists (
+    select
+    from core.stuck_messages() s (id)
+    join app.messages m on m.id = s.id
+    join app.organisations o on o.id = m.organisation_id
+    left join app.due_messages d on d.message_id = m.id
+    left join job j on j.message_id = m.id
+    where o.state = 'active'
+      and coalesce(m.scheduled_at, m.created_at) < core.now() - interval '5 minutes'
+      and (d.message_id is null or d.due_at < core.now() - interval '5 minutes')
+      -- Behind a thousand others of its own organisation it is meant to wait (core.priority).
+      and (j.message_id is null
+        or j.locked_at is null and j.run_at < now() - interval '5 minutes' and j.priority < 10)
+  )
+$$;
+
+comment on function core.has_overdue_messages is
+  'Whether a message waits for more than 5 minutes for no reason of its own: not for its next attempt, its organisation, or others of that.';
