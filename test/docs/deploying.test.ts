@@ -94,7 +94,7 @@ t.test('deploying: the commands of the page do what it says, in order', { skip }
       const statuses = new Set<number | undefined>()
       const ask = async () => {
         while (!isOver) {
-          statuses.add(await machine.statusOf('/readyz'))
+          statuses.add(await machine.statusOf('/healthz'))
           await pause(50)
         }
       }
