@@ -50,8 +50,8 @@ t.test(
     const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
     const doctor = await runCommand(['doctor'], { DATABASE_URL: address, SECRET_KEY })
     t.equal(doctor.code, 1)
-    t.equal(doctor.stdout.split('\n').length, 2, 'and nothing else')
-    t.match(doctor.stdout, new RegExp(`^WRONG database: ${STANDBY}`))
+    t.equal(doctor.stdout.split('\n').length, 3, 'the version, and nothing else')
+    t.match(doctor.stdout, new RegExp(`^PROBLEM database: ${STANDBY}`, 'm'))
 
     await runPostgres('pg_ctl', 'promote', '-w', '-D', standby.data)
     await until('readiness', async () => (await ready()) === 'ready')
