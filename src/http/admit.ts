@@ -44,7 +44,7 @@ export function admission(call: Call): Admit {
       maxWeight: 1000,
       // A key's requests wait for each other, not for those of other keys. Those that are admitted together
       // go on together, so that more of them would hold up the event loop.
-      fairness: { ownerOf: (key) => key, share: 50, maxSharedWeight: 200 },
+      fairness: { ownerOf: (key) => key, share: 50, maxSharedWeight: 64 },
     },
   )
 
