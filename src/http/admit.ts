@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from 'koa'
 import type { Admission } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher.ts'
@@ -18,16 +19,22 @@ export type Admit = {
 
 const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
 
-/** How many refusals are remembered; the oldest are forgotten first. */
-const MAX_REFUSALS = 10_000
+/** How many keys over their limit are remembered; the oldest are forgotten first. */
+const MAX_REFUSED = 10_000
+
+/** So many requests over the limit are refused at once; who goes on waits until the second is over. */
+const REFUSED_AT_ONCE = 100
+
+/** A key over its limit, until a time of performance.now(). */
+type OverLimit = { admission: Admission; until: number; requests: number }
 
 /**
  * Admits requests. Nothing that admits a key is kept here: a key that was revoked or an organisation that was
  * suspended is refused at its next request. That a key is over its limit is kept until the second is over,
- * so that whoever goes on sending costs the database nothing.
+ * so that whoever goes on sending costs the database nothing, and others little.
  */
-export function admission(call: Call): Admit {
-  const refused = new Map<string, { admission: Admission; until: number }>()
+export function admission(call: Call, wait: (ms: number) => Promise<unknown> = pause): Admit {
+  const overLimit = new Map<string, OverLimit>()
   const admitInBatches = createBatcher<string, Admission | undefined>(
     async (keys) => {
       const askedAt = performance.now()
@@ -49,17 +56,20 @@ export function admission(call: Call): Admit {
   )
 
   function remember(key: string, admission: Admission, until: number) {
+    if (isOver(overLimit.get(key))) return
     // The latest comes last.
-    refused.delete(key)
-    refused.set(key, { admission, until })
-    const [oldest] = refused.keys()
-    if (refused.size > MAX_REFUSALS && oldest !== undefined) refused.delete(oldest)
+    overLimit.delete(key)
+    overLimit.set(key, { admission, until, requests: 0 })
+    const [oldest] = overLimit.keys()
+    if (overLimit.size > MAX_REFUSED && oldest !== undefined) overLimit.delete(oldest)
   }
 
   async function admit(key: string, signal: AbortSignal): Promise<Admission | undefined> {
-    const known = refused.get(key)
-    if (known && performance.now() < known.until) return known.admission
-    return admitInBatches(key, signal)
+    const known = overLimit.get(key)
+    if (!isOver(known)) return admitInBatches(key, signal)
+    known.requests += 1
+    if (known.requests > REFUSED_AT_ONCE) await wait(known.until - performance.now())
+    return known.admission
   }
 
   const admitRequest = async (ctx: Context, scope: Scope | null) => {
@@ -85,6 +95,10 @@ export function admission(call: Call): Admit {
     return admission
   }
   return Object.assign(admitRequest, { idle: admitInBatches.idle })
+}
+
+function isOver(known: OverLimit | undefined): known is OverLimit {
+  return known !== undefined && performance.now() < known.until
 }
 
 /** Admission sends nothing, whatever became of it. */

@@ -27,7 +27,14 @@ function controlled() {
     asked.push(keys)
     return answer.map((row) => ({ ...admitted, ...row }))
   }) as unknown as Call
-  const admit = admission(call)
+  const waits: { ms: number; end(): void }[] = []
+  const admit = admission(
+    call,
+    (ms) =>
+      new Promise<void>((end) => {
+        waits.push({ ms, end })
+      }),
+  )
   const send = (key = 'a') => {
     const headers: Record<string, string> = {}
     const ctx = {
@@ -44,6 +51,7 @@ function controlled() {
   }
   return {
     asked,
+    waits,
     send,
     say: (...rows: Partial<Admission>[]) => {
       answer = rows
@@ -89,5 +97,27 @@ t.test(
     say()
     t.match(await send(), ['unauthorized'])
     t.equal(asked.length, 3)
+  },
+)
+
+t.test(
+  'admit: of the requests over a limit 100 are refused at once, others when the second is over',
+  async (t) => {
+    const { asked, waits, send, say } = controlled()
+    say(overLimit)
+    for (let n = 0; n <= 100; n++) t.same(await send(), ['rate_limited', '0', 1])
+    t.equal(waits.length, 0)
+    clock.now += 100
+    const late = [send(), send()]
+    t.same(
+      waits.map(({ ms }) => ms),
+      [200, 200],
+    )
+    clock.now += 200
+    for (const { end } of waits) end()
+    for (const one of late) t.same(await one, ['rate_limited', '0', 1])
+    t.equal(asked.length, 1)
+    t.same(await send(), ['rate_limited', '0', 1])
+    t.equal(asked.length, 2, 'the next second is asked about')
   },
 )
