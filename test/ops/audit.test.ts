@@ -147,7 +147,7 @@ const expected: Record<string, Expected> = {
     { status: 'queued', due: 'now' },
   ],
 }
-const readers = ['statement', 'why', 'export_person', 'timeline', 'messages_of']
+const readers = ['statement', 'why', 'export_person', 'timeline', 'messages_of', 'help', 'example']
 
 /** What was left since the row with that id, oldest first. */
 const rowsSince = (tx: Tx, id: string) =>

@@ -126,6 +126,9 @@ t.test('an organisation is found before its rows are', async (t) => {
   }
 })
 
+/** How a plan shows the result of a subquery that runs once: as a parameter, or by name since Postgres 17. */
+const COMPUTED_ONCE = String.raw`(\$\d+|\(InitPlan \d+\)\.col1)`
+
 const planOf = async (tx: Tx, query: string) => {
   const plan = await tx.unsafe(`explain (costs off) ${query}`)
   return [...plan].map((row) => Object.values(row).join()).join('\n')
@@ -153,7 +156,7 @@ t.test(
         tx,
         `select * from core.export_messages('jane@acme.example', ${ids})`,
       )
-      t.match(plan, /Index Cond: \(.*event_id = ANY \(\$\d+\)/)
+      t.match(plan, new RegExp(`Index Cond: .*event_id = ANY \\(${COMPUTED_ONCE}\\)`))
     })
   },
 )
@@ -161,7 +164,7 @@ t.test(
 t.test('export_person: the first message that is kept is looked up once', async (t) => {
   await rolledBack(sql, async (tx) => {
     const plan = await planOf(tx, `select * from core.orphaned_events('jane@acme.example')`)
-    t.match(plan, /message_id < .*\$\d+/)
+    t.match(plan, new RegExp(`message_id < .*${COMPUTED_ONCE}`))
     t.notMatch(plan, /message_id < core\.first_id_at/)
   })
 })
