@@ -77,7 +77,7 @@ t.test('an SMSC that is down is one warning at once and one a minute with the co
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
   const provider = smppTo(smsc, { log })
   const binds = () => smsc.steps.filter((step) => step === 'bind_transceiver').length
-  await until('five binds', async () => binds() === 5)
+  await until('five binds', async () => binds() >= 5)
   const first = {
     host: '127.0.0.1',
     port: smsc.port,
