@@ -23,7 +23,10 @@ const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
 const MAX_REFUSED = 10_000
 
 /** So many requests over the limit are refused at once; who goes on waits until the second is over. */
-const REFUSED_AT_ONCE = 100
+const REFUSED_AT_ONCE = 20
+
+/** Those that wait do not go on all at once. */
+const SPREAD_MS = 500
 
 /** A key over its limit, until a time of performance.now(). */
 type OverLimit = { admission: Admission; until: number; requests: number }
@@ -68,7 +71,9 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     const known = overLimit.get(key)
     if (!isOver(known)) return admitInBatches(key, signal)
     known.requests += 1
-    if (known.requests > REFUSED_AT_ONCE) await wait(known.until - performance.now())
+    if (known.requests > REFUSED_AT_ONCE) {
+      await wait(known.until - performance.now() + SPREAD_MS * Math.random())
+    }
     return known.admission
   }
 

@@ -101,18 +101,16 @@ t.test(
 )
 
 t.test(
-  'admit: of the requests over a limit 100 are refused at once, others when the second is over',
+  'admit: of the requests over a limit 20 are refused at once, others when the second is over',
   async (t) => {
     const { asked, waits, send, say } = controlled()
     say(overLimit)
-    for (let n = 0; n <= 100; n++) t.same(await send(), ['rate_limited', '0', 1])
+    for (let n = 0; n <= 20; n++) t.same(await send(), ['rate_limited', '0', 1])
     t.equal(waits.length, 0)
     clock.now += 100
     const late = [send(), send()]
-    t.same(
-      waits.map(({ ms }) => ms),
-      [200, 200],
-    )
+    t.equal(waits.length, 2)
+    for (const { ms } of waits) t.ok(ms >= 200 && ms < 700)
     clock.now += 200
     for (const { end } of waits) end()
     for (const one of late) t.same(await one, ['rate_limited', '0', 1])

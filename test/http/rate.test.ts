@@ -118,7 +118,7 @@ t.test('refusals of one kind are summed to a line a second in the log', async (t
   const organisation = await createOrganisation(sql)
   const { id, liveKey } = organisation
   await holdSecond(sql, organisation, 1000)
-  const requests = 200
+  const requests = 40
   for (let n = 0; n < requests; n++) await get(`${one}/v1/usage`, liveKey)
   await post(`${one}/v1/emails`, liveKey, '{}')
   const linesOf = (route: string) =>
