@@ -39,7 +39,7 @@ const layers = [
 ]
 
 /** Only these ask the database other than through call(): as its owner, before or beside the service. */
-const ownersFiles = /^src\/((db|cli)\/.*|seed|doctor)\.ts$/
+const ownersFiles = /^src\/((db|cli|doctor)\/.*|seed)\.ts$/
 
 type Import = { from: string; to: string; isTypeOnly: boolean }
 

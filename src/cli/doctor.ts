@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
-import { type Check, examine } from '../doctor.ts'
+import type { Check } from '../doctor/check.ts'
+import { examine } from '../doctor/examine.ts'
 import { VERSION } from '../version.ts'
 import { withCommands } from './commands.ts'
 import { asOwner, secretsOf } from './database.ts'

@@ -59,7 +59,7 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
   )
 
   function remember(key: string, admission: Admission, until: number) {
-    if (isOver(overLimit.get(key))) return
+    if (isStillOver(overLimit.get(key))) return
     // The latest comes last.
     overLimit.delete(key)
     overLimit.set(key, { admission, until, requests: 0 })
@@ -69,7 +69,7 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
 
   async function admit(key: string, signal: AbortSignal): Promise<Admission | undefined> {
     const known = overLimit.get(key)
-    if (!isOver(known)) return admitInBatches(key, signal)
+    if (!isStillOver(known)) return admitInBatches(key, signal)
     known.requests += 1
     if (known.requests > REFUSED_AT_ONCE) {
       await wait(known.until - performance.now() + SPREAD_MS * Math.random())
@@ -102,7 +102,7 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
   return Object.assign(admitRequest, { idle: admitInBatches.idle })
 }
 
-function isOver(known: OverLimit | undefined): known is OverLimit {
+function isStillOver(known: OverLimit | undefined): known is OverLimit {
   return known !== undefined && performance.now() < known.until
 }
 

@@ -1,31 +1,21 @@
 import { statfs } from 'node:fs/promises'
-import type { Config } from './config.ts'
-import { lackOf } from './db/availability.ts'
-import { caller } from './db/call.ts'
-import { connect, SERVICE_ROLE, type Sql } from './db/client.ts'
-import { codeAge } from './db/code-age.ts'
-import { connectionProblem } from './db/connection-problem.ts'
-import { currentLogin } from './db/login.ts'
-import { readOnlyProblem } from './db/read-only.ts'
-import { checkServer } from './db/server.ts'
-import { withoutBlanks } from './domains/check-records.ts'
-import { createResolver } from './domains/resolver.ts'
-import { createLog } from './log.ts'
-import { createEmailProvider, createSmsProvider } from './providers/index.ts'
-import type { Secrets } from './secrets.ts'
-import { VERSION } from './version.ts'
-import { isOpenedBy } from './webhooks/secrets.ts'
-
-export type Check = {
-  what: string
-  isWell: boolean
-  /** What is wrong if it is not well, and what to do. */
-  cure: string
-  /** How severe it is when it is not well; a problem when absent. */
-  severity?: 'problem' | 'warning'
-  /** What is worth knowing when it is well. */
-  note?: string
-}
+import type { Config } from '../config.ts'
+import { lackOf } from '../db/availability.ts'
+import { caller } from '../db/call.ts'
+import { connect, SERVICE_ROLE, type Sql } from '../db/client.ts'
+import { codeAge } from '../db/code-age.ts'
+import { connectionProblem } from '../db/connection-problem.ts'
+import { currentLogin } from '../db/login.ts'
+import { readOnlyProblem } from '../db/read-only.ts'
+import { checkServer } from '../db/server.ts'
+import { withoutBlanks } from '../domains/check-records.ts'
+import { createResolver } from '../domains/resolver.ts'
+import { createLog } from '../log.ts'
+import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
+import type { Secrets } from '../secrets.ts'
+import { VERSION } from '../version.ts'
+import type { Check } from './check.ts'
+import { examineSecrets } from './secrets.ts'
 
 const MAKE_WRITABLE = 'use a server that takes writes, see /docs/operating#readiness'
 
@@ -74,18 +64,11 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     checks.push(...(await sql<Check[]>`select what, is_well, cure, severity from ops.checks`))
     checks.push(await examineVersion(sql))
   }
-  if (!secrets) {
-    const cure = 'set SECRET_KEY; make one with "openssl rand -base64 32"'
-    checks.push({ what: 'secret key', isWell: false, cure })
-  } else {
-    if (config.email.provider !== 'sandbox') {
-      checks.push(...(await examineEmail(sql, config, secrets)))
-    }
-    if (isCurrent) {
-      checks.push(await examineSigning(sql, secrets))
-      if (config.email.provider === 'smtp') checks.push(await examineDkimKeys(sql, secrets))
-      if (secrets.keys > 1) checks.push(await examineOlderKeys(sql, secrets))
-    }
+  if (secrets && config.email.provider !== 'sandbox') {
+    checks.push(...(await examineEmail(sql, config, secrets)))
+  }
+  if (isCurrent || !secrets) {
+    checks.push(...(await examineSecrets(sql, secrets, config.email.provider === 'smtp')))
   }
   const hasReal = config.email.provider !== 'sandbox' || config.sms.provider !== 'sandbox'
   if (config.webhookAllowPrivate && hasReal) {
@@ -179,68 +162,6 @@ async function examineVersion(sql: Sql): Promise<Check> {
     cure: `this command is of version ${VERSION}, and processes of version ${named} run: restart those that are older, one after the other`,
     severity: 'warning',
     note: VERSION,
-  }
-}
-
-/** Whether SECRET_KEY opens the DKIM keys with which mail through a relay is signed, now or next. */
-async function examineDkimKeys(sql: Sql, secrets: Secrets): Promise<Check> {
-  const shut = new Set<string>()
-  for (const { name, privateKey } of await dkimKeys(sql)) {
-    if (!isOpenedBy(secrets, privateKey)) shut.add(name)
-  }
-  const [first] = shut
-  return {
-    what: 'DKIM keys',
-    isWell: shut.size === 0,
-    cure: `domains with DKIM keys that SECRET_KEY does not open: ${shut.size}, ${first} the first; their mail waits. Set the SECRET_KEY of that time behind the present one, after a comma; if it is lost, rotate each domain twice: select ops.rotate_dkim('${first}')`,
-  }
-}
-
-/** Which of the older keys in SECRET_KEY still open something in the database. */
-async function examineOlderKeys(sql: Sql, secrets: Secrets): Promise<Check> {
-  const sealing = await sql<{ privateKey: string }[]>`
-    select k.private_key from app.sealing_keys k
-    where exists (
-      select from app.webhook_endpoints p where split_part(p.secret, '.', 1) = k.id::text)`
-  const domains = Array.from({ length: secrets.keys }, () => new Set<string>())
-  for (const { name, privateKey } of await dkimKeys(sql)) {
-    domains[secrets.keyOf(privateKey) ?? -1]?.add(name)
-  }
-  const notes = domains.slice(1).map((names, n) => {
-    const opensWebhooks = sealing.some(({ privateKey }) => secrets.keyOf(privateKey) === n + 1)
-    const needs = [
-      ...(names.size > 0 ? [`DKIM keys (domains: ${names.size})`] : []),
-      ...(opensWebhooks ? ['webhook secrets, until a process starts'] : []),
-    ]
-    return needs.length > 0
-      ? `key ${n + 2} is needed for ${needs.join(' and ')}`
-      : `key ${n + 2} opens nothing in the database; without it, unsubscribe links that it signed stop working`
-  })
-  return { what: 'older secret keys', isWell: true, cure: '', note: notes.join('; ') }
-}
-
-const dkimKeys = (sql: Sql) => sql<{ name: string; privateKey: string }[]>`
-  select d.name, k.private_key
-  from app.dkim_keys k
-  join app.domains d on d.id = k.domain_id
-  where k.private_key is not null and k.state in ('active', 'next')
-  order by d.name`
-
-/** Whether SECRET_KEY opens what webhook endpoints' signing secrets were sealed with. */
-async function examineSigning(sql: Sql, secrets: Secrets): Promise<Check> {
-  const keys = await sql<{ id: string; privateKey: string }[]>`
-    select k.id, k.private_key from app.sealing_keys k`
-  const shut = keys.filter(({ privateKey }) => !isOpenedBy(secrets, privateKey)).map(({ id }) => id)
-  const endpoints = await sql<{ id: string }[]>`
-    select core.encode_id('we', p.id) as id from app.webhook_endpoints p
-    where split_part(p.secret, '.', 1) = any (${shut}::text[]) or not exists (
-      select from app.sealing_keys k where k.id::text = split_part(p.secret, '.', 1))
-    order by p.id`
-  const [first] = endpoints
-  return {
-    what: 'webhook secrets',
-    isWell: !first,
-    cure: `endpoints whose secrets SECRET_KEY does not open: ${endpoints.length}; set the one before behind it, after a comma, or make new ones: select ops.rotate_webhook_secret('${first?.id}')`,
   }
 }
 
