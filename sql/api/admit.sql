@@ -10,6 +10,11 @@ declare
   v_second bigint := floor(v_now);
   v_today date := (core.now() at time zone 'UTC')::date;
 begin
+  -- Until the commit, which a set clause of the function would not last to; the call is alone in its
+  -- transaction. A commit with the note of a key's first use today would wait for the disk and for
+  -- standbys, and all requests of the organisation for that commit. A note that a crash loses is made
+  -- by the next request.
+  perform set_config('synchronous_commit', 'off', true);
   return query
   with known as materialized (
     select p.n, k.id as key_id, k.last_used_on, k.organisation_id, k.mode, k.scopes, o.state,
@@ -33,7 +38,7 @@ begin
     returning r.organisation_id, r.requests
   ),
   used as (
-    -- Once a day. A key that another transaction holds is skipped, so that no request waits for this.
+    -- Once a day. No request waits for a key that another transaction holds: it is skipped.
     update app.api_keys k
     set last_used_on = v_today
     where k.id in (

@@ -5,6 +5,7 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { holdSecond } from '../fixtures/rate.ts'
 import { isRefused, lacksScope } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { rolledBack } from '../fixtures/sql.ts'
 import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
@@ -224,3 +225,21 @@ t.test('a key has the UTC day of its last request, which no request waits to not
   t.equal((await ask()).status, 200)
   t.same(await usedOn(), [today?.day, null])
 })
+
+t.test(
+  'the commit that notes the use of a key does not wait for the disk or a standby',
+  async (t) => {
+    const { liveKey } = await createOrganisation(sql)
+    await rolledBack(sql, async (tx) => {
+      await tx`set local synchronous_commit = on`
+      const admitted = await tx`
+      select from api.admit(array[encode(sha256(convert_to(${liveKey}, 'UTF8')), 'hex')])`
+      t.equal(admitted.length, 1)
+      t.match(
+        await tx`select last_used_on from app.api_keys where sha256 = sha256(convert_to(${liveKey}, 'UTF8'))`,
+        [{ lastUsedOn: Date }],
+      )
+      t.same([...(await tx`show synchronous_commit`)], [{ synchronousCommit: 'off' }])
+    })
+  },
+)
