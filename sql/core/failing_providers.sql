@@ -6,8 +6,8 @@ set search_path = pg_catalog, pg_temp
 as $$
   select h.*
   from app.provider_health h
-  where h.failing_since is not null and h.last_failed_at > core.now() - core.provider_memory()
+  where h.failing_since is not null and h.last_failed_at > core.now() - core.provider_failure_lifetime()
 $$;
 
 comment on function core.failing_providers is
-  'Providers that fail; not those that nobody has tried since their last failure for longer than messages wait between attempts.';
+  'Providers that fail now. A provider whose last failure is older than core.provider_failure_lifetime() is not listed.';

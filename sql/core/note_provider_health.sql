@@ -42,7 +42,7 @@ as $$
       case when known.is_stale then excluded.first_failed_at else h.first_failed_at end,
       excluded.last_failed_at,
       case when known.is_stale then excluded.failures else least(h.failures, 1000000000) + excluded.failures end
-    from (select h.last_failed_at < core.now() - core.provider_memory() as is_stale) known
+    from (select h.last_failed_at < core.now() - core.provider_failure_lifetime() as is_stale) known
   )
 $$;
 
