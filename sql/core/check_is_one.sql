@@ -9,7 +9,7 @@ begin
   if v_count = 0 then
     raise exception 'there is no % %', kind, v_given using hint = hint;
   elsif v_count > 1 then
-    raise exception '% is ambiguous: there are % %s of that name', v_given, v_count, kind
+    raise exception '% matches % %s', v_given, case when v_count > 10 then 'more than 10' else v_count::text end, kind
       using hint = format('give the id of one: %s%s', array_to_string(candidates[:10], ', '),
         case when v_count > 10 then ' and others' end);
   end if;
@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.check_is_one is
-  'Raise one sentence when what an operator named is nothing, or several things; the hint names the candidates with their ids.';
+  'Raise an error unless there is exactly one candidate. The hint lists up to 10 with their ids.';

@@ -6,8 +6,9 @@ declare
   v_ids uuid[];
   v_message app.messages;
 begin
-  if strpos(message, '@') > 0 or core.is_phone(message) then
-    v_ids := core.person_messages(core.check_person(message), null);
+  if core.means_person(message) then
+    -- One more than core.check_is_one shows.
+    v_ids := core.person_messages(core.check_person(message), null, at_most => 11);
   else
     v_ids := array(
       select m.id

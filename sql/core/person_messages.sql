@@ -1,7 +1,10 @@
 create function core.person_messages(
-  person text, organisation_id uuid, first_id uuid default '00000000-0000-0000-0000-000000000000')
+  person text, organisation_id uuid, first_id uuid default '00000000-0000-0000-0000-000000000000',
+  at_most integer default null)
 returns uuid[]
 language plpgsql stable
+-- Its statements read many partitions: to compile them takes longer than to run them.
+set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -10,7 +13,9 @@ begin
       select m.id
       from app.messages m
       where m.channel = 'sms' and m.to_address = person and m.id >= first_id
-        and (person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id));
+        and (person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id)
+      order by m.id desc
+      limit at_most);
   end if;
   -- No index knows recipients of email, as each would cost every send: all is read through.
   return array(
@@ -30,9 +35,11 @@ begin
       select c.message_id from app.complaints c where c.message_id >= first_id and c.recipient = person
     ) f
     join app.messages m on m.id = f.message_id and m.channel = 'email'
-    where person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id);
+    where person_messages.organisation_id is null or m.organisation_id = person_messages.organisation_id
+    order by id desc
+    limit at_most);
 end
 $$;
 
 comment on function core.person_messages is
-  'The messages to an address, in lower case, or a number, of an organisation or with null of all, from an id on. Of email everything that is kept is read through, which may take seconds.';
+  'The ids of the messages to an address, in lower case, or a number, newest first: of an organisation or with null of all, from an id on, at most so many or with null all. Of email everything that is kept is read through, which may take seconds.';

@@ -6,5 +6,5 @@ as $$
   select interval '2 hours'
 $$;
 
-comment on function core.provider_failure_lifetime is 
+comment on function core.provider_failure_lifetime is
   'How long after its last failure a provider counts as failing: 2 hours.';

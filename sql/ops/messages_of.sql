@@ -20,8 +20,8 @@ begin
     raise exception 'at_most must be a number from 1 to 10000';
   elsif whose ~ '^(em|sm)_' then
     v_ids := array[(core.find_message(whose)).id];
-  elsif whose ~ '@|^\+?[0-9 ]+$' or whose is null then
-    v_ids := core.person_messages(core.check_person(whose), null, v_first_id);
+  elsif core.means_person(whose) then
+    v_ids := core.person_messages(core.check_person(whose), null, v_first_id, at_most);
   else
     v_ids := core.newest_messages(core.organisation_id(whose), v_first_id, at_most);
   end if;

@@ -4,7 +4,7 @@ import { anEmail, anSms, get, post } from '../fixtures/http.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { rolledBack, type Tx } from '../fixtures/sql.ts'
+import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
 import { createEndpoint } from '../fixtures/webhook-events.ts'
 
 const { url, sql } = await createDatabase()
@@ -90,6 +90,27 @@ t.test('they are shown as ops.messages shows them', async (t) => {
   )
 })
 
+t.test('of a number with many messages a refusal names the ten newest', async (t) => {
+  const to = '+27825550000'
+  const ids: string[] = []
+  for (let count = 1; count <= 12; count++) {
+    ids.push(await idOf('sms', mine.liveKey, anSms({ to })))
+  }
+  const newest = ids.reverse()
+  await rolledBack(sql, async (tx) => {
+    const { message, hint } = await raisedBy(tx, (inner) => inner`select ops.why(${to})`)
+    t.equal(message, `'${to}' matches more than 10 messages`)
+    const named = newest.slice(0, 10).map((id) => `${id} (queued)`)
+    t.equal(hint, `give the id of one: ${named.join(', ')} and others`)
+    const [found] = await tx<{ ids: string[] }[]>`
+      select array(
+        select core.encode_id('sm', id) from unnest(core.person_messages(${to}, null, at_most => 11)) id
+      ) as ids`
+    t.same(found?.ids, newest.slice(0, 11), 'no more of them are looked at')
+    t.same(await messagesOf(tx, to, null, 3), newest.slice(0, 3))
+  })
+})
+
 t.test('an operator sees the timeline that its organisation sees', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`set local role postgram_operator`
@@ -137,8 +158,9 @@ const planOf = async (tx: Tx, query: string) => {
 t.test('functions that read many partitions do so without JIT', async (t) => {
   const functions = await sql<{ name: string; config: string[] }[]>`
     select proname as name, proconfig as config from pg_proc
-    where pronamespace = 'ops'::regnamespace and proname in ('export_person', 'erase_person', 'messages_of')`
-  t.equal(functions.length, 3)
+    where pronamespace = any ('{ops, core}'::regnamespace[])
+      and proname in ('export_person', 'erase_person', 'messages_of', 'person_messages')`
+  t.equal(functions.length, 4)
   for (const { name, config } of functions) t.ok(config.includes('jit=off'), name)
 })
 

@@ -237,7 +237,7 @@ t.test(
           inner.unsafe(`select ${call}`),
         )
         t.equal(code, 'P0001', `${call}: ${message}`)
-        t.match(message, /^'.*' is ambiguous: there are 2 [a-z ]+s of that name$/)
+        t.match(message, /^'.*' matches 2 [a-z ]+s$/)
         t.match(hint, /^give the id of one: /)
         return String(hint)
       }

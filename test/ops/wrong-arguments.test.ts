@@ -460,10 +460,11 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     [whose, null, 10],
     noOrganisation,
   ]),
-  ...['@', '0821234567'].map((whose): [string, Value[], RegExp] => [
-    'messages_of',
-    [whose, null, 10],
-    aPerson,
+  ...['@', '0821234567'].flatMap((whose): [string, Value[], RegExp][] => [
+    ['messages_of', [whose, null, 10], aPerson],
+    ['why', [whose], aPerson],
+    ['timeline', [whose], aPerson],
+    ['retry_message', [whose], aPerson],
   ]),
   ...[0, -1, 10_001].map((atMost): [string, Value[], string] => [
     'messages_of',
