@@ -4,7 +4,7 @@ language sql stable
 as $$
   with mine as materialized (
     select m, m.id, m.organisation_id, m.channel,
-      core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id) as shown
+      core.message_id(m.channel, m.id) as shown
     from app.messages m
     where m.id = any (ids)
   )

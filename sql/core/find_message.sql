@@ -17,7 +17,7 @@ begin
         or m.id = core.decode_id('sm', message) and m.channel = 'sms');
   end if;
   perform core.check_is_one('message', message, array(
-    select format('%s (%s)', core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id), m.status)
+    select format('%s (%s)', core.message_id(m.channel, m.id), m.status)
     from app.messages m
     where m.id = any (v_ids)
     order by m.id desc), 'select id, status, "to" from ops.messages limit 20');

@@ -3,7 +3,7 @@ returns json
 language sql stable
 as $$
   select json_build_object(
-    'id', core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id),
+    'id', core.message_id(m.channel, m.id),
     'channel', m.channel,
     'class', m.class,
     'status', m.status,

@@ -1,6 +1,6 @@
 create view ops.messages as
 select
-  core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id) as id,
+  core.message_id(m.channel, m.id) as id,
   m.status,
   m.mode,
   m.class,

@@ -26,7 +26,7 @@ begin
     v_ids := core.newest_messages(core.organisation_id(whose), v_first_id, at_most);
   end if;
   return query
-  select core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id), m.status, m.mode, m.class,
+  select core.message_id(m.channel, m.id), m.status, m.mode, m.class,
     core.encode_id('org', m.organisation_id), m.from_address, m.to_address,
     m.subject, m.tags, m.segments, m.credits, m.attempts, m.provider,
     m.error_code, m.error_message,

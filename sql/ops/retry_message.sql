@@ -38,7 +38,7 @@ begin
     perform graphile_worker.reschedule_jobs(array[v_job.id], run_at := now(), attempts := 0);
   end if;
   perform core.audit('retry_message', v_message.organisation_id,
-    core.encode_id(case v_message.channel when 'email' then 'em' else 'sm' end, v_message.id),
+    core.message_id(v_message.channel, v_message.id),
     jsonb_build_object('status', v_message.status, 'error_code', v_message.error_code),
     jsonb_build_object('status', coalesce(nullif(v_message.status, 'failed'), 'queued'), 'due', 'now'));
 end

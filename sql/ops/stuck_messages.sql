@@ -1,6 +1,6 @@
 create view ops.stuck_messages as
 select
-  core.encode_id(case m.channel when 'email' then 'em' else 'sm' end, m.id) as id,
+  core.message_id(m.channel, m.id) as id,
   core.encode_id('org', m.organisation_id) as organisation,
   m.to_address as "to",
   m.attempts,
