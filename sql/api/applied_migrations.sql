@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.applied_migrations is
-  'The migrations that this database has: one that a version does not know is of a newer version.';
+  'Returns the ids of the applied migrations. An id that a process does not know comes from a newer version.';

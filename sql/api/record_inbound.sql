@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.record_inbound is
-  'What processes of older versions call: api.record_keywords, but it returns how many messages changed something.';
+  'api.record_keywords for processes of earlier versions. Returns how many messages changed something.';

@@ -34,7 +34,8 @@ as $$
   join app.webhook_attempts a on a.endpoint_id = p.id
   where p.organisation_id in (select i.organisation_id from mine i)
     and core.unnamed(concat_ws(' ', a.error, a.answer), person) <> concat_ws(' ', a.error, a.answer)
-    -- As an array it is a condition of the index; of a join, the text of every attempt may be searched first.
+    -- As an array the ids become an index condition; with a join the planner may search the text of every
+    -- attempt first.
     and a.event_id = any (array(select v.id from app.webhook_events v
       where v.organisation_id in (select i.organisation_id from mine i) and v.message_id = any (ids)))
   union all

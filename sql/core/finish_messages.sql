@@ -122,4 +122,4 @@ end
 $$;
 
 comment on function core.finish_messages is
-  'Record what the provider answered: {id, job, outcome, provider, about, code, text, retry_in_ms, ambiguous_since, handed_over, refused, parts}; outcome sent, failed (for good), deferred (it refused for now) or ambiguous (nobody knows). The last two are tried again for 24 hours, but for marketing SMS of which nobody knows, which fail. An SMS that failed and never left is refunded. Repeated, it changes nothing that is final; a message put off may be put off once more. about: core.note_provider_health. The last four keys: api.finish_messages.';
+  'Record what the provider answered: {id, job, outcome, provider, about, code, text, retry_in_ms, ambiguous_since, handed_over, refused, parts}; outcome sent, failed (for good), deferred (it refused for now) or ambiguous (nobody knows). The last two are tried again for 24 hours, but for marketing SMS of which nobody knows, which fail. An SMS that failed and never left is refunded. Repeated, it changes nothing that is final; a message put off may be put off once more. What each key means: api.finish_messages; what follows from about: core.note_provider_health.';

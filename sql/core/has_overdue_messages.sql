@@ -28,4 +28,4 @@ as $$
 $$;
 
 comment on function core.has_overdue_messages is
-  'Whether a message waits for more than 5 minutes for no reason of its own: not for its next attempt, its organisation, or others of that.';
+  'Whether a message of an active organisation should have been attempted more than 5 minutes ago. Messages that wait for a retry, or behind 1 000 of their own organisation, do not count.';

@@ -1,4 +1,4 @@
--- What a function or view does is in its comment. Its topic and an example are here, in the order in
+-- The comment of a function or view says what it does. Its topic and an example are here, in the order in
 -- which they are shown. The names in the examples are the same throughout, so that one can follow another.
 create function core.manual()
 returns table (place bigint, topic text, name text, arguments text, sentence text, description text, example text)

@@ -4,7 +4,7 @@ select v.day, core.encode_id('org', v.organisation_id) as organisation, v.channe
 from app.daily_volume v;
 
 comment on view ops.daily_volume is
-  'Live messages and their outcomes by day, organisation and tag. A day is the UTC day on which they were accepted; sandbox messages beside a real provider do not count. By channel and class as well. Up to date to the minute. Add "where tag is null", or each tagged message counts again in its tags.';
+  'Live messages and their outcomes by day, organisation and tag. A day is the UTC day on which they were accepted; sandbox messages beside a real provider do not count. Channels and classes have rows of their own. The figures are up to date to the minute. Add "where tag is null", or each tagged message counts again in its tags.';
 
 comment on column ops.daily_volume.day is 'The UTC day on which the messages were accepted.';
 comment on column ops.daily_volume.organisation is 'The organisation''s id, org_….';

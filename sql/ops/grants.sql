@@ -1,5 +1,5 @@
--- People: operators may do everything here, reports may only look. What a function changes, or says of
--- a person (ops.export_person), is not for reports.
+-- postgram_operator may do everything here. postgram_report may call the functions that only read,
+-- except ops.export_person, which shows message bodies.
 revoke all on all functions in schema ops from public;
 grant usage on schema ops to postgram_operator, postgram_report;
 grant select on all tables in schema ops to postgram_operator, postgram_report;

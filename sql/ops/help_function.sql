@@ -6,7 +6,6 @@ as $$
 #variable_conflict use_column
 declare
   v_about text := lower(btrim(regexp_replace(about, '^ops\.', '')));
-  -- Without the s of a plural.
   v_words text[] := regexp_split_to_array(v_about, '\W+');
 begin
   return query
@@ -14,6 +13,7 @@ begin
     core.wrapped(case when m.name = v_about then m.description else m.sentence end, 35)
   from core.manual() m
   where not exists (
+    -- Without the s of a plural.
     select from unnest(v_words) w (word)
     where strpos(lower(concat_ws(' ', m.topic, m.name, m.sentence)), rtrim(w.word, 's')) = 0)
   order by m.name <> v_about, m.place, m.arguments nulls first;

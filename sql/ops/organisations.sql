@@ -31,7 +31,7 @@ left join app.named_bounces b on b.organisation_id = o.id;
 comment on view ops.organisations is
   'Organisations: state, plan, usage, credits and waiting messages.';
 
-comment on column ops.organisations.id is 'org_…, by which all of ops names it.';
+comment on column ops.organisations.id is 'org_…. Functions of ops take it or the name.';
 comment on column ops.organisations.name is 'What ops.rename_organisation called it last.';
 comment on column ops.organisations.owner_email is 'Where mail to its owner goes.';
 comment on column ops.organisations.plan is 'The id of its plan, see ops.plans.';

@@ -8,7 +8,7 @@ group by p.id;
 comment on view ops.plans is
   'Plans, and how many organisations have each.';
 
-comment on column ops.plans.id is 'By which ops.set_plan names it.';
+comment on column ops.plans.id is 'Functions of ops take it or the name.';
 comment on column ops.plans.name is 'What GET /v1/usage calls it.';
 comment on column ops.plans.price_rand is 'What it costs, in rand a month.';
 comment on column ops.plans.emails_included is 'Recipients of email in a month.';

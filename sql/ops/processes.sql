@@ -5,7 +5,7 @@ select p.pool_id as pool, p.roles, p.host, p.pid, p.started_at, p.beat_at,
 from app.processes p;
 
 comment on view ops.processes is
-  'Running processes, their roles and heartbeats. By the pools whose names their jobs carry: a worker has one for SMS, one for webhooks and one for upkeep (checks of domains and other calls to the provider) beside that for email. One that is gone is removed within seconds.';
+  'Running processes, their roles and heartbeats. A process has a row for each of its pools, under the name that their jobs carry: a worker has one for email, one for SMS, one for webhooks and one for upkeep (checks of domains and other calls to the provider). A pool that is gone is removed within seconds.';
 
 comment on column ops.processes.pool is 'The name that its jobs carry.';
 comment on column ops.processes.roles is 'api, worker and clock, or some of them.';

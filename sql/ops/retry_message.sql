@@ -45,4 +45,4 @@ end
 $$;
 
 comment on function ops.retry_message is
-  'Hand a message to the provider now. It waits for its next attempt, or is an email that failed before it was sent. Its timeline goes on.';
+  'Hand a message to the provider now. The message must wait for an attempt, or be an email that failed before it was sent. Its timeline goes on.';

@@ -8,4 +8,4 @@ as $$
 $$;
 
 comment on function ops.timeline is
-  'What happened to a message, oldest first. As GET /v1/emails/{id} shows it to its organisation: detail has the recipient and what the provider said.';
+  'What happened to a message, oldest first. GET /v1/emails/{id} shows its organisation the same; detail has the recipient and what the provider said.';

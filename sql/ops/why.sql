@@ -91,4 +91,4 @@ end
 $$;
 
 comment on function ops.why is
-  'Why a message waits, in one sentence. For the id of a webhook event, evt_…: what became of it, in a sentence for each endpoint.';
+  'Why a message waits, in one sentence. Given the id of a webhook event, evt_…, it says what happened to that, in a sentence for each endpoint.';

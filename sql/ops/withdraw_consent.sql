@@ -24,4 +24,4 @@ end
 $$;
 
 comment on function ops.withdraw_consent is
-  'Opt a number out of an organisation''s marketing SMS. Whether or not its owner ever agreed.';
+  'Opt a number out of an organisation''s marketing SMS. It does not matter whether its owner ever agreed.';
