@@ -20,7 +20,10 @@ export type Metrics = {
   /** Messages that were accepted, or refused, in one transaction. */
   accepted(by: string, messages: number): void
   handOver(channel: 'email' | 'sms', provider: string, outcome: string): void
-  /** A report of a provider or network about a message; `type` as Receipt and SmsReceipt have it. */
+  /**
+   * A receipt: of an email one that was stored, of an SMS one that arrived. `type` as Receipt and
+   * SmsReceipt have it.
+   */
   receipt(channel: 'email' | 'sms', type: string): void
   webhookAttempt(outcome: 'delivered' | 'refused' | 'unanswered'): void
   /** Tasks whose jobs this process takes, counted from nothing on. */

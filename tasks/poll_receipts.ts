@@ -34,8 +34,11 @@ export default function pollReceipts(
       }
     } finally {
       abortSignal.removeEventListener('abort', stop)
-      if (receipts.length > 0) await call('record_receipts', { receipts: JSON.stringify(receipts) })
-      for (const { type } of receipts) metrics.receipt('email', type)
+      if (receipts.length > 0) {
+        // At each poll the provider lists all that it knows, also what callbacks brought: only new ones count.
+        const stored = await call('finish_poll', { receipts: JSON.stringify(receipts) })
+        for (const type of stored) metrics.receipt('email', type)
+      }
     }
   }
 }

@@ -1,56 +1,10 @@
 create function api.record_callbacks(callbacks jsonb)
 returns text[]
-language plpgsql volatile security definer
+language sql volatile security definer
 set search_path = pg_catalog, pg_temp
--- All is reached by its key; a plan made while a table was small must not scan it when it has grown.
-set enable_seqscan = off
 as $$
-#variable_conflict use_column
-declare
-  v_now timestamptz := core.now();
-  v_new integer[];
-  v_verdicts text[];
-  v_receipts jsonb;
-begin
-  -- Of two transactions with one token the second waits here for the first. The first never waits
-  -- for the second: tokens are taken before any other lock, and in this order.
-  with first as (
-    select distinct on (c.token) c.n, c.token, c.signed_at, c.receipt
-    from jsonb_to_recordset(callbacks) as c (n integer, token text, signed_at bigint, receipt jsonb)
-    where core.is_timely(to_timestamp(c.signed_at), v_now)
-    order by c.token, c.n
-  ),
-  new as (
-    insert into app.callback_tokens (token, provider_event_id, signed_at)
-    select f.token, f.receipt ->> 'provider_event_id', to_timestamp(f.signed_at)
-    from first f
-    order by f.token
-    on conflict do nothing
-    returning token
-  )
-  select array_agg(f.n) into v_new from new join first f on f.token = new.token;
-
-  select
-    array_agg(
-      case
-        when not core.is_timely(to_timestamp(c.signed_at), v_now) then 'stale'
-        when c.n = any (v_new) then 'recorded'
-        -- No signature covers the event: whoever saw one callback could put its token to any other.
-        when t.provider_event_id is distinct from c.receipt ->> 'provider_event_id' then 'replayed'
-        else 'repeated'
-      end
-      order by c.n),
-    jsonb_agg(c.receipt) filter (where c.n = any (v_new) and c.receipt is not null)
-  into v_verdicts, v_receipts
-  from jsonb_to_recordset(callbacks) as c (n integer, token text, signed_at bigint, receipt jsonb)
-  left join app.callback_tokens t on t.token = c.token;
-
-  if v_receipts is not null then
-    perform core.record_receipts(v_receipts);
-  end if;
-  return coalesce(v_verdicts, '{}');
-end
+  select r.outcomes from core.record_callbacks(callbacks) r
 $$;
 
 comment on function api.record_callbacks is
-  'Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Answers for each, in the order of n: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything.';
+  'api.receive_callbacks for processes of earlier versions. Returns the outcomes.';

@@ -74,6 +74,14 @@ create type api.suppression_to_forget as (
 );
 comment on type api.suppression_to_forget is 'An address that the provider is to take off its own lists, and for which domains.';
 
+create type api.received_callbacks as (
+  outcomes text[],
+  stored text[]
+);
+comment on type api.received_callbacks is 'What became of callbacks.';
+comment on column api.received_callbacks.outcomes is 'In the order of n.';
+comment on column api.received_callbacks.stored is 'The types of the receipts that were stored, one for each.';
+
 create type api.signing_key as (
   selector text,
   private_key text

@@ -1,5 +1,5 @@
 create function core.record_receipts(receipts jsonb)
-returns integer
+returns text[]
 language plpgsql volatile
 set enable_seqscan = off
 as $$
@@ -15,7 +15,7 @@ declare
   v_places constant integer[] := core.stray_receipts(receipts, v_first_id, v_last_id);
   v_stray jsonb;
   v_ids uuid[];
-  v_stored integer;
+  v_stored text[];
   v_complaints jsonb;
   v_opted_out uuid[];
   v_types jsonb := jsonb_path_query_array(receipts, '$[*].type');
@@ -65,7 +65,7 @@ begin
     select core.suppress_recipients(jsonb_agg(to_jsonb(f))) from fresh f
     where f.type in ('complained', 'opted_out') or f.type = 'bounced' and (f.detail -> 'isHard')::boolean
   )
-  select array_agg(distinct f.message_id), count(*), jsonb_agg(to_jsonb(f)) filter (where f.type = 'complained'),
+  select array_agg(distinct f.message_id), array_agg(f.type::text), jsonb_agg(to_jsonb(f)) filter (where f.type = 'complained'),
     array_agg(f.message_id) filter (where f.type = 'opted_out')
     into v_ids, v_stored, v_complaints, v_opted_out
   from fresh f
@@ -95,9 +95,9 @@ begin
   if v_stray is not null then
     perform core.count_stray_receipts(v_stray);
   end if;
-  return coalesce(v_stored, 0);
+  return coalesce(v_stored, '{}');
 end
 $$;
 
 comment on function core.record_receipts is
-  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, part (of an SMS), word (that an SMS was answered with), code, text, is_hard}. Each is stored once, but for those of type sent, which settle a hand-over only; the status follows from all of them, so their order does not matter. Messages that are unknown are ignored, and so are receipts that name a recipient which their email was not sent to (ops.stray_receipts). Complaints may pause their organisation.';
+  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, part (of an SMS), word (that an SMS was answered with), code, text, is_hard}. Each is stored once, but for those of type sent, which settle a hand-over only; the status follows from all of them, so their order does not matter. Messages that are unknown are ignored, and so are receipts that name a recipient which their email was not sent to (ops.stray_receipts). Complaints may pause their organisation. Returns the types of those that were stored, one for each.';

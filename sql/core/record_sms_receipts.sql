@@ -29,7 +29,7 @@ begin
     on conflict do nothing;
     get diagnostics v_kept = row_count;
   end if;
-  return v_kept + core.record_receipts(v_known);
+  return v_kept + cardinality(core.record_receipts(v_known));
 end
 $$;
 

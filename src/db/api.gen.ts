@@ -136,6 +136,13 @@ export type Notice = {
   dkimPrivateKey: string | null
 }
 
+export type ReceivedCallbacks = {
+  /** In the order of n. */
+  outcomes: string[]
+  /** The types of the receipts that were stored, one for each. */
+  stored: string[]
+}
+
 export type Reply = {
   status: number
   /** JSON text. */
@@ -200,7 +207,7 @@ export type Api = {
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
   /** Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8) and the day noted as the key's last use. No row for a key that is unknown or revoked. */
   admit: { args: { keys: string[] }; result: Admission[] }
-  /** The migrations that this database has: one that a version does not know is of a newer version. */
+  /** Returns the ids of the applied migrations. An id that a process does not know comes from a newer version. */
   applied_migrations: { args: Record<string, never>; result: string[] }
   /** Register a process that runs, on a connection that it keeps, with its version and the time on its clock, and free the jobs of processes that are gone (promise 5). Returns how many were gone. */
   beat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version?: string; sent_at?: Date }; result: number }
@@ -252,10 +259,12 @@ export type Api = {
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
   /** Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued. */
   finish_forgetting: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
-  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
+  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies about (message, provider or connection: whom a failure concerns; absent when the provider was not asked), retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
   finish_messages: { args: { results: string }; result: number }
   /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
   finish_notice: { args: { result: string }; result: boolean }
+  /** Record what the provider knows of the emails of a poll: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Returns the types of the receipts that were stored, one for each; most were stored before, by a callback or another poll. */
+  finish_poll: { args: { receipts: string }; result: string[] }
   /** Record that the provider has rotated a domain's DKIM keys: which selector signs now, which retired, and the new key. Answers 0 when the domain is gone. */
   finish_rotation: { args: { id: string; activate: string; retire: string; key: string }; result: number }
   /** Forget the tokens of callbacks that are too old to be taken again. Answers how many, at most 20 000. */
@@ -302,13 +311,15 @@ export type Api = {
   note_clock_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** null when there is no such organisation, else what it calls itself. */
   organisation_name: { args: { organisation_id: string }; result: string | null }
-  /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Answers for each, in the order of n: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. */
+  /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new. */
+  receive_callbacks: { args: { callbacks: string }; result: ReceivedCallbacks[] }
+  /** api.receive_callbacks for processes of earlier versions. Returns the outcomes. */
   record_callbacks: { args: { callbacks: string }; result: string[] }
-  /** What processes of older versions call: api.record_keywords, but it returns how many messages changed something. */
+  /** api.record_keywords for processes of earlier versions. Returns how many messages changed something. */
   record_inbound: { args: { messages: string }; result: number }
   /** Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Returns for each, in their order: changed, unchanged (what it says is so already) or unknown (it is not known which organisation is meant). */
   record_keywords: { args: { messages: string }; result: string[] }
-  /** Record what a provider reports of messages: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Answers how many were new. */
+  /** api.finish_poll for processes of earlier versions. Returns how many receipts were stored. */
   record_receipts: { args: { receipts: string }; result: number }
   /** Record what a network reports of parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. One that comes before its part is known waits for that. Answers how many were new. */
   record_sms_receipts: { args: { receipts: string }; result: number }
@@ -387,6 +398,7 @@ export const signatures = {
   finish_forgetting: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', answers: { value: 'integer' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', answers: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', answers: { value: 'boolean' } },
+  finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'text[]' } },
   finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, required: ['id', 'activate', 'retire', 'key'], returns: 'value', answers: { value: 'integer' } },
   forget_callbacks: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   forget_clock_runs: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
@@ -410,6 +422,7 @@ export const signatures = {
   metrics: { types: {}, required: [], returns: 'rows', answers: { name: 'text', labels: 'jsonb', value: 'double precision' } },
   note_clock_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
+  receive_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'rows', answers: { outcomes: 'text[]', stored: 'text[]' } },
   record_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'value', answers: { value: 'text[]' } },
   record_inbound: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'integer' } },
   record_keywords: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'text[]' } },

@@ -43,7 +43,7 @@ const REPEATABLE: ReadonlySet<keyof Api> = new Set([
   'list_domains',
   'list_suppressions',
   'organisation_name',
-  'record_callbacks',
+  'receive_callbacks',
   'unsubscribe',
 ])
 

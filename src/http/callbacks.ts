@@ -39,7 +39,14 @@ export function callbacksRouter(options: CallbackOptions) {
     log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
   )
   const record = createBatcher<Callback, string>(
-    (callbacks) => call('record_callbacks', { callbacks: JSON.stringify(callbacks.map(describe)) }),
+    async (callbacks) => {
+      const received = await call('receive_callbacks', {
+        callbacks: JSON.stringify(callbacks.map(describe)),
+      })
+      // A callback that is recorded may bring a receipt that a poll, or another callback, brought before.
+      for (const type of received.flatMap(({ stored }) => stored)) metrics.receipt('email', type)
+      return received.flatMap(({ outcomes }) => outcomes)
+    },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
 
@@ -55,8 +62,6 @@ export function callbacksRouter(options: CallbackOptions) {
         : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
       if (isRefused) logRefusal(outcome)
-      const receipt = outcome === 'recorded' && callback?.receipt
-      if (receipt) metrics.receipt('email', receipt.type)
       ctx.status = isRefused ? 406 : 200
       ctx.body = { status: outcome }
     })

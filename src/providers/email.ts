@@ -40,7 +40,7 @@ export type Refused = {
   text?: string | undefined
 }
 
-/** What a provider reports of a message, as api.record_receipts takes it, hence its names. */
+/** What a provider reports of a message, as core.record_receipts takes it, hence its names. */
 export type Receipt = {
   message_id: string
   provider_event_id: string

@@ -359,9 +359,9 @@ t.test('a body is read whatever its type', async (t) => {
 t.test('while the database cannot record it, the provider is told to try again', async (t) => {
   const message = aMessage()
   const body = callbackOf(delivered(message))
-  await sql`revoke execute on function api.record_callbacks from postgram_service`
+  await sql`revoke execute on function api.receive_callbacks from postgram_service`
   t.match(await report(body), { status: 500, json: { error: errorOf('internal_error') } })
-  await sql`grant execute on function api.record_callbacks to postgram_service`
+  await sql`grant execute on function api.receive_callbacks to postgram_service`
   t.match(await messageOf(sql, message.id), { status: 'sent' })
   t.match(await report(body), { status: 200, json: { status: 'recorded' } })
   t.match(await messageOf(sql, message.id), { status: 'delivered' })

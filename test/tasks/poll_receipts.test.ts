@@ -18,7 +18,7 @@ import {
 } from '../fixtures/callbacks.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { restFailedJobs } from '../fixtures/failed-jobs.ts'
-import { post } from '../fixtures/http.ts'
+import { get, post } from '../fixtures/http.ts'
 import { messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -46,9 +46,13 @@ const createProvider = () =>
     },
   })
 
-const options = { roles: ['api', 'worker'], createEmailProvider: createProvider } as const
-const { base } = await startTestService(url, options)
-await startTestService(url, { ...options, roles: ['worker'] })
+const options = {
+  roles: ['api', 'worker'],
+  metricsPort: 0,
+  createEmailProvider: createProvider,
+} as const
+const { base, metricsAddress } = await startTestService(url, options)
+const { metricsAddress: second } = await startTestService(url, { ...options, roles: ['worker'] })
 
 const service = connect(url, { role: 'postgram_service' })
 t.teardown(() => service.end())
@@ -135,6 +139,51 @@ t.test('all that the provider knows is recorded', async (t) => {
   t.match(await messageOf(sql, message.id), { status: 'bounced', errorCode: 'soft_bounce' })
   const types = (await timelineOf(sql, message.id)).map(({ type }) => type)
   t.same(types, ['queued', 'sent', 'deferred', 'bounced'])
+})
+
+/** How many receipts of emails both processes counted, by type. */
+async function countedReceipts(): Promise<Record<string, number>> {
+  const counted: Record<string, number> = {}
+  for (const address of [metricsAddress, second]) {
+    const { text } = await get(`${address}/metrics`, null)
+    const samples = text.matchAll(
+      /^postgram_receipts_total\{channel="email",type="(\w+)"\} (\d+)$/gm,
+    )
+    for (const [, type = '', count] of samples) {
+      counted[type] = (counted[type] ?? 0) + Number(count)
+    }
+  }
+  return counted
+}
+
+t.test('a receipt counts once, however often polls and callbacks bring it', async (t) => {
+  const [message] = (await sendEmails(1)) as [SentMessage]
+  const deferred = () =>
+    failure('temporary', message.messageId, deliveryStatus(451, 'Try again later'))
+  const called = deferred()
+  const events = [deferred(), called, mailgunEvent('accepted', message.messageId)]
+  const report = async (event: MailgunEvent) => {
+    const { status } = await post(`${base}/providers/mailgun/events`, null, callbackOf(event))
+    t.equal(status, 200)
+  }
+  const { deferred: before = 0, ...others } = await countedReceipts()
+  const expect = async (count: number, when: string) =>
+    t.same(await countedReceipts(), { ...others, deferred: before + count }, when)
+
+  await report(called)
+  await expect(1, 'a callback')
+  known.set(message.uuid, events)
+  await ask([message])
+  await noJobs()
+  await expect(2, 'a poll')
+  await ask([message])
+  await noJobs()
+  await expect(2, 'another poll')
+  for (const event of events) await report(event)
+  await expect(2, 'the callback of what a poll found, and one that comes again')
+  const types = (await timelineOf(sql, message.id)).map(({ type }) => type)
+  t.same(types, ['queued', 'sent', 'deferred', 'deferred'])
+  t.equal(asked.length, 2, 'the provider was asked twice')
 })
 
 t.test('what has come to its end meanwhile, or lost its domain, is not asked after', async (t) => {

@@ -1,0 +1,51 @@
+create function core.record_callbacks(callbacks jsonb, out outcomes text[], out stored text[])
+language plpgsql volatile
+-- All is reached by its key; a plan made while a table was small must not scan it when it has grown.
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := core.now();
+  v_new integer[];
+  v_receipts jsonb;
+begin
+  -- Of two transactions with one token the second waits here for the first. The first never waits
+  -- for the second: tokens are taken before any other lock, and in this order.
+  with first as (
+    select distinct on (c.token) c.n, c.token, c.signed_at, c.receipt
+    from jsonb_to_recordset(callbacks) as c (n integer, token text, signed_at bigint, receipt jsonb)
+    where core.is_timely(to_timestamp(c.signed_at), v_now)
+    order by c.token, c.n
+  ),
+  new as (
+    insert into app.callback_tokens (token, provider_event_id, signed_at)
+    select f.token, f.receipt ->> 'provider_event_id', to_timestamp(f.signed_at)
+    from first f
+    order by f.token
+    on conflict do nothing
+    returning token
+  )
+  select array_agg(f.n) into v_new from new join first f on f.token = new.token;
+
+  select
+    array_agg(
+      case
+        when not core.is_timely(to_timestamp(c.signed_at), v_now) then 'stale'
+        when c.n = any (v_new) then 'recorded'
+        -- No signature covers the event: whoever saw one callback could put its token to any other.
+        when t.provider_event_id is distinct from c.receipt ->> 'provider_event_id' then 'replayed'
+        else 'repeated'
+      end
+      order by c.n),
+    jsonb_agg(c.receipt) filter (where c.n = any (v_new) and c.receipt is not null)
+  into outcomes, v_receipts
+  from jsonb_to_recordset(callbacks) as c (n integer, token text, signed_at bigint, receipt jsonb)
+  left join app.callback_tokens t on t.token = c.token;
+
+  outcomes := coalesce(outcomes, '{}');
+  stored := core.record_receipts(v_receipts);
+end
+$$;
+
+comment on function core.record_callbacks is
+  'Record callbacks of a provider: api.receive_callbacks. stored: the types of the receipts that were stored, one for each.';
