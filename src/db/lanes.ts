@@ -1,14 +1,24 @@
+import type { Time } from './time.ts'
+
 /** A run in progress: a shared one has items of several owners, a heavy one has a single owner's. */
-export type Lane = { isShared: boolean; weight: number; startedAt: number }
+export type Lane = { isShared: boolean; weight: number; startedAt: number; cancelTimer(): void }
 
 /** How many runs of a batcher are in progress, and whether one more may begin. */
 export type Lanes = {
   begin(run: { isShared: boolean; weight: number }): Lane
   end(run: Lane): void
-  /** `canFill`: whether what waits fills a run, which then gains nothing by waiting for more. */
-  mayBeginShared(canFill: () => boolean): boolean
+  /** `fillsRun`: whether the waiting items fill a run, which then gains nothing by waiting for more. */
+  mayBeginShared(fillsRun: () => boolean): boolean
   mayBeginHeavy(weight: number): boolean
   isEmpty(): boolean
+}
+
+export type LanesOptions = {
+  /** The largest weight of the heavy runs in progress, unless a single one has more. */
+  maxHeavyWeight: number
+  time: Time
+  /** Called when a run may begin although none has ended. */
+  onMayBegin(): void
 }
 
 /** A shared run that takes longer is slow for reasons of its own: others need not wait for it. */
@@ -27,58 +37,56 @@ const MAX_REST_MS = 1000
 /**
  * Two lanes for shared runs and two for heavy ones; the second is open while the first run takes long.
  * After a heavy run beside which shared runs were slow, heavy runs rest for a multiple of its time: the
- * processors that they leave free are those that everybody else waits for. `onRested` is called then.
+ * processors that they leave free are those that everybody else waits for.
  */
-export function createLanes(maxHeavyWeight: number, onRested: () => void): Lanes {
+export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions): Lanes {
   const runs = new Set<Lane>()
   let isResting = false
-  /** Of the shared runs since the last heavy one. */
-  let slowestMs = 0
+  /** Of the shared runs that ended beside the heavy ones in progress. */
+  let slowestSharedMs = 0
 
-  const ages = (isShared: boolean) =>
-    [...runs]
-      .filter((run) => run.isShared === isShared)
-      .map(({ startedAt }) => performance.now() - startedAt)
+  const inProgress = (isShared: boolean) => [...runs].filter((run) => run.isShared === isShared)
+
+  /** Whether one more run of a kind may begin beside those in progress. */
+  function hasRoom(isShared: boolean, isForced = () => false): boolean {
+    const [first, second] = inProgress(isShared)
+    if (first === undefined) return true
+    if (second !== undefined) return false
+    const limitMs = isShared ? SECOND_SHARED_AFTER_MS : SECOND_HEAVY_AFTER_MS
+    return time.now() - first.startedAt > limitMs || isForced()
+  }
 
   function rest(runMs: number) {
     isResting = true
-    setTimeout(
-      () => {
-        isResting = false
-        onRested()
-      },
-      Math.min(REST_PER_RUN * runMs, MAX_REST_MS),
-    )
+    time.after(Math.min(REST_PER_RUN * runMs, MAX_REST_MS), () => {
+      isResting = false
+      onMayBegin()
+    })
   }
 
   return {
-    begin(run) {
-      const lane = { ...run, startedAt: performance.now() }
+    begin({ isShared, weight }) {
+      if (!isShared && inProgress(false).length === 0) slowestSharedMs = 0
+      // Without other requests nothing else would ask whether the second lane is open.
+      const opensMs = isShared ? SECOND_SHARED_AFTER_MS : SECOND_HEAVY_AFTER_MS
+      const cancelTimer = time.after(opensMs + 1, onMayBegin)
+      const lane = { isShared, weight, startedAt: time.now(), cancelTimer }
       runs.add(lane)
       return lane
     },
     end(run) {
       runs.delete(run)
-      const tookMs = performance.now() - run.startedAt
-      if (run.isShared) slowestMs = Math.max(slowestMs, tookMs)
-      else {
-        // A second heavy run that ends within a rest does not make it longer.
-        if (!isResting && slowestMs > CONTENDED_MS) rest(tookMs)
-        slowestMs = 0
-      }
+      run.cancelTimer()
+      const tookMs = time.now() - run.startedAt
+      if (run.isShared) slowestSharedMs = Math.max(slowestSharedMs, tookMs)
+      // A second heavy run that ends within a rest does not make it longer.
+      else if (!isResting && slowestSharedMs > CONTENDED_MS) rest(tookMs)
     },
-    mayBeginShared(canFill) {
-      const [first, second] = ages(true)
-      if (first === undefined) return true
-      return second === undefined && (first > SECOND_SHARED_AFTER_MS || canFill())
-    },
+    mayBeginShared: (fillsRun) => hasRoom(true, fillsRun),
     mayBeginHeavy(weight) {
-      if (isResting) return false
-      const [first, second] = ages(false)
-      if (first === undefined) return true
-      const inProgress = [...runs].find(({ isShared }) => !isShared)?.weight ?? 0
-      const fits = inProgress + weight <= maxHeavyWeight
-      return second === undefined && first > SECOND_HEAVY_AFTER_MS && fits
+      if (isResting || !hasRoom(false)) return false
+      const [first] = inProgress(false)
+      return first === undefined || first.weight + weight <= maxHeavyWeight
     },
     isEmpty: () => runs.size === 0,
   }

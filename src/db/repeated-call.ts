@@ -23,9 +23,10 @@ export function concernsAll(error: unknown): boolean {
   return [Unreachable, OutcomeUnknown, TimedOut].some((kind) => error instanceof kind)
 }
 
-/** Another transaction had the lock for longer than lock_timeout: it meets all calls of one organisation alike. */
-export function isLockTimeout(error: unknown): boolean {
-  return (error as { code?: unknown }).code === SQLSTATE_LOCK_NOT_AVAILABLE
+/** Whether lock_timeout or statement_timeout cancelled a statement: as a rule it waited for another's lock. */
+export function isTimeout(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === SQLSTATE_LOCK_NOT_AVAILABLE || code === SQLSTATE_CANCELLED
 }
 
 const SQLSTATE_LOCK_NOT_AVAILABLE = '55P03'

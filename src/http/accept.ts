@@ -1,5 +1,6 @@
 import type { Answer, Api } from '../db/api.gen.ts'
-import { createBatcher, LEFT_OUT } from '../db/batcher.ts'
+import { LEFT_OUT } from '../db/batch-attempt.ts'
+import { createBatcher } from '../db/batcher.ts'
 import type { Call } from '../db/call.ts'
 import { type Code, catalogueJson, Refusal } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
@@ -53,11 +54,7 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
       const byCall = new Map(answers.map((answer) => [answer.n, answer]))
       return sends.map(({ request }) => byCall.get(request.call) ?? LEFT_OUT)
     },
-    {
-      maxWeight: MAX_ITEMS,
-      weigh,
-      fairness: FAIRNESS,
-    },
+    { maxWeight: MAX_ITEMS, weigh, fairness: FAIRNESS },
   )
 
   const acceptRequest = async (request: SendRequest, isBatch: boolean): Promise<Reply> => {

@@ -1,7 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { type BatcherOptions, createBatcher, LEFT_OUT } from '../../src/db/batcher.ts'
+import { LEFT_OUT } from '../../src/db/batch-attempt.ts'
+import { type BatcherOptions, createBatcher } from '../../src/db/batcher.ts'
+import type { Time } from '../../src/db/time.ts'
 
 type Run = {
   items: string[]
@@ -15,23 +17,25 @@ const resultOf = (item: string) => `result of ${item}`
 // Time stands still unless a test moves it.
 const clock = {
   now: 1000,
-  timers: [] as { at: number; call(): void }[],
-  /** Moves time, and lets go what waited for it. */
+  timers: new Set<{ at: number; work(): void }>(),
+  /** Moves time, and runs what is due. */
   async pass(ms: number) {
     clock.now += ms
-    const due = clock.timers.filter(({ at }) => at <= clock.now)
-    clock.timers = clock.timers.filter(({ at }) => at > clock.now)
-    for (const { call } of due) call()
+    for (const timer of [...clock.timers].filter(({ at }) => at <= clock.now)) {
+      clock.timers.delete(timer)
+      timer.work()
+    }
     await calm()
   },
 }
-t.intercept(performance, 'now', { value: () => clock.now })
-const realSetTimeout = globalThis.setTimeout
-t.intercept(globalThis, 'setTimeout', {
-  // The test runner's own limits are longer than anything here.
-  value: (call: () => void, ms: number) =>
-    ms > 2000 ? realSetTimeout(call, ms) : clock.timers.push({ at: clock.now + ms, call }),
-})
+const time: Time = {
+  now: () => clock.now,
+  after(ms, work) {
+    const timer = { at: clock.now + ms, work }
+    clock.timers.add(timer)
+    return () => clock.timers.delete(timer)
+  },
+}
 
 /** A batcher whose runs are answered by the test. */
 function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
@@ -46,7 +50,7 @@ function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
           fail: (error) => reject(typeof error === 'string' ? new Error(error) : error),
         })
       }),
-    options,
+    { time, ...options },
   )
   const run = (place: number) => {
     const found = runs[place]
@@ -173,6 +177,60 @@ t.test(
   },
 )
 
+t.test('an item settles when its own part of a failed run ends', async (t) => {
+  const { put, run } = controlled()
+  const first = put('a')
+  const second = put('b')
+  await calm()
+  run(0).fail('the transaction was rolled back')
+  await calm()
+  run(1).answer()
+  t.equal(await first, 'result of a', 'although the other part is in progress')
+  await calm()
+  run(2).answer()
+  t.equal(await second, 'result of b')
+})
+
+t.test(
+  'after a time-out the parts of a run go on side by side, four at a time, and the blocked one fails alone',
+  async (t) => {
+    for (const code of ['55P03', '57014']) {
+      const { put, run, itemsOfRuns } = controlled()
+      const items = ['locked', 'a', 'b', 'c', 'd']
+      const results = Promise.allSettled(items.map((item) => put(item)))
+      await calm()
+      run(0).fail(Object.assign(new Error('canceling statement'), { code }))
+      await calm()
+      t.same(itemsOfRuns().slice(1), [['locked'], ['a'], ['b'], ['c']])
+      for (const place of [2, 3, 4]) run(place).answer()
+      await calm()
+      t.same(itemsOfRuns().slice(5), [['d']], 'no item waits for the locked one')
+      run(5).answer()
+      run(1).fail(Object.assign(new Error('canceling statement'), { code }))
+      t.match(await results, [
+        { status: 'rejected', reason: { code } },
+        ...items.slice(1).map((item) => ({ status: 'fulfilled', value: resultOf(item) })),
+      ])
+    }
+  },
+)
+
+t.test('an item whose signal aborts between the parts of a failed run is in none', async (t) => {
+  const { put, run, runs } = controlled()
+  const ending = new AbortController()
+  const first = put('a')
+  const second = put('b', ending.signal)
+  await calm()
+  run(0).fail('the transaction was rolled back')
+  await calm()
+  ending.abort()
+  await t.rejects(second, { name: 'Unreachable' })
+  run(1).answer()
+  t.equal(await first, resultOf('a'))
+  await put.idle()
+  t.equal(runs.length, 2)
+})
+
 t.test('a single item that fails is not run again', async (t) => {
   const { put, run, runs } = controlled()
   const result = put('a')
@@ -246,6 +304,21 @@ t.test('a second run opens only beside one that is out for more than 25 ms', asy
   t.same(await Promise.all([second, third]), ['result of b', 'result of c'])
   run(0).answer()
   t.equal(await first, 'result of a')
+})
+
+t.test('a second run opens 26 ms after the first, also when nothing else arrives', async (t) => {
+  const { put, run, itemsOfRuns } = controlled()
+  const results = [put('a')]
+  await calm()
+  results.push(put('b'))
+  await calm()
+  await clock.pass(25)
+  t.same(itemsOfRuns(), [['a']])
+  await clock.pass(1)
+  t.same(itemsOfRuns(), [['a'], ['b']])
+  run(0).answer()
+  run(1).answer()
+  await Promise.all(results)
 })
 
 t.test('there is never a third run beside two', async (t) => {
@@ -456,6 +529,36 @@ t.test(
   },
 )
 
+t.test('fairness: a shared run that ended before a heavy one began causes no rest', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const slow = put('v0')
+  await calm()
+  clock.now += 100
+  run(0).answer()
+  await slow
+  const results = [put('a0:90'), put('b0:90')]
+  await calm()
+  clock.now += 50
+  run(1).answer()
+  await calm()
+  t.same(itemsOfRuns().slice(1), [['a0:90'], ['b0:90']])
+  run(2).answer()
+  await Promise.all(results)
+})
+
+t.test('fairness: a second heavy run opens 1 s after the first by itself', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const results = [put('a0:90'), put('b0:90')]
+  await calm()
+  await clock.pass(1000)
+  t.same(itemsOfRuns(), [['a0:90']])
+  await clock.pass(1)
+  t.same(itemsOfRuns(), [['a0:90'], ['b0:90']])
+  run(0).answer()
+  run(1).answer()
+  await Promise.all(results)
+})
+
 t.test('fairness: heavy runs rest for 1 s at most', async (t) => {
   const { put, run, itemsOfRuns } = controlled(fair)
   const results = [put('a0:90'), put('v0')]
@@ -546,6 +649,42 @@ t.test('fairness: an item that was left out waits, and runs alone after five tim
   await put.idle()
 })
 
+t.test('fairness: how long a left-out item waits depends on no other item', async (t) => {
+  const { put, run, itemsOfRuns } = controlled(fair)
+  const results = [put('a0')]
+  await calm()
+  run(0).answer([LEFT_OUT])
+  await calm()
+  results.push(put('b0'))
+  await clock.pass(10)
+  t.same(itemsOfRuns().slice(1), [['b0', 'a0']])
+  run(1).answer([LEFT_OUT, LEFT_OUT])
+  await calm()
+  await clock.pass(10)
+  t.same(itemsOfRuns().slice(2), [['b0']], 'left out once')
+  await clock.pass(10)
+  t.same(itemsOfRuns().slice(3), [], 'one run at a time')
+  run(2).answer()
+  await calm()
+  t.same(itemsOfRuns().slice(3), [['a0']], 'left out twice')
+  run(3).answer()
+  await Promise.all(results)
+})
+
+t.test('fairness: an item whose signal aborts after it was left out rejects at once', async (t) => {
+  const { put, run, runs } = controlled(fair)
+  const ending = new AbortController()
+  const result = put('a0', ending.signal)
+  await calm()
+  run(0).answer([LEFT_OUT])
+  await calm()
+  ending.abort()
+  await t.rejects(result, { name: 'Unreachable' })
+  await clock.pass(10)
+  await put.idle()
+  t.equal(runs.length, 1)
+})
+
 t.test('fairness: every item gets its own result once, and no owner is in two runs', async () => {
   const step = fc.oneof(
     fc.record({ put: fc.constantFrom('a', 'b', 'c', 'd'), weight: fc.constantFrom(1, 3, 6, 300) }),
@@ -585,7 +724,7 @@ t.test('fairness: every item gets its own result once, and no owner is in two ru
           if (run.isShared && Math.max(...weights) > 5) throw new Error('a heavy item is shared')
         }
       }
-      while (open().length > 0 || clock.timers.length > 0) {
+      while (open().length > 0 || clock.timers.size > 0) {
         for (const run of open()) end(run)
         await calm()
         await clock.pass(1000)

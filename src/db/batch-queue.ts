@@ -1,0 +1,126 @@
+type Waiting = { owner: unknown; weight: number }
+
+/** Items that wait for a run, by owner; the owner whose turn is next comes first. */
+export type BatchQueue<Entry extends Waiting> = {
+  /** Puts an entry behind those of its owner, or before them. */
+  put(entry: Entry, options?: { isFirst?: boolean }): void
+  /** Returns whether the entry was in the queue. */
+  remove(entry: Entry): boolean
+  isEmpty(): boolean
+  /** Takes entries of each owner that is not busy, in turn, until `limits` are reached; at least one entry. */
+  takeOfSeveral(busy: ReadonlySet<unknown>, limits: SharedLimits): Entry[]
+  /** Whether takeOfSeveral() would reach the largest weight of a run. */
+  fillsRun(busy: ReadonlySet<unknown>, limits: SharedLimits): boolean
+  /**
+   * Takes entries of the first owner that is not busy, of `maxWeight` together or a single heavier one.
+   * Takes none if `mayTake` refuses their weight: the owner keeps the turn, or lighter runs of others would
+   * keep out a heavier one for good.
+   */
+  takeOfOne(
+    busy: ReadonlySet<unknown>,
+    maxWeight: number,
+    mayTake: (weight: number) => boolean,
+  ): Entry[]
+}
+
+export type SharedLimits = {
+  /** The largest weight of one owner. */
+  share: number
+  /** The largest weight of a run. */
+  maxWeight: number
+}
+
+export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
+  const byOwner = new Map<unknown, Entry[]>()
+  let allWeight = 0
+
+  /** Takes the first entries of an owner, and the owner out of the queue. */
+  function take(owner: unknown, entries: Entry[], count: number): Entry[] {
+    const taken = entries.splice(0, count)
+    byOwner.delete(owner)
+    allWeight -= weightOf(taken)
+    return taken
+  }
+
+  /** An owner's next turn comes after those of all who wait. */
+  function putLast(owner: unknown, entries: Entry[]) {
+    if (entries.length > 0) byOwner.set(owner, entries)
+  }
+
+  return {
+    put(entry, { isFirst = false } = {}) {
+      const entries = byOwner.get(entry.owner)
+      if (!entries) byOwner.set(entry.owner, [entry])
+      else if (isFirst) entries.unshift(entry)
+      else entries.push(entry)
+      allWeight += entry.weight
+    },
+
+    remove(entry) {
+      const entries = byOwner.get(entry.owner) ?? []
+      const place = entries.indexOf(entry)
+      if (place < 0) return false
+      entries.splice(place, 1)
+      if (entries.length === 0) byOwner.delete(entry.owner)
+      allWeight -= entry.weight
+      return true
+    },
+
+    isEmpty: () => byOwner.size === 0,
+
+    takeOfSeveral(busy, { share, maxWeight }) {
+      const taken: Entry[] = []
+      const left: [unknown, Entry[]][] = []
+      let weight = 0
+      for (const [owner, entries] of byOwner) {
+        if (busy.has(owner)) continue
+        const count = countWithin(entries, Math.min(share, maxWeight - weight))
+        if (count === 0 && taken.length > 0) break
+        const part = take(owner, entries, Math.max(1, count))
+        taken.push(...part)
+        left.push([owner, entries])
+        weight += weightOf(part)
+        if (weight >= maxWeight) break
+      }
+      for (const [owner, entries] of left) putLast(owner, entries)
+      return taken
+    },
+
+    fillsRun(busy, { share, maxWeight }) {
+      if (allWeight < maxWeight) return false
+      let weight = 0
+      for (const [owner, entries] of byOwner) {
+        if (!busy.has(owner)) weight += Math.min(share, weightOf(entries))
+        if (weight >= maxWeight) return true
+      }
+      return false
+    },
+
+    takeOfOne(busy, maxWeight, mayTake) {
+      for (const [owner, entries] of byOwner) {
+        if (busy.has(owner)) continue
+        const count = Math.max(1, countWithin(entries, maxWeight))
+        const weight = weightOf(entries.slice(0, count))
+        if (!mayTake(weight)) return []
+        const taken = take(owner, entries, count)
+        putLast(owner, entries)
+        return taken
+      }
+      return []
+    },
+  }
+}
+
+export function weightOf(entries: readonly Waiting[]): number {
+  return entries.reduce((sum, { weight }) => sum + weight, 0)
+}
+
+/** How many of the first entries have that weight together. */
+function countWithin(entries: readonly Waiting[], maxWeight: number): number {
+  let weight = 0
+  for (const [place, entry] of entries.entries()) {
+    weight += entry.weight
+    if (weight > maxWeight) return place
+  }
+  return entries.length
+}
