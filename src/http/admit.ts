@@ -22,14 +22,16 @@ const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
 /** How many keys over their limit are remembered; the oldest are forgotten first. */
 const MAX_REFUSED = 10_000
 
-/** So many requests over the limit are refused at once; who goes on waits until the second is over. */
+/** The first 20 requests over the limit get 429 at once, later ones after the second ends, plus up to 500 ms. */
 const REFUSED_AT_ONCE = 20
-
-/** Those that wait do not go on all at once. */
 const SPREAD_MS = 500
 
-/** A key over its limit, until a time of performance.now(). */
-type OverLimit = { admission: Admission; until: number; requests: number }
+/** Beyond these numbers a request does not wait: it is refused at once, and its connection closes. */
+const MAX_WAITING_OF_KEY = 100
+const MAX_WAITING = 1000
+
+/** A key over its limit until `endsAt`, in ms of performance.now(). */
+type OverLimit = { admission: Admission; endsAt: number; requests: number; waiting: number }
 
 /**
  * Admits requests. Nothing that admits a key is kept here: a key that was revoked or an organisation that was
@@ -38,6 +40,8 @@ type OverLimit = { admission: Admission; until: number; requests: number }
  */
 export function admission(call: Call, wait: (ms: number) => Promise<unknown> = pause): Admit {
   const overLimit = new Map<string, OverLimit>()
+  /** Requests over a limit that wait for their refusal. */
+  let waiting = 0
   const admitInBatches = createBatcher<string, Admission | undefined>(
     async (keys) => {
       const askedAt = performance.now()
@@ -58,29 +62,40 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     },
   )
 
-  function remember(key: string, admission: Admission, until: number) {
+  function remember(key: string, admission: Admission, endsAt: number) {
     if (isStillOver(overLimit.get(key))) return
     // The latest comes last.
     overLimit.delete(key)
-    overLimit.set(key, { admission, until, requests: 0 })
+    overLimit.set(key, { admission, endsAt, requests: 0, waiting: 0 })
     const [oldest] = overLimit.keys()
     if (overLimit.size > MAX_REFUSED && oldest !== undefined) overLimit.delete(oldest)
   }
 
-  async function admit(key: string, signal: AbortSignal): Promise<Admission | undefined> {
+  async function admit(
+    ctx: Context,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<Admission | undefined> {
     const known = overLimit.get(key)
     if (!isStillOver(known)) return admitInBatches(key, signal)
     known.requests += 1
-    if (known.requests > REFUSED_AT_ONCE) {
-      await wait(known.until - performance.now() + SPREAD_MS * Math.random())
+    if (known.requests <= REFUSED_AT_ONCE) return known.admission
+    if (known.waiting >= MAX_WAITING_OF_KEY || waiting >= MAX_WAITING) {
+      ctx.set('Connection', 'close')
+      return known.admission
     }
+    known.waiting += 1
+    waiting += 1
+    await wait(known.endsAt - performance.now() + SPREAD_MS * Math.random())
+    known.waiting -= 1
+    waiting -= 1
     return known.admission
   }
 
   const admitRequest = async (ctx: Context, scope: Scope | null) => {
     const [, key] = BEARER_KEY.exec(ctx.get('Authorization')) ?? []
     // Hashed here, so that no key is ever in a statement that the database may log.
-    const ask = (signal: AbortSignal) => admit(hash('sha256', key ?? '', 'hex'), signal)
+    const ask = (signal: AbortSignal) => admit(ctx, hash('sha256', key ?? '', 'hex'), signal)
     const admission = key && (await patienceOf(ctx).wait(ask).catch(asUnreachable))
     if (!admission) throw new Refusal('unauthorized')
 
@@ -103,10 +118,10 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
 }
 
 function isStillOver(known: OverLimit | undefined): known is OverLimit {
-  return known !== undefined && performance.now() < known.until
+  return known !== undefined && performance.now() < known.endsAt
 }
 
-/** Admission sends nothing, whatever became of it. */
+/** Admission accepts no message, so an unknown outcome is reported as unreachable. */
 function asUnreachable(error: unknown): never {
   throw error instanceof OutcomeUnknown ? new Unreachable(error.message, error) : error
 }

@@ -14,6 +14,7 @@ import { domainEndpoints } from './domains.ts'
 import { emailsRouter } from './emails.ts'
 import { mount } from './endpoint.ts'
 import { renderErrors } from './errors.ts'
+import { fairStart } from './fair-start.ts'
 import { healthRouter, type Readiness } from './health.ts'
 import type { HttpLimits } from './limits.ts'
 import { observe } from './observe.ts'
@@ -23,7 +24,6 @@ import { createPostReader } from './post-reader.ts'
 import { requestId } from './request-id.ts'
 import { smsRouter } from './sms.ts'
 import { suppressionEndpoints } from './suppressions.ts'
-import { createTurns } from './turns.ts'
 import { unknownRoute } from './unknown.ts'
 import { unsubscribeRouter } from './unsubscribe.ts'
 import { usageEndpoint } from './usage.ts'
@@ -46,9 +46,6 @@ export type AppOptions = {
 
 /** Codes of errors on connections that the client has closed or reset. */
 const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
-
-/** How long requests are begun before connections are served again. */
-const TURN_MS = 1
 
 /** The whole HTTP side; middleware in the order in which a request meets it. */
 export function createApp(options: AppOptions) {
@@ -76,13 +73,11 @@ export function createApp(options: AppOptions) {
   const observed = observe({ log, metrics })
   const rendered = renderErrors({ log, publicUrl })
 
-  const turns = createTurns(TURN_MS)
-
-  // Who sends many requests at a time waits for all others, known or not.
-  app.use((ctx, next) => turns.run(ctx.get('Authorization'), next))
   app.use(requestId())
   app.use(bodies.whole)
+  // Before the wait for a turn, which its durations include.
   app.use(observed.middleware)
+  app.use(fairStart())
   app.use(rendered.middleware)
   app.use(plainPath())
   app.use(mount(endpoints, { admit, bodies, reader }))

@@ -31,6 +31,9 @@ const BYTES_PER_MS = 32
 /** How much of a body that was refused is read and thrown away, as many clients send all before they read. */
 const DISCARDED_BYTES = 64 * MB
 
+/** The party of requests whose organisation is not known. */
+const OTHERS = 'others'
+
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 
 /**
@@ -39,10 +42,10 @@ const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
  */
 export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   const shares = createShares(bytesInHand, GUARANTEED_BYTES)
-  /** One chunk of all bodies that nobody wants is read in each turn of the event loop. */
+  /** Reads one chunk of refused bodies in each iteration of the event loop, of organisations in turn. */
   const discards = createTurns(0)
   /** Two at a time, of organisations in turn: unpacked, a body may have a thousand times its bytes. */
-  const unpackInTurn = createBatcher<Packed, Buffer>(
+  const unpackFairly = createBatcher<Packed, Buffer>(
     (bodies) => Promise.all(bodies.map(unpackWithin)),
     { maxWeight: 1, fairness: { ownerOf: ({ party }) => party, share: 1, maxSharedWeight: 1 } },
   )
@@ -125,7 +128,7 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     const encoding = encodingOf(ctx)
     refuseOtherCharsets(ctx)
     if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes)
-    const party = holds.get(ctx.req)?.party ?? 'others'
+    const party = holds.get(ctx.req)?.party ?? OTHERS
     hold(ctx, party)
     const chunks: Buffer[] = []
     let length = 0
@@ -137,7 +140,7 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     })
     const received = Buffer.concat(chunks, length)
     const body = encoding
-      ? await unpackInTurn({ ctx, party, bytes: received, encoding, maxBytes })
+      ? await unpackFairly({ ctx, party, bytes: received, encoding, maxBytes })
       : received
     if (!isUtf8(body)) throw new Refusal('invalid_json', null, { words: NOT_UTF8 })
     const isMarked = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -179,12 +182,13 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   /** Reads the rest of a body that nobody wants; whether it ended in time and in bounds. */
   async function discard(ctx: Context): Promise<boolean> {
     const { req } = ctx
+    const party = ctx.state.organisationId ?? OTHERS
     let discarded = 0
     const isWhole = receive(ctx, (chunk) => {
       discarded += chunk.length
       if (discarded > DISCARDED_BYTES) throw new Error('too much to discard')
       req.pause()
-      void discards.run('all', () => req.resume())
+      void discards.run(party, () => req.resume())
     })
     req.resume()
     return isWhole.then(

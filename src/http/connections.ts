@@ -8,15 +8,21 @@ export type Connections = {
   isIdle(socket: Socket): boolean
 }
 
+/** A connection may have so many requests whose responses are not sent; one more closes it. */
+const MAX_PIPELINED = 16
+
 /**
  * Bounds the connections of a server: one more than `max` closes the one that has waited longest for its
  * client, so that half-sent requests lock nobody out. Connections whose request is served stay open.
+ * Bounds the requests in progress of a connection as well: Node stops reading one with many only when
+ * responses wait to be sent.
  */
 export function boundConnections(server: Server, max: number): Connections {
   /** The connection of the latest request comes last. */
   const sockets = new Set<Socket>()
   const responses = new WeakMap<Socket, ServerResponse>()
   const answeredAt = new WeakMap<Socket, number>()
+  const inProgress = new WeakMap<Socket, number>()
 
   const isServed = (socket: Socket) => responses.get(socket)?.req.complete ?? false
 
@@ -27,7 +33,11 @@ export function boundConnections(server: Server, max: number): Connections {
   const noteRequest = ({ socket }: IncomingMessage, response: ServerResponse) => {
     if (sockets.delete(socket)) sockets.add(socket)
     responses.set(socket, response)
+    const requests = (inProgress.get(socket) ?? 0) + 1
+    inProgress.set(socket, requests)
+    if (requests > MAX_PIPELINED) socket.destroy()
     response.once('close', () => {
+      inProgress.set(socket, (inProgress.get(socket) ?? 0) - 1)
       if (responses.get(socket) === response) responses.delete(socket)
       answeredAt.set(socket, socket.bytesRead)
     })

@@ -30,7 +30,7 @@ export type BareRequest = {
   params: Record<string, string>
   /** The parameters behind the path, each a text, or several where it was repeated. */
   query: ParsedUrlQuery
-  /** Aborted when the request has waited too long: what has not begun must not begin. */
+  /** Aborted when the request has waited too long; an accept that has not begun then never begins. */
   signal: AbortSignal
 }
 

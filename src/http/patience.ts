@@ -1,8 +1,5 @@
 import type { Context } from 'koa'
-import { OutcomeUnknown } from '../db/repeated-call.ts'
-
-/** How long a request may wait for the database in all; many clients give up after 10 s. */
-const WAITS_MS = 9500
+import { CLIENT_PATIENCE, OutcomeUnknown } from '../db/repeated-call.ts'
 
 export type Patience = {
   /**
@@ -12,12 +9,13 @@ export type Patience = {
   wait<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result>
 }
 
-/** That of a request: what one part of it waits, others do not. The time its body takes to arrive does not count. */
+/** Returns the time that a request may wait for the database in all; receiving its body does not count. */
 export function patienceOf(ctx: Context): Patience {
-  ctx.state.patience ??= createPatience(WAITS_MS)
+  ctx.state.patience ??= createPatience(CLIENT_PATIENCE.answersWithinMs)
   return ctx.state.patience
 }
 
+/** `waitsMs`: how long all work together may take. */
 export function createPatience(waitsMs: number): Patience {
   let leftMs = waitsMs
   return {
@@ -27,7 +25,7 @@ export function createPatience(waitsMs: number): Patience {
       const { promise: late, reject } = Promise.withResolvers<never>()
       const timer = setTimeout(() => {
         ending.abort()
-        // After what the signal has ended, which knows that nothing began.
+        // Work that the abort rejects settles first: it knows that nothing began.
         setImmediate(() =>
           reject(new OutcomeUnknown(new Error(`the database took longer than ${waitsMs} ms`))),
         )

@@ -11,7 +11,7 @@ import {
 } from './post-body.ts'
 import { createTurns } from './turns.ts'
 
-/** Reads the bodies of POST requests, none of which holds up the event loop. */
+/** Reads the bodies of POST requests without blocking the event loop for long. */
 export type PostReader = {
   /** Parses and validates a body of `party`, or throws the Refusal. */
   read<Kind extends PostKind>(posted: Posted<Kind>, party: string): Promise<PostBody<Kind>>
@@ -51,10 +51,10 @@ type Job = {
 }
 
 /**
- * Reads small single requests in the event loop, in turns of the organisations. A thread reads batches and large bodies: of each organisation
- * one at a time, those of several in slices, so that none waits for the largest of all others. The
- * bytes in hand that body.ts allows bound how many wait. The thread starts with the first of them, and
- * again after it has died.
+ * Reads small single requests in the event loop, of organisations in turn. A thread reads batches and large
+ * bodies: of each organisation one at a time, those of several in slices, so that none waits for the largest
+ * of all others. The bytes in hand that body.ts allows bound how many wait. The thread starts with the first
+ * of them, and again after it has died.
  */
 export function createPostReader(options: PostOptions, threadLimits = THREAD_LIMITS): PostReader {
   /** By organisation, first the one whose last turn was the longest ago. */

@@ -1,4 +1,4 @@
-import { createServer, type Server, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
 import { boundConnections } from './connections.ts'
@@ -42,7 +42,11 @@ export async function startApi(
   const address = await listen(server, options.host, options.port)
   const publicUrl = options.publicUrl ?? address
   const { app, idle, close } = createApp({ ...options, publicUrl, limits })
-  const handle = app.callback()
+  const respond = app.callback()
+  const handle = (request: IncomingMessage, response: ServerResponse) => {
+    // Requests that arrived together with the one that closed their connection.
+    if (!request.socket.destroyed) void respond(request, response)
+  }
   server.on('request', handle)
   server.on('checkExpectation', handle)
   // Node would close the connection without a word. There is nothing at the host that it names.

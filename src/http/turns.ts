@@ -1,12 +1,12 @@
-/** Puts work off to turns of the event loop, so that connections are served in between. */
+/** Spreads work over iterations of the event loop, which serves connections in between. */
 export type Turns = {
   /** Runs `work` when the party's turn has come, and settles as it does. */
   run<Result>(party: string, work: () => Result | Promise<Result>): Promise<Result>
 }
 
 /**
- * In one turn of the event loop work runs one after another until `maxMs` are over, hence at least once;
- * parties go round. Without it all requests that arrive together would run before the next is received.
+ * In each iteration of the event loop runs work of the parties in turn until `maxMs` are over, and at least
+ * once. Without it all requests that arrive together would run before the next is received.
  */
 export function createTurns(maxMs: number): Turns {
   /** By party, first the one whose last turn was the longest ago. */

@@ -17,6 +17,7 @@ const decoders = {
 /** The body has more bytes than allowed. */
 export class TooLarge extends Error {}
 
+/** Whether a name in Content-Encoding, in lower case, is one that this service unpacks. */
 export function isEncoding(name: string): name is Encoding {
   return Object.hasOwn(decoders, name)
 }

@@ -117,6 +117,15 @@ t.test(
   },
 )
 
+t.test('a 17th request on a connection whose responses are not sent closes it', async (t) => {
+  const many = await openRaw(base)
+  many.write(`${health}\r\n`.repeat(17))
+  t.equal(await many.received, '')
+  const some = await openRaw(base)
+  some.write(`${health}\r\n`.repeat(16))
+  t.equal((await some.received).split('{"status":"up"}').length, 17, '16 are served')
+})
+
 t.test('a client that closes its side after a request still gets the response', async (t) => {
   const client = await openRaw(base)
   client.socket.end(postHead('/v1/emails', liveKey, body.length) + body)

@@ -22,6 +22,8 @@ const admitted: Admission = {
 /** Admits by what a test lets api.admit say, and notes which calls reach it. */
 function controlled() {
   const asked: string[][] = []
+  /** The key of each request whose connection closes. */
+  const closed: string[] = []
   let answer: Partial<Admission>[] = [{}]
   const call = (async (_name: string, { keys }: { keys: string[] }) => {
     asked.push(keys)
@@ -42,6 +44,7 @@ function controlled() {
       get: () => `Bearer sk_live_${key.repeat(32)}`,
       set: (name: string, value: string) => {
         headers[name] = value
+        if (name === 'Connection') closed.push(key)
       },
     } as unknown as Context
     return admit(ctx, 'read').then(
@@ -51,6 +54,7 @@ function controlled() {
   }
   return {
     asked,
+    closed,
     waits,
     send,
     say: (...rows: Partial<Admission>[]) => {
@@ -117,5 +121,29 @@ t.test(
     t.equal(asked.length, 1)
     t.same(await send(), ['rate_limited', '0', 1])
     t.equal(asked.length, 2, 'the next second is asked about')
+  },
+)
+
+t.test(
+  'admit: 100 requests over a limit wait, 1 000 of all keys; others are refused at once and their connections close',
+  async (t) => {
+    const { closed, waits, send, say } = controlled()
+    say(overLimit)
+    const keys = 'abcdefghijkl'.split('')
+    const late: Promise<unknown>[] = []
+    for (const key of keys) {
+      for (let n = 0; n <= 20; n++) await send(key)
+      for (let n = 0; n < 100; n++) late.push(send(key))
+      t.same(await send(key), ['rate_limited', '0', 1])
+    }
+    t.equal(waits.length, 1000)
+    t.same(new Set(closed.slice(0, 10)), new Set(keys.slice(0, 10)), 'one of each key')
+    t.equal(closed.length, 10 + 2 * 101)
+    for (const { end } of waits) end()
+    await Promise.all(late)
+    late.push(send('a'))
+    t.equal(waits.length, 1001, 'places become free')
+    waits.at(-1)?.end()
+    await late.at(-1)
   },
 )

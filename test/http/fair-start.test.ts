@@ -1,0 +1,52 @@
+import type { Context } from 'koa'
+import t from 'tap'
+import { fairStart } from '../../src/http/fair-start.ts'
+
+/** Sends requests at the same moment, and returns the order in which they start. */
+function started(middleware: ReturnType<typeof fairStart>, requests: Request[]) {
+  const order: string[] = []
+  const send = ({ name, key = '', path = '/v1/usage', organisation }: Request) => {
+    const ctx = { path, state: {}, get: () => key } as unknown as Context
+    return middleware(ctx as never, async () => {
+      order.push(name)
+      ctx.state.organisationId = organisation
+    })
+  }
+  return Promise.all(requests.map(send)).then(() => order)
+}
+
+/** `organisation`: whose key the request has, once it is admitted. */
+type Request = { name: string; key?: string; path?: string; organisation?: string }
+
+t.test('requests of organisations whose keys were admitted start in turn', async (t) => {
+  const middleware = fairStart()
+  const a = { key: 'Bearer a', organisation: 'a' }
+  const other = { key: 'bearer  a', organisation: 'a' }
+  const b = { key: 'Bearer b', organisation: 'b' }
+  const spellings = [a, other, b].map((one, n) => ({ ...one, name: `first ${n}` }))
+  await started(middleware, spellings)
+  const order = await started(middleware, [
+    { name: 'a0', ...a },
+    { name: 'a1', ...other },
+    { name: 'a2', ...a },
+    { name: 'b0', ...b },
+  ])
+  t.same(order, ['a0', 'b0', 'a1', 'a2'], 'whatever the spelling of the key')
+})
+
+t.test('all requests with unknown keys share one place in the order', async (t) => {
+  const middleware = fairStart()
+  const a = { key: 'Bearer a', organisation: 'a' }
+  await started(middleware, [{ name: 'first', ...a }])
+  const order = await started(middleware, [
+    ...[0, 1, 2].map((n) => ({ name: `invented ${n}`, key: `Bearer ${n}` })),
+    { name: 'keyless' },
+    { name: 'a0', ...a },
+    { name: 'a1', ...a },
+    { name: 'health', path: '/healthz' },
+    { name: 'callback', path: '/providers/mailgun/events' },
+  ])
+  t.same(order, [
+    ...['invented 0', 'a0', 'health', 'callback', 'invented 1', 'a1', 'invented 2', 'keyless'],
+  ])
+})
