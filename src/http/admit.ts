@@ -7,6 +7,7 @@ import type { Call } from '../db/call.ts'
 import { Unreachable } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
+import { OTHERS } from './fair-start.ts'
 import { patienceOf } from './patience.ts'
 
 export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
@@ -30,6 +31,9 @@ const SPREAD_MS = 500
 const MAX_WAITING_OF_KEY = 100
 const MAX_WAITING = 1000
 
+/** The hash of a request's key, and the party by which it takes turns. */
+type Candidate = { key: string; party: string }
+
 /** A key over its limit until `endsAt`, in ms of performance.now(). */
 type OverLimit = { admission: Admission; endsAt: number; requests: number; waiting: number }
 
@@ -42,9 +46,10 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
   const overLimit = new Map<string, OverLimit>()
   /** Requests over a limit that wait for their refusal. */
   let waiting = 0
-  const admitInBatches = createBatcher<string, Admission | undefined>(
-    async (keys) => {
+  const admitInBatches = createBatcher<Candidate, Admission | undefined>(
+    async (candidates) => {
       const askedAt = performance.now()
+      const keys = candidates.map(({ key }) => key)
       const admissions: (Admission | undefined)[] = keys.map(() => undefined)
       for (const row of await call('admit', { keys })) {
         admissions[row.n - 1] = row
@@ -56,9 +61,9 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     },
     {
       maxWeight: 1000,
-      // A key's requests wait for each other, not for those of other keys. Those that are admitted together
-      // go on together, so that more of them would hold up the event loop.
-      fairness: { ownerOf: (key) => key, share: 50, maxSharedWeight: 64 },
+      // Requests wait for others of their party, not for those of other parties. Those that are admitted
+      // together go on together, so that more of them would hold up the event loop.
+      fairness: { ownerOf: ({ party }) => party, share: 50, maxSharedWeight: 64 },
     },
   )
 
@@ -77,7 +82,8 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     signal: AbortSignal,
   ): Promise<Admission | undefined> {
     const known = overLimit.get(key)
-    if (!isStillOver(known)) return admitInBatches(key, signal)
+    if (!isStillOver(known))
+      return admitInBatches({ key, party: ctx.state.party ?? OTHERS }, signal)
     known.requests += 1
     if (known.requests <= REFUSED_AT_ONCE) return known.admission
     if (known.waiting >= MAX_WAITING_OF_KEY || waiting >= MAX_WAITING) {

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Context, Middleware } from 'koa'
 import { createBatcher } from '../db/batcher.ts'
 import { Refusal } from '../errors.ts'
+import { OTHERS } from './fair-start.ts'
 import { GUARANTEED_BYTES, type HttpLimits } from './limits.ts'
 import { createShares, largestShare } from './shares.ts'
 import { createTurns } from './turns.ts'
@@ -30,9 +31,6 @@ const BYTES_PER_MS = 32
 
 /** How much of a body that was refused is read and thrown away, as many clients send all before they read. */
 const DISCARDED_BYTES = 64 * MB
-
-/** The party of requests whose organisation is not known. */
-const OTHERS = 'others'
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 

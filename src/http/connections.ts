@@ -11,6 +11,9 @@ export type Connections = {
 /** A connection may have so many requests whose responses are not sent; one more closes it. */
 const MAX_PIPELINED = 16
 
+/** llhttp ends parsing when a callback returns it. */
+const PARSE_ERROR = -1
+
 /**
  * Bounds the connections of a server: one more than `max` closes the one that has waited longest for its
  * client, so that half-sent requests lock nobody out. Connections whose request is served stay open.
@@ -31,6 +34,7 @@ export function boundConnections(server: Server, max: number): Connections {
   }
 
   const noteRequest = ({ socket }: IncomingMessage, response: ServerResponse) => {
+    if (socket.destroyed) return
     if (sockets.delete(socket)) sockets.add(socket)
     responses.set(socket, response)
     const requests = (inProgress.get(socket) ?? 0) + 1
@@ -44,6 +48,7 @@ export function boundConnections(server: Server, max: number): Connections {
   }
 
   server.on('connection', (socket: Socket) => {
+    dropWhenDestroyed(socket)
     if (sockets.size >= max) {
       const closed = longestWaiting() ?? socket
       closed.destroy()
@@ -59,4 +64,16 @@ export function boundConnections(server: Server, max: number): Connections {
     responseOn: (socket) => responses.get(socket),
     isIdle: (socket) => socket.bytesRead === (answeredAt.get(socket) ?? 0),
   }
+}
+
+/**
+ * Has the parser of a connection stop once it is destroyed. Otherwise Node goes on to make a request of all
+ * that has been received, up to 4 000 in 60 ms. Node has no public way to stop it; without this one such
+ * requests are dropped one by one.
+ */
+function dropWhenDestroyed(socket: Socket): void {
+  const { parser } = socket as { parser?: { onIncoming?: (...args: unknown[]) => number } }
+  const onIncoming = parser?.onIncoming
+  if (!parser || !onIncoming) return
+  parser.onIncoming = (...args) => (socket.destroyed ? PARSE_ERROR : onIncoming(...args))
 }

@@ -8,13 +8,17 @@ const TURN_MS = 1
 /** How many keys are remembered; those of the longest ago are forgotten first. */
 const MAX_KEYS = 10_000
 
+/** The party of requests whose organisation is not known. */
+export const OTHERS = 'others'
+
 /** Paths that have a place of their own in the order. */
 const OWN_PLACE = /^\/(healthz|readyz|providers)(?:\/|$)/
 
 /**
  * Starts the requests of organisations in turn, however many of one arrive at a time. All requests whose key
  * was not admitted lately share one place in the order, or a client could take many with invented keys.
- * The order is all that depends on a remembered key: each request is admitted by the database.
+ * The order is all that depends on a remembered key: each request is admitted by the database. Sets
+ * `ctx.state.party`, by which later steps take turns.
  */
 export function fairStart(): Middleware {
   const turns = createTurns(TURN_MS)
@@ -31,7 +35,8 @@ export function fairStart(): Middleware {
   return async (ctx, next) => {
     const [, place] = OWN_PLACE.exec(ctx.path) ?? []
     const key = keyOf(ctx as Context)
-    await turns.run(place ?? organisations.get(key) ?? 'others', next)
+    ctx.state.party = place ?? organisations.get(key) ?? OTHERS
+    await turns.run(ctx.state.party, next)
     const { organisationId } = ctx.state
     if (organisationId) remember(key, organisationId)
   }

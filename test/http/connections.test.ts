@@ -1,6 +1,9 @@
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import t from 'tap'
+import { boundConnections } from '../../src/http/connections.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -117,10 +120,30 @@ t.test(
   },
 )
 
+/** How many requests a server makes of those that arrive together on one connection. */
+async function requestsOf(count: number): Promise<number> {
+  let requests = 0
+  const server = createServer({ requireHostHeader: false }, () => {
+    requests += 1
+  })
+  boundConnections(server, 10)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1', () =>
+    socket.write('GET / HTTP/1.1\r\n\r\n'.repeat(count)),
+  )
+  await new Promise((resolve) => socket.on('error', () => undefined).once('close', resolve))
+  server.close()
+  return requests
+}
+
 t.test('a 17th request on a connection whose responses are not sent closes it', async (t) => {
   const many = await openRaw(base)
   many.write(`${health}\r\n`.repeat(17))
   t.equal(await many.received, '')
+  const parsed = await requestsOf(1000)
+  t.equal(parsed, 17, 'what it sent beyond that is not parsed')
   const some = await openRaw(base)
   some.write(`${health}\r\n`.repeat(16))
   t.equal((await some.received).split('{"status":"up"}').length, 17, '16 are served')

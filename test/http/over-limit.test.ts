@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Context } from 'koa'
 import t from 'tap'
 import type { Admission } from '../../src/db/api.gen.ts'
@@ -37,10 +38,10 @@ function controlled() {
         waits.push({ ms, end })
       }),
   )
-  const send = (key = 'a') => {
+  const send = (key = 'a', party?: string) => {
     const headers: Record<string, string> = {}
     const ctx = {
-      state: {},
+      state: { party },
       get: () => `Bearer sk_live_${key.repeat(32)}`,
       set: (name: string, value: string) => {
         headers[name] = value
@@ -147,3 +148,14 @@ t.test(
     await late.at(-1)
   },
 )
+
+t.test('admit: keys that are not known share 50 places of a run, and delay no other', async (t) => {
+  const { asked, send } = controlled()
+  const invented = Array.from({ length: 100 }, (_, n) => send(`x${n}`))
+  await Promise.all([...invented, send('a', 'o')])
+  t.same(
+    asked.map((keys) => keys.length),
+    [51, 50],
+  )
+  t.ok(asked[0]?.includes(hash('sha256', `sk_live_${'a'.repeat(32)}`)))
+})

@@ -5,9 +5,11 @@ import { gzipSingles } from './gzip-singles.ts'
 import { halfSentBodies } from './half-sent-bodies.ts'
 import { hardNames } from './hard-names.ts'
 import { idleConnections } from './idle-connections.ts'
+import { inventedKeys } from './invented-keys.ts'
 import { largeEmails } from './large-emails.ts'
 import { manyKeys } from './many-keys.ts'
 import { nestedBrackets } from './nested-brackets.ts'
+import { pipelinedRequests } from './pipelined-requests.ts'
 import { refusals } from './refusals.ts'
 import { slowSandbox } from './slow-sandbox.ts'
 import { storage } from './storage.ts'
@@ -42,4 +44,6 @@ export const attacks: Attack[] = [
   idleConnections,
   unreadBodies,
   unreadOverRate,
+  inventedKeys,
+  pipelinedRequests,
 ]
