@@ -2,12 +2,12 @@
 import { randomInt } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { SetupError } from '../setup-error.ts'
-import { succeeds, within } from './attempt.ts'
-import { findBinaries, serverUser, useYourOwn } from './embedded-binaries.ts'
-import { type Cluster, initialise } from './embedded-data.ts'
-import { readOr } from './kept-file.ts'
-import { ps, run } from './run.ts'
+import { SetupError } from '../../setup-error.ts'
+import { succeeds, within } from '../attempt.ts'
+import { readOr } from '../kept-file.ts'
+import { ps, run } from '../run.ts'
+import { findBinaries, serverUser, useYourOwn } from './binaries.ts'
+import { type Cluster, initialise } from './data.ts'
 
 export type Server = { pid: number; port: number }
 

@@ -16,9 +16,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import postgres from 'postgres'
 import { type Test, t as tap, test } from 'tap'
-import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
-import { killServer } from '../fixtures/kill-server.ts'
-import { until } from '../fixtures/until.ts'
+import { type Embedded, openEmbedded } from '../../../src/db/embedded/index.ts'
+import { killServer } from '../../fixtures/kill-server.ts'
+import { until } from '../../fixtures/until.ts'
 
 const options = { postgresFlags: ['-c', 'fsync=off'] }
 const notRoot = process.getuid?.() === 0 ? false : 'only root can start a server as another user'
@@ -61,7 +61,7 @@ const open = async (t: Test) => {
 
 const spawnElsewhere = (t: Test, place = folder) => {
   const program = `
-    import { openEmbedded } from '${import.meta.resolve('../../src/db/embedded.ts')}'
+    import { openEmbedded } from '${import.meta.resolve('../../../src/db/embedded/index.ts')}'
     const { url, close } = await openEmbedded(process.argv[1], ${JSON.stringify(options)})
     process.once('message', () => close().then(() => process.disconnect()))
     process.send({ url })`

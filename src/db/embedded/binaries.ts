@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { SetupError } from '../setup-error.ts'
-import { succeeds } from './attempt.ts'
-import { reasonOf, run, type User } from './run.ts'
+import { SetupError } from '../../setup-error.ts'
+import { succeeds } from '../attempt.ts'
+import { reasonOf, run, type User } from '../run.ts'
 
 /** The programs were left out of this installation, as in a container's image; the message says the cure. */
 export class NotInstalled extends SetupError {}

@@ -7,12 +7,12 @@ import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SetupError } from '../setup-error.ts'
-import { within } from './attempt.ts'
-import { findServer, patienceMs, stopServer } from './embedded-server.ts'
-import { readOr } from './kept-file.ts'
-import { claim, identityOf, isAlive } from './process-claim.ts'
-import { spawnDetached } from './run.ts'
+import { SetupError } from '../../setup-error.ts'
+import { within } from '../attempt.ts'
+import { readOr } from '../kept-file.ts'
+import { claim, identityOf, isAlive } from '../process-claim.ts'
+import { spawnDetached } from '../run.ts'
+import { findServer, patienceMs, stopServer } from './server.ts'
 
 export type User = {
   /** Stops the server if nobody else uses it. */
@@ -26,7 +26,7 @@ const usersOf = (folder: string) => join(folder, 'postgres-users')
 
 /** Reads until its input ends. A line says that the user has ended by itself; without one, $0 is run. */
 const WATCH = `trap '' HUP INT TERM; read -r _ || exec "$0" "$@"`
-const watcher = fileURLToPath(import.meta.resolve('./embedded-watcher.ts'))
+const watcher = fileURLToPath(import.meta.resolve('./watcher.ts'))
 
 /** Makes this process a user of the server. The caller holds the lock. */
 export const addUser = async (folder: string): Promise<User> => {
