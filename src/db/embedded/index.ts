@@ -18,7 +18,7 @@ import { claim } from '../process-claim.ts'
 import { nativeFolder } from './binaries.ts'
 import type { Cluster } from './data.ts'
 import { findServer, patienceMs, type Server, startServer, stopServer } from './server.ts'
-import { addUser, lockOf, type User } from './users.ts'
+import { addUser, lockOf, type ServerUse } from './users.ts'
 
 export type Embedded = {
   /** The superuser's address of the database `postgram`. */
@@ -63,10 +63,10 @@ export const openEmbedded = async (
   const cluster = { folder, data: join(folder, 'postgres'), password }
   const unlock = await within(patienceMs, () => claim(lockOf(folder)))
   if (!unlock) throw notResponding(folder)
-  let user: User | undefined
+  let use: ServerUse | undefined
   let hasStarted = false
   try {
-    user = detached ? undefined : await addUser(folder)
+    use = detached ? undefined : await addUser(folder)
     const server = await within(patienceMs, async () => {
       if (!(await findServer(cluster.data))) {
         await startServer(cluster, postgresFlags)
@@ -80,11 +80,11 @@ export const openEmbedded = async (
     const url = urlOf(cluster, server, 'postgram')
     const serviceLogin = { username: SERVICE_LOGIN, password: servicePassword }
     const serviceUrl = Object.assign(new URL(url), serviceLogin).href
-    return { url, serviceUrl, close: async () => user?.end() }
+    return { url, serviceUrl, close: async () => use?.end() }
   } catch (error) {
     if (detached && hasStarted) await succeeds(stopServer(cluster.data))
     await unlock()
-    if (user) await succeeds(user.end())
+    if (use) await succeeds(use.end())
     throw error
   }
 }

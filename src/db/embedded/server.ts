@@ -14,7 +14,7 @@ export type Server = { pid: number; port: number }
 /** How long a server that another process starts or stops is waited for. */
 export const patienceMs = 60_000
 const recoverySeconds = 600
-/** Within 10 s of the end of its last user a server is gone, also when it has to be stopped twice. */
+/** A fast shutdown gets 7 s; then an immediate one gets 10 s. */
 const shutdownMs = { SIGINT: 7_000, SIGQUIT: 10_000 }
 
 /** Starts the server of a cluster, whose data it makes at the first start. */

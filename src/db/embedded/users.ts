@@ -14,7 +14,7 @@ import { claim, identityOf, isAlive } from '../process-claim.ts'
 import { spawnDetached } from '../run.ts'
 import { findServer, patienceMs, stopServer } from './server.ts'
 
-export type User = {
+export type ServerUse = {
   /** Stops the server if nobody else uses it. */
   end(): Promise<void>
 }
@@ -29,7 +29,7 @@ const WATCH = `trap '' HUP INT TERM; read -r _ || exec "$0" "$@"`
 const watcher = fileURLToPath(import.meta.resolve('./watcher.ts'))
 
 /** Makes this process a user of the server. The caller holds the lock. */
-export const addUser = async (folder: string): Promise<User> => {
+export const addUser = async (folder: string): Promise<ServerUse> => {
   const users = usersOf(folder)
   await fs.mkdir(users, { recursive: true })
   for (const file of await fs.readdir(users)) {
