@@ -107,10 +107,8 @@ function partsOf(text: string) {
   if (!URL.canParse(whole) || [scheme, names, path].some((part) => decoded(part) === null)) return
   const url = new URL(whole)
   const parameters = new URLSearchParams(query)
-  const named = [first, ...others].map((name) => {
-    const [, six, other = '', port = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/.exec(name) ?? []
-    return { host: decoded(six ?? other) ?? '', port }
-  })
+  const named = [first, ...others].map(authorityOf)
+  if (!named.every((authority) => authority !== null)) return
   const hosts = parameters.get('host')?.split(',') ?? named.map(({ host }) => host)
   const ports = parameters.get('port')?.split(',') ?? named.map(({ port }) => port)
   const isMatched = ports.length === 1 || ports.length === hosts.length
@@ -119,6 +117,14 @@ function partsOf(text: string) {
     port: ports[ports.length === 1 ? 0 : n] ?? '',
   }))
   return { whole, url, authorities: isMatched ? authorities : null, parameters }
+}
+
+/** A host and its port, '' where none is given; null when the text is neither. */
+function authorityOf(text: string): { host: string; port: string } | null {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/.exec(text)
+  if (!match) return null
+  const [, six, other = '', port = ''] = match
+  return { host: decoded(six ?? other) ?? '', port }
 }
 
 /** Several hosts mean a primary and its standbys, whatever the order; undefined when it cannot be promised. */

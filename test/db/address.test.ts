@@ -129,4 +129,8 @@ t.test('what cannot be promised is refused, without quoting the address', async 
   }
   t.equal(addressProblem('postgres://a,b/db?target_session_attrs=any'), target)
   t.equal(addressProblem('postgres://a,b:99999/db'), 'takes ports from 1 to 65535')
+  const malformed = 'must be a postgres:// URL; write special characters in it as %XX'
+  for (const hosts of ['a,b:x', 'a,b:1:2', 'a,::1', 'a,[::1', 'a,b:5432,:x']) {
+    t.equal(addressProblem(`postgres://${hosts}/db`), malformed, hosts)
+  }
 })
