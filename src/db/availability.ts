@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { ConnectionLost, isConnectionError, messageOf, Unreachable } from './connection-errors.ts'
 import type { Pool } from './pool.ts'
-import { isReadOnlyError, READ_ONLY, readOnlyProblem } from './read-only.ts'
+import { isReadOnlyError, READ_ONLY, readOnlyProblem, STANDBY } from './read-only.ts'
 
 /** Whether the database takes the writes of this process, which its heartbeat tells. */
 export type Availability = {
@@ -27,9 +27,6 @@ export type AvailabilityOptions = {
   /** Throws where the server has no room for more data; a heartbeat alone may need none. */
   checkSpace(): Promise<unknown>
 }
-
-/** Of an address with several hosts that are all standbys. */
-const STANDBY = 'ESTANDBY'
 
 export const UNREACHABLE = 'the database cannot be reached'
 

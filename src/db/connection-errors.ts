@@ -20,7 +20,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** Nothing came back in time, neither yes nor no: a network may lose a server without a sign. */
+/** No response within the limit: a network can drop a connection without an error. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
   readonly code = NO_ANSWER
@@ -40,8 +40,8 @@ export function isSilence(error: unknown): boolean {
 /** What the driver and Node call a connection that ended; class 08 and 57P0x are the server's words. */
 const LOST = /^(CONNECTION_[A-Z]+|CONNECT_TIMEOUT|NO_ANSWER|E[A-Z]+|ERR_S[A-Z_]+|57P0[1-5]|08...)$/
 
-/** What pg, the driver of the queues, says without a code. */
-const LOST_BY_PG =
+/** Messages of pg, the driver of the queues, which come without a code. */
+export const LOST_BY_PG =
   /^(Connection terminated|Client has encountered a connection error|timeout e\w+|Query read timeout)/
 
 /** Whether an error of a driver is about the connection, and not about the statement. */

@@ -1,12 +1,12 @@
 import { SERVICE_ROLE } from './client.ts'
+import { LOST_BY_PG } from './connection-errors.ts'
+import { READ_ONLY_TRANSACTION, STANDBY } from './read-only.ts'
 import { avoidPooler, isPoolerError, TOO_OLD, UnsuitableServer } from './server.ts'
 
 const UNREACHABLE =
   /^(ECONN\w+|EPIPE|ENOENT|EACCES|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOHOST|EPROTO|CONNECT_TIMEOUT|CONNECTION_\w+)$/
 const UNTRUSTED =
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|CRL_|INVALID_CA|HOSTNAME_MISMATCH)/
-/** pg's own words, which have no code. */
-const ENDED = /^(Connection terminated|timeout e)/
 /**
  * Of Postgres: connection failed, login refused, resources exhausted, ended by an administrator or a time limit,
  * starting or stopping.
@@ -14,8 +14,6 @@ const ENDED = /^(Connection terminated|timeout e)/
 const REFUSED = /^(08...|28...|53...|57...)$/
 const DENIED = '42501'
 const NO_DATABASE = '3D000'
-const READ_ONLY = '25006'
-const STANDBY = 'ESTANDBY'
 const UNKNOWN_SETTING = '42704'
 const WRONG_SETTING = /^22/
 const NO_ROLE = `role "${SERVICE_ROLE}" does not exist`
@@ -37,10 +35,11 @@ export function connectionProblem(error: unknown): string | null {
   if (error instanceof UnsuitableServer) return message
   if (isPoolerError(message)) return avoidPooler(message)
   // Of several addresses of one name that all refuse, there is no message.
-  if (UNREACHABLE.test(code) || ENDED.test(message))
+  if (UNREACHABLE.test(code) || LOST_BY_PG.test(message)) {
     return `the server cannot be reached: ${message || code}`
+  }
   if (code === STANDBY) return `${message}: ${USE_PRIMARY}`
-  if (code === READ_ONLY) return `the server takes no writes (${message}): ${USE_PRIMARY}`
+  if (code === READ_ONLY_TRANSACTION) return `the server takes no writes (${message}): ${USE_PRIMARY}`
   if (message === NO_ROLE) {
     return 'the database has never been migrated: run "npm run migrate" as its owner'
   }

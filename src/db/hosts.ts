@@ -8,6 +8,7 @@ import { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import { type Address, readAddress } from './address.ts'
 import { messageOf } from './connection-errors.ts'
+import { readServerState, STANDBY } from './read-only.ts'
 
 export type Host = { host: string; port: number }
 
@@ -83,7 +84,7 @@ async function searchIn(address: Address): Promise<Host> {
       `no host takes writes; ${problems.join('; ')}`,
     )
   } finally {
-    // Hosts that are well have taken their leave by then.
+    // By then, healthy hosts have closed their connections.
     setTimeout(() => over.abort(), LEAVES_WITHIN_MS).unref()
   }
 }
@@ -102,12 +103,10 @@ async function ask(address: Address, host: Host, over: AbortSignal): Promise<Hos
     connection: { application_name: 'postgram' },
   })
   try {
-    const [state] = await sql<{ is_standby: boolean; is_read_only: boolean }[]>`
-      select pg_catalog.pg_is_in_recovery() as is_standby,
-        pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool as is_read_only`
-    if (state?.is_standby) throw coded('ESTANDBY', 'the server is a standby')
-    if (state?.is_read_only && address.target === 'read-write') {
-      throw coded('ESTANDBY', 'the server is read-only')
+    const { isStandby, isReadOnly } = await readServerState(sql)
+    if (isStandby) throw coded(STANDBY, 'the server is a standby')
+    if (isReadOnly && address.target === 'read-write') {
+      throw coded(STANDBY, 'the server is read-only')
     }
     return host
   } finally {

@@ -53,7 +53,7 @@ export type PoolOptions = Pick<ClientOptions, 'role' | 'clock' | 'settings' | 'a
   onError?: (error: unknown) => void
 }
 
-type Pooled = Connection & { expiresAt: number }
+type Pooled = Connection & { expiresAt: number | null }
 type Waiter = { resolve(connection: Pooled): void; reject(error: unknown): void }
 
 /**
@@ -119,7 +119,7 @@ export function createPool(url: string, options: PoolOptions): Pool {
     for (;;) {
       const connection = idle.pop()
       if (!connection) return
-      if (performance.now() < connection.expiresAt) {
+      if (connection.expiresAt === null || performance.now() < connection.expiresAt) {
         busy.add(connection)
         return connection
       }
@@ -225,15 +225,15 @@ export function createPool(url: string, options: PoolOptions): Pool {
       onOpen,
       signal: ending.signal,
       onClosed() {
-        // Of one in use its work tells.
+        // If the connection is in use, its work reports the error.
         const isIdle = connections.has(pooled) && !busy.has(pooled)
         forget(pooled)
         if (isIdle) onError(new ConnectionLost(new Error('the server closed the connection')))
         openMissing()
       },
     })
-    const lifetime = isKept ? Number.POSITIVE_INFINITY : LIFETIME_MS * (1 + Math.random())
-    const pooled = { ...connection, expiresAt: performance.now() + lifetime }
+    const expiresAt = isKept ? null : performance.now() + LIFETIME_MS * (1 + Math.random())
+    const pooled = { ...connection, expiresAt }
     connections.add(pooled)
     return pooled
   }

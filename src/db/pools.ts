@@ -21,7 +21,7 @@ export type Pools = {
   probe: Call
   /** For reading the catalog. */
   use: Pool['use']
-  /** Each pool by its name. */
+  /** The pools by name, without that of the heartbeat. */
   all: Record<string, Pool>
   end(timeoutMs: number): Promise<void>
 }
@@ -87,6 +87,7 @@ export type PoolsOptions = Pick<ClientOptions, 'role' | 'clock'> & {
   onPresenceError?: (error: unknown) => void
 }
 
+/** Creates the pools of a process; a pool connects when it gets work. */
 export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
   const { onError, onPresenceError, ...client } = poolsOptions
   const pool = (

@@ -1,16 +1,32 @@
-import type { Sql } from './client.ts'
+import type postgres from 'postgres'
 
-/** Says why transactions may not write; null where they may. */
-export async function readOnlyProblem(sql: Sql): Promise<string | null> {
-  const [row] = await sql<{ isStandby: boolean; isReadOnly: boolean }[]>`
-    select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only`
-  if (row?.isStandby) return 'the database is a standby, which takes no writes'
-  return row?.isReadOnly ? READ_ONLY : null
-}
+/** Our code, of an address with several hosts of which none takes writes. */
+export const STANDBY = 'ESTANDBY'
+
+/** SQLSTATE read_only_sql_transaction. */
+export const READ_ONLY_TRANSACTION = '25006'
 
 export const READ_ONLY = 'the database is read-only: default_transaction_read_only is on'
 
+/** Asks a server whether it is a standby, and whether transactions may not write. */
+export async function readServerState(
+  sql: postgres.Sql,
+): Promise<{ isStandby: boolean; isReadOnly: boolean }> {
+  const [state] = await sql<{ isStandby: boolean; isReadOnly: boolean }[]>`
+    select pg_catalog.pg_is_in_recovery() as "isStandby",
+      pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool as "isReadOnly"`
+  if (!state) throw new Error('the server returned no row')
+  return state
+}
+
+/** Says why transactions may not write; null where they may. */
+export async function readOnlyProblem(sql: postgres.Sql): Promise<string | null> {
+  const { isStandby, isReadOnly } = await readServerState(sql)
+  if (isStandby) return 'the database is a standby, which takes no writes'
+  return isReadOnly ? READ_ONLY : null
+}
+
 /** Whether a write failed for that reason. */
 export function isReadOnlyError(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === '25006'
+  return (error as { code?: unknown } | null)?.code === READ_ONLY_TRANSACTION
 }

@@ -47,7 +47,7 @@ export function createJudge(
   }
 }
 
-/** Says within 2 s what keeps a process from serving: the database, or the code in it; null when nothing does. */
+/** Says within 1.5 s what keeps a process from serving: the database, or the code in it; null when nothing does. */
 export function createReadiness(
   { problem }: Pick<Availability, 'problem'>,
   judge: () => Promise<string | null>,

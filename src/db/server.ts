@@ -17,6 +17,7 @@ export async function checkServer(sql: Sql): Promise<void> {
   if (problem) throw new UnsuitableServer(problem)
 }
 
+/** Returns why Postgram cannot work with such a server; null if it can. */
 export function problemOf({ version, planCacheMode }: ServerFacts): string | null {
   if (Number.parseInt(version, 10) < OLDEST) return `${TOO_OLD}, this is ${version}`
   // Every connection asks for it when it begins.
@@ -30,6 +31,7 @@ export function isPoolerError(message: string): boolean {
   return /^unsupported startup parameter|\bRDS Proxy\b/.test(message)
 }
 
+/** Returns the error message for a pooler between the service and Postgres. */
 export function avoidPooler(reason: string): string {
   return `a pooler such as PgBouncer is in between (${reason}): set the address of Postgres itself, see /docs/deploying#pooler`
 }

@@ -27,6 +27,7 @@ export async function migrationIds(): Promise<Set<string>> {
   return new Set((await readFolder('migrations')).map(({ name }) => migrationId(name)))
 }
 
+/** Returns the name of a migration in app.migrations, by that of its file. */
 export function migrationId(name: string): string {
   return name.slice('migrations/'.length, -'.sql'.length)
 }
