@@ -4,7 +4,7 @@ import { READ_ONLY_TRANSACTION, STANDBY } from './read-only.ts'
 import { avoidPooler, isPoolerError, TOO_OLD, UnsuitableServer } from './server.ts'
 
 const UNREACHABLE =
-  /^(ECONN\w+|EPIPE|ENOENT|EACCES|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOHOST|EPROTO|CONNECT_TIMEOUT|CONNECTION_\w+)$/
+  /^(ECONN\w+|EPIPE|ENOENT|EACCES|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOHOST|EPROTO|CONNECT_TIMEOUT|NO_ANSWER|CONNECTION_\w+)$/
 const UNTRUSTED =
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|CRL_|INVALID_CA|HOSTNAME_MISMATCH)/
 /**
@@ -39,7 +39,8 @@ export function connectionProblem(error: unknown): string | null {
     return `the server cannot be reached: ${message || code}`
   }
   if (code === STANDBY) return `${message}: ${USE_PRIMARY}`
-  if (code === READ_ONLY_TRANSACTION) return `the server takes no writes (${message}): ${USE_PRIMARY}`
+  if (code === READ_ONLY_TRANSACTION)
+    return `the server takes no writes (${message}): ${USE_PRIMARY}`
   if (message === NO_ROLE) {
     return 'the database has never been migrated: run "npm run migrate" as its owner'
   }

@@ -7,13 +7,16 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import { type Address, readAddress } from './address.ts'
-import { messageOf } from './connection-errors.ts'
+import { messageOf, NoAnswer } from './connection-errors.ts'
 import { readServerState, STANDBY } from './read-only.ts'
 
 export type Host = { host: string; port: number }
 
 const CONNECTS_WITHIN_MS = 5000
 const LEAVES_WITHIN_MS = 1000
+
+/** A host may log a client in and then say nothing. Nobody else bounds the question that follows. */
+const SEARCHES_WITHIN_MS = 2 * CONNECTS_WITHIN_MS
 
 /** Of the protocol: a request to log in, an error, yes or no to TLS, another version of the protocol. */
 const FIRST_BYTES = /[RESNv]/
@@ -26,13 +29,14 @@ const searches = new Map<string, Promise<Host>>()
 /**
  * The host to connect to: the only one, or, where the address asks for it, the first that says it takes
  * writes. All hosts are asked at the same time, so one that is gone delays nothing. Searches for the same
- * address that overlap share one result.
+ * address that overlap share one result. A search takes at most `withinMs`; then it fails.
  */
-export function findHost(url: string): Promise<Host> {
+export function findHost(url: string, withinMs = SEARCHES_WITHIN_MS): Promise<Host> {
   const address = readAddress(url)
   const [first] = hostsOf(address)
   if (first && address.target === null) return Promise.resolve(first)
-  const search = searches.get(url) ?? searchIn(address).finally(() => searches.delete(url))
+  const search =
+    searches.get(url) ?? searchIn(address, withinMs).finally(() => searches.delete(url))
   searches.set(url, search)
   return search
 }
@@ -69,11 +73,14 @@ function refuseOthers(this: Socket, data: Buffer): void {
   }
 }
 
-async function searchIn(address: Address): Promise<Host> {
+async function searchIn(address: Address, withinMs: number): Promise<Host> {
   const over = new AbortController()
   const hosts = hostsOf(address)
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new NoAnswer(withinMs)), withinMs)
   try {
-    return await Promise.any(hosts.map((host) => ask(address, host, over.signal)))
+    const answers = hosts.map((host) => Promise.race([ask(address, host, over.signal), late]))
+    return await Promise.any(answers)
   } catch (error) {
     const { errors } = error as AggregateError
     if (errors.length === 1) throw errors[0]
@@ -84,6 +91,7 @@ async function searchIn(address: Address): Promise<Host> {
       `no host takes writes; ${problems.join('; ')}`,
     )
   } finally {
+    clearTimeout(timer)
     // By then, healthy hosts have closed their connections.
     setTimeout(() => over.abort(), LEAVES_WITHIN_MS).unref()
   }

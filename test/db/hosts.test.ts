@@ -5,6 +5,8 @@ import { connect, pgOptions } from '../../src/db/client.ts'
 import { connectionProblem } from '../../src/db/connection-problem.ts'
 import { findHost } from '../../src/db/hosts.ts'
 import { migrate } from '../../src/db/migrate.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
 import { freePort } from '../fixtures/free-port.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -152,6 +154,32 @@ t.test('hosts that cannot be reached are all named, by both drivers, at once', a
   }
   await Promise.all([sql.end(), pool.end()])
 })
+
+t.test(
+  'findHost(): fails in time beside a host that freezes after login, then asks again',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const [database] = await sql<{ name: string }[]>`select current_database() as name`
+    await sql.unsafe(`alter database ${database?.name} set default_transaction_read_only = on`)
+    const frozen = await startDatabaseProxy(url)
+    frozen.freezeAt('pg_is_in_recovery')
+    const [one, other] = [new URL(frozen.url), new URL(url)]
+    const both = url.replace(other.host, `${one.host},${other.host}`)
+    const search = () => findHost(both, 2000)
+    await t.rejects(search(), {
+      code: 'ENOHOST',
+      message: `no host takes writes; ${one.host}: no answer within 2000 ms; ${other.host}: the server is read-only`,
+    })
+    const alone = findHost(`${frozen.url}?target_session_attrs=primary`, 200)
+    const problem = await alone.then(() => null, connectionProblem)
+    t.equal(problem, 'the server cannot be reached: no answer within 200 ms')
+    // As if it were promoted.
+    await sql.begin('read write', (tx) =>
+      tx.unsafe(`alter database ${database?.name} reset default_transaction_read_only`),
+    )
+    t.same(await search(), { host: other.hostname, port: Number(other.port) })
+  },
+)
 
 t.test('a proxy that accepts and closes ends a command in place of keeping it', async (t) => {
   const proxy = await startTcpServer((socket) => socket.destroy())
