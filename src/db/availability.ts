@@ -10,10 +10,11 @@ export type Availability = {
   /** Runs a heartbeat: what comes of it is what `problem` returns from then on. */
   observe(beat: () => Promise<void>): Promise<void>
   /**
-   * Takes note of an error that other work met, and returns whether it comes from the database being away,
-   * of which the log has a line already or gets one. Asks for a heartbeat where the error makes one due.
+   * Records an error from other work and returns whether an outage of the database explains it, which has its
+   * own line in the log. Requests a heartbeat if the database may be unavailable; then the promise settles
+   * with the result of that heartbeat: after a success the error is about one connection or one statement.
    */
-  report(error: unknown): boolean
+  report(error: unknown): boolean | Promise<boolean>
   /** Takes note of an error on the connection of the heartbeat, whose loss counts as that of the database. */
   lost(error: unknown): void
   /** Calls `beat` when a heartbeat is due before its time. */
@@ -38,7 +39,7 @@ const BEHIND_AFTER_MS = 10_000
 /** A heartbeat and small sends may find room while there is none for more data. */
 const SPACE_CHECK_EVERY_MS = 60_000
 
-/** Errors of a server that lacks something, which a write without need of it does not meet. */
+/** The server is out of a resource; writes that do not need it still succeed. */
 const LACKS: Record<string, string> = {
   '53100': 'the database server is out of disk space',
   '53200': 'the database server is out of memory',
@@ -53,34 +54,64 @@ export function lackOf(error: unknown): string | undefined {
 /** Cancelled by statement_timeout, or by lock_timeout. */
 const LATE = /^(57014|55P03)$/
 
+/** Creates the availability of a process; until its first heartbeat the process is starting. */
 export function createAvailability(options: AvailabilityOptions): Availability {
   const { log, pool, checkSpace } = options
   let problem: string | null = STARTING
-  let acknowledgedAt: number | undefined
-  let lostAt: number | undefined
-  let lacksSpace = false
-  let spaceCheckedAt = Number.NEGATIVE_INFINITY
+  let acknowledgedAt: number | null = null
+  let lostAt: number | null = null
+  let spaceCheckedAt: number | null = null
+  /** The next heartbeat checks for space. */
+  let isSpaceInDoubt = false
+  /** The code of the error that the last failed heartbeat met. */
+  let outageCode = ''
+  /** Whether the next heartbeat fails, for errors that were reported since the last one began. */
+  let verdict: PromiseWithResolvers<boolean> | null = null
   let beatNow: () => void = () => undefined
 
   function acknowledged() {
     problem = null
     acknowledgedAt = performance.now()
-    if (lostAt === undefined) return
+    if (lostAt === null) return
     const seconds = Number(((acknowledgedAt - lostAt) / 1000).toFixed(1))
-    lostAt = undefined
+    lostAt = null
     log.info({ seconds }, 'database available again')
   }
 
   function failed(error: unknown, reason: string) {
     problem = reason
+    outageCode = codeOf(error)
+    verdict?.resolve(true)
+    verdict = null
     // Before the first heartbeat it is the start that fails.
-    if (acknowledgedAt === undefined || lostAt !== undefined) return
+    if (acknowledgedAt === null || lostAt !== null) return
     lostAt = performance.now()
     log.error({ reason, err: error }, 'database unavailable')
   }
 
+  function isSpaceCheckDue(): boolean {
+    // The first heartbeat skips this check, so that a process can start on a full disk and serve reads.
+    if (acknowledgedAt === null) return false
+    if (isSpaceInDoubt || spaceCheckedAt === null) return true
+    return performance.now() - spaceCheckedAt > SPACE_CHECK_EVERY_MS
+  }
+
+  /** Whether the outage that began at lostAt explains an error of other work. */
+  function isExplained(error: unknown): boolean {
+    const code = codeOf(error)
+    if (suggestsOutage(error) || error instanceof Unreachable || LATE.test(code)) return true
+    if (code !== '' && code === outageCode) return true
+    // A plain error of a socket may be one to a provider.
+    return problem === UNREACHABLE && isConnectionError(error)
+  }
+
+  function nextVerdict(): Promise<boolean> {
+    verdict ??= Promise.withResolvers()
+    return verdict.promise
+  }
+
   async function reasonOf(error: unknown): Promise<string> {
-    const { code = '' } = (error ?? {}) as { code?: string }
+    const code = codeOf(error)
     if (isReadOnlyError(error)) {
       return (await pool.use(readOnlyProblem).catch(() => null)) ?? READ_ONLY
     }
@@ -99,38 +130,38 @@ export function createAvailability(options: AvailabilityOptions): Availability {
       return `the database is behind: it has not acknowledged a write for ${Math.floor(silentMs / 1000)} s`
     },
     async observe(beat) {
-      const lackedSpace = lacksSpace
-      const isCheckDue = performance.now() - spaceCheckedAt > SPACE_CHECK_EVERY_MS
+      const asked = verdict
+      verdict = null
+      const isCheckDue = isSpaceCheckDue()
+      isSpaceInDoubt = false
       try {
         await beat()
-        // A start has its first heartbeat: reads are served also where there is no room.
-        if (lackedSpace || (isCheckDue && acknowledgedAt !== undefined)) {
-          await checkSpace().catch(throwLack)
+        if (isCheckDue) {
+          await checkSpace().catch(throwOutage)
           spaceCheckedAt = performance.now()
         }
       } catch (error) {
-        if (lackOf(error)) lacksSpace = true
+        isSpaceInDoubt ||= isCheckDue || lackOf(error) !== undefined
         failed(error, await reasonOf(error))
+        asked?.resolve(true)
         throw error
       }
-      // What was reported meanwhile is for the next heartbeat to check.
-      if (lacksSpace && !lackedSpace) return
-      lacksSpace = false
+      asked?.resolve(false)
       acknowledged()
     },
     report(error) {
       const lack = lackOf(error)
-      const isReadOnly = isReadOnlyError(error)
-      const wasLost = lostAt !== undefined
-      if (lack === undefined && !isReadOnly && !isLoss(error)) return wasLost
-      if (lack) {
-        lacksSpace = true
-        failed(error, lack)
-      }
-      // That setting of a database holds for new connections alone.
-      if (isReadOnly) pool.renew()
-      if (!wasLost) beatNow()
-      return true
+      if (lack) isSpaceInDoubt = true
+      if (lostAt !== null) return isExplained(error)
+      if (!suggestsOutage(error)) return false
+      // A start that fails has no line for an outage.
+      const explained = acknowledgedAt !== null && nextVerdict()
+      // The setting applies only to new connections.
+      if (isReadOnlyError(error)) pool.renew()
+      // One bad block, or one statement out of memory, is no outage, but can fail at each attempt. So the next
+      // heartbeat decides, at its usual time: its check of space writes 8 MB.
+      if (!lack) beatNow()
+      return explained
     },
     lost(error) {
       if (!isLoss(error)) return
@@ -143,8 +174,14 @@ export function createAvailability(options: AvailabilityOptions): Availability {
   }
 }
 
-function throwLack(error: unknown): void {
-  if (lackOf(error)) throw error
+function throwOutage(error: unknown): void {
+  if (suggestsOutage(error)) throw error
+}
+
+/** Whether the database may be unavailable to other work as well. */
+function suggestsOutage(error: unknown): boolean {
+  const isStandby = codeOf(error) === STANDBY
+  return lackOf(error) !== undefined || isReadOnlyError(error) || isStandby || isLoss(error)
 }
 
 /**
@@ -154,6 +191,10 @@ function throwLack(error: unknown): void {
 function isLoss(error: unknown): boolean {
   if (error instanceof Unreachable) return error.code !== undefined
   if (error instanceof ConnectionLost) return true
+  return isConnectionError(error) && !codeOf(error).startsWith('E')
+}
+
+function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown }
-  return isConnectionError(error) && !(typeof code === 'string' && code.startsWith('E'))
+  return typeof code === 'string' ? code : ''
 }

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { pgOptions, queueLimits } from './client.ts'
-import { isConnectionError } from './connection-errors.ts'
+import { ConnectionLost, isConnectionError } from './connection-errors.ts'
 import { isReadOnlyError } from './read-only.ts'
 
 export type QueuePoolOptions = {
@@ -8,8 +8,8 @@ export type QueuePoolOptions = {
   settings: Record<string, string>
   max: number
   applicationName: string
-  /** Called when a connection is lost. */
-  onLost(error: Error): void
+  /** Called once for each connection that is lost outside of a query. */
+  onLost(error: ConnectionLost): void
 }
 
 /** The server cancels a statement after 60 s (queueLimits), so a connection that says nothing for longer is lost. */
@@ -24,9 +24,11 @@ export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool
     max,
     application_name: applicationName,
   })
-  pool.on('error', onLost)
+  // A loss may be several errors of a client, and of the pool; without a listener each would end the process.
+  pool.on('error', () => undefined)
   pool.on('connect', (client) => {
-    client.on('error', onLost)
+    client.on('error', () => undefined)
+    client.once('error', (error) => onLost(new ConnectionLost(error)))
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown> | undefined
     const endUnusable = (error: unknown) => {
       if (isReadOnlyError(error) || isConnectionError(error)) client.connection.stream.destroy()

@@ -3,6 +3,7 @@ import t from 'tap'
 import { readConfig } from '../../src/config.ts'
 import { connect } from '../../src/db/client.ts'
 import { examine } from '../../src/doctor/examine.ts'
+import type { ServiceOptions } from '../../src/service.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
@@ -41,14 +42,14 @@ function linesOf(output: string): string[] {
     .map(({ msg }) => msg)
 }
 
-/** An API in this process, with what it logs. */
-async function startApi(databaseUrl: string) {
+/** An API in this process, or another role, with what it logs. */
+async function startApi(databaseUrl: string, roles: ServiceOptions['roles'] = ['api']) {
   const output: string[] = []
   const log = pino(
     { level: 'info', formatters: { level: (label) => ({ level: label }) } },
     { write: (line: string) => void output.push(line) },
   )
-  const { base } = await startTestService(databaseUrl, { roles: ['api'], log })
+  const { base } = await startTestService(databaseUrl, { roles, log })
   return { base, lines: () => linesOf(output.join('')) }
 }
 
@@ -133,6 +134,17 @@ t.test(
   },
 )
 
+t.test('a connection of the worker that is lost alone has an ordinary line', async (t) => {
+  const { base, lines } = await startApi(url, ['api', 'worker'])
+  const end = () => sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name = 'postgram worker' limit 1`
+  await until('a connection', async () => (await end()).length > 0)
+  await until('its line', async () => lines().length > 0)
+  t.equal(await readyz(base), 'ready')
+  t.notOk(lines().includes('database unavailable'))
+})
+
 t.test('default_transaction_read_only: readyz and doctor say so, until it is reset', async (t) => {
   const { base, lines } = await startApi(url)
   t.equal((await send(base)).status, 200)
@@ -182,7 +194,7 @@ t.test(
     const { status, json } = await send(base)
     t.equal(status, 500)
     t.match(json.error.message, /nothing was sent/)
-    t.equal(await readyz(base), OUT_OF_SPACE)
+    await untilReadyzSays(base, OUT_OF_SPACE)
     const beats = await sql<{ at: Date }[]>`select max(beat_at) as at from app.processes`
     await until('a further heartbeat', async () => {
       const [later] = await sql`select from app.processes where beat_at > ${beats[0]?.at ?? ''}`

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ConnectionLost } from '../../src/db/connection-errors.ts'
 import { createQueuePool } from '../../src/db/queue-pool.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
@@ -8,12 +9,13 @@ import { until } from '../fixtures/until.ts'
 const { url, sql } = await createDatabase()
 
 async function queuePool(address: string, settings: Record<string, string> = {}) {
+  const losses: Error[] = []
   const pool = createQueuePool(address, {
     role: 'postgram_service',
     settings,
     max: 1,
     applicationName: 'postgram worker',
-    onLost: () => undefined,
+    onLost: (error) => losses.push(error),
   })
   t.teardown(() => pool.end())
   /** As graphile-worker asks, which gives a client back without a word of how that went. */
@@ -26,7 +28,7 @@ async function queuePool(address: string, settings: Record<string, string> = {})
       client.release()
     }
   }
-  return { pool, ask }
+  return { pool, ask, losses }
 }
 
 t.test(
@@ -44,6 +46,25 @@ t.test(
     t.not(next.pid, pid)
   },
 )
+
+t.test('createQueuePool: a connection that the server ends is one loss', async (t) => {
+  const { pool, losses } = await queuePool(url)
+  const end = async (pid: number) => {
+    const before = losses.length
+    await sql`select pg_terminate_backend(${pid})`
+    await until('the loss', async () => losses.length > before)
+  }
+  const { rows } = await pool.query('select pg_backend_pid() as pid')
+  await end(rows[0].pid)
+  const client = await pool.connect()
+  const held = await client.query('select pg_backend_pid() as pid')
+  const closed = new Promise((resolve) => client.once('end', resolve))
+  await end(held.rows[0].pid)
+  await closed
+  client.release()
+  for (const loss of losses) t.type(loss, ConnectionLost)
+  t.equal(losses.length, 2)
+})
 
 t.test('createQueuePool: a connection that is silent is given up', async (t) => {
   const proxy = await startDatabaseProxy(url)

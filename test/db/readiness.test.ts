@@ -29,8 +29,18 @@ async function available(answers: { isStandby?: boolean } = {}) {
     },
   })
   await availability.observe(async () => undefined)
-  return { availability, log, space, messages: () => lines.map(({ msg }) => msg) }
+  return {
+    availability,
+    log,
+    space,
+    messages: () => lines.map(({ msg }) => msg),
+    /** The levels at which these messages were logged. */
+    levelsOf: (message: string) =>
+      lines.filter(({ msg }) => msg === message).map(({ level }) => log.levels.labels[level]),
+  }
 }
+
+const succeeding = ({ observe }: Availability) => observe(async () => undefined)
 
 const failing = ({ observe }: Availability, error: unknown) =>
   observe(async () => {
@@ -107,16 +117,17 @@ t.test('readiness: room for more data is checked once a minute, and after an err
   await beat()
   t.equal(availability.problem(), null)
 
-  let due = 0
-  availability.onDue(() => {
-    due += 1
-  })
-  availability.report(coded('53100'))
-  t.equal(availability.problem(), outOfSpace)
-  t.equal(due, 1)
+  t.equal(space.checks, 4, 'and at each heartbeat until there is room')
+  await beat()
+  t.equal(space.checks, 4)
+
   space.error = coded('53100')
+  availability.report(coded('53100'))
+  await beat()
+  t.equal(availability.problem(), outOfSpace)
   await beat()
   t.equal(availability.problem(), outOfSpace, 'a heartbeat alone changes nothing')
+  t.equal(space.checks, 6)
 })
 
 t.test('readiness: a question that the database never answers ends by itself', async (t) => {
@@ -141,6 +152,104 @@ t.test('availability: a loss and a return are one line each, whatever fails betw
   )
 })
 
+t.test('availability: a bad block is no outage, however often it is read', async (t) => {
+  for (const code of ['58030', '53200', '53100']) {
+    const { availability, log, space, messages, levelsOf } = await available()
+    await succeeding(availability)
+    let due = 0
+    availability.onDue(() => {
+      due += 1
+    })
+    const quiet = quietLog(log, availability)
+    for (let n = 0; n < 3; n++) {
+      quiet.warn({ err: coded(code) }, 'a task failed')
+      quiet.warn({ err: coded(code) }, 'a task failed')
+      t.equal(availability.problem(), null)
+      await succeeding(availability)
+    }
+    t.equal(due, 0, 'no heartbeat before its time')
+    t.equal(space.checks, 4, 'one check for each heartbeat')
+    t.same(levelsOf('a task failed'), Array(6).fill('warn'))
+    t.equal(messages().length, 6)
+
+    space.error = coded(code)
+    quiet.warn({ err: coded(code) }, 'a task failed')
+    await succeeding(availability).catch(() => undefined)
+    t.equal(levelsOf('a task failed').at(-1), 'debug')
+    t.equal(messages().filter((message) => message === 'database unavailable').length, 1)
+  }
+})
+
+t.test('availability: a connection that is lost in a check of space is an outage', async (t) => {
+  const { availability, space } = await available()
+  space.error = new ConnectionLost(coded('ECONNRESET'))
+  await t.rejects(succeeding(availability), space.error)
+  t.equal(availability.problem(), 'the database cannot be reached')
+})
+
+t.test('quietLog: a loss has its ordinary line unless the next heartbeat fails', async (t) => {
+  for (const error of [
+    new ConnectionLost(coded('ECONNRESET')),
+    refused,
+    new Error('Connection terminated unexpectedly'),
+    coded('25006'),
+    coded('ESTANDBY'),
+  ]) {
+    const { availability, log, messages, levelsOf } = await available()
+    let due = 0
+    availability.onDue(() => {
+      due += 1
+    })
+    const quiet = quietLog(log, availability)
+    quiet.warn({ err: error }, 'alone')
+    t.equal(due, 1, 'a heartbeat finds out')
+    t.same(messages(), [])
+    await succeeding(availability)
+    t.same(levelsOf('alone'), ['warn'])
+    t.equal(availability.problem(), null)
+
+    quiet.warn({ err: error }, 'together')
+    const heartbeat = failing(availability, refused)
+    quiet.warn({ err: error }, 'meanwhile')
+    await heartbeat
+    quiet.warn({ err: error }, 'afterwards')
+    await succeeding(availability)
+    for (const message of ['together', 'meanwhile', 'afterwards']) {
+      t.same(levelsOf(message), ['debug'], message)
+    }
+    t.equal(messages().filter((message) => message === 'database unavailable').length, 1)
+
+    quiet.warn({ err: error }, 'before the connection of the heartbeat')
+    availability.lost(new ConnectionLost(coded('ECONNRESET')))
+    await Promise.resolve()
+    t.same(levelsOf('before the connection of the heartbeat'), ['debug'])
+  }
+})
+
+t.test('quietLog: an outage explains errors of the database, and no others', async (t) => {
+  const lostConnection = new ConnectionLost(coded('ECONNRESET'))
+  const busy = new Unreachable('no connection became free')
+  const explained = [refused, lostConnection, busy, ...['25006', '53100', '57014'].map(coded)]
+  const others = [coded('23505'), new TypeError('x is not a function'), new Error('a bug')]
+  const providers = coded('ECONNREFUSED')
+  for (const [outage, quietened, loud] of [
+    [coded('53100'), explained, [...others, coded('42883'), providers]],
+    [refused, [...explained, providers], [...others, coded('42883')]],
+    [coded('42883'), [...explained, coded('42883')], [...others, providers]],
+  ] as const) {
+    const { availability, log, levelsOf } = await available()
+    await failing(availability, outage)
+    const quiet = quietLog(log, availability)
+    for (const error of quietened) quiet.error({ err: error }, 'explained')
+    for (const error of loud) quiet.error({ err: error }, 'another')
+    t.same(new Set(levelsOf('explained')), new Set(['debug']))
+    t.same(
+      levelsOf('another'),
+      loud.map(() => 'error'),
+    )
+  }
+})
+
 t.test('quietLog: errors of other systems are logged as they are', async (t) => {
   const lines: { level: number }[] = []
   const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
@@ -158,16 +267,4 @@ t.test('quietLog: errors of other systems are logged as they are', async (t) => 
     [50, 50, 40],
   )
   t.equal(beats, 0)
-  for (const error of [
-    new ConnectionLost(coded('ECONNRESET')),
-    new Error('Connection terminated unexpectedly'),
-    coded('25006'),
-  ]) {
-    quiet.error({ err: error }, 'a statement failed')
-  }
-  t.same(
-    lines.slice(3).map(({ level }) => level),
-    [20, 20, 20],
-  )
-  t.equal(beats, 3, 'a heartbeat finds out')
 })
