@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Availability } from './db/availability.ts'
 import type { Call } from './db/call.ts'
@@ -11,7 +12,16 @@ const BEAT_EVERY_MS = 2000
 /** A minute of them: a database that is only busy, or locked, answers before. */
 const SILENT_FOR_BEATS = 30
 
-type Presence = { leave(): Promise<void> }
+/**
+ * How long a stop waits for a heartbeat under way, and then for the connection. Without a database it would
+ * wait for nothing: the row of a process whose lock is gone is swept.
+ */
+const STOP_WAITS_MS = 1000
+
+type Presence = {
+  /** Takes the process off the list; waits as long as the calls do when `waitMs` is absent. */
+  leave(waitMs?: number): Promise<void>
+}
 
 export type AnnouncerOptions = {
   /** Over one connection that stays, as it holds a lock for each pool. */
@@ -34,6 +44,8 @@ export function createAnnouncer(
 ): { announce(poolId: string): Promise<void>; stop(): Promise<void> } {
   let presence: Presence | undefined
   let announcing: Promise<void> = Promise.resolve()
+  const deregister = async (left: Presence | undefined, waitMs?: number) =>
+    left?.leave(waitMs).catch((error) => options.log.warn({ err: error }, 'deregistration failed'))
   return {
     // One after the other: of two at once, as when a pool is begun anew again, one would stay for good.
     announce(poolId) {
@@ -42,16 +54,14 @@ export function createAnnouncer(
         .then(async () => {
           const left = presence
           presence = undefined
-          await left
-            ?.leave()
-            .catch((error) => options.log.warn({ err: error }, 'could not leave the list'))
+          await deregister(left)
           presence = await enter({ poolId, roles, pid: process.pid }, options)
         })
       return announcing
     },
     async stop() {
       await announcing.catch(() => undefined)
-      await presence?.leave()
+      await deregister(presence, STOP_WAITS_MS)
     },
   }
 }
@@ -102,11 +112,12 @@ async function enter(
   availability?.onDue(beatUnlessBusy)
 
   return {
-    async leave() {
+    async leave(waitMs) {
       clearInterval(timer)
       availability?.onDue(() => undefined)
-      await beating
-      await call('leave', { pool_id: poolId })
+      // A heartbeat that comes after it would register the process again.
+      await (waitMs ? Promise.race([beating, pause(waitMs, undefined, { ref: false })]) : beating)
+      await call('leave', { pool_id: poolId }, { ...(waitMs && { waitMs }) })
     },
   }
 }

@@ -111,6 +111,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   )
   const readiness = createReadiness(availability, judge)
   const parts: Part[] = [{ stop: () => pools.end(CALLS_FINISH_WITHIN_MS) }]
+  const announcers: Part[] = []
   const announceAs = (as: readonly string[], heart?: Availability) => {
     const announcer = createAnnouncer(as, {
       call: pools.presence,
@@ -118,17 +119,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...(heart && { availability: heart }),
       onSilence,
     })
-    parts.push(announcer)
+    announcers.push(announcer)
     return announcer.announce
   }
   const runningRoles: Part[] = []
 
   const stopPart = (part: Part) =>
     part.stop().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'))
-  // The roles side by side, as each may need most of the time there is; then what they used, in the
-  // opposite order: the connections go last.
+  // The roles side by side, as each may need most of the time there is, and the announcers, which all wait
+  // where there is no database; then what they used, in the opposite order: the connections go last.
   const stop = async () => {
     await Promise.all(runningRoles.map(stopPart))
+    await Promise.all(announcers.map(stopPart))
     for (const part of parts.reverse()) await stopPart(part)
   }
 
@@ -178,7 +180,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (api) runningRoles.push(api)
     const publicUrl = options.publicUrl ?? api?.address ?? addressOf(options.host, options.port)
     if (roles.includes('worker')) {
-      parts.push(reportSandbox(call, quiet))
+      runningRoles.push(reportSandbox(call, quiet))
       const poster = countedPoster(
         createPoster({
           ...options,

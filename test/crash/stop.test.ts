@@ -2,6 +2,7 @@ import t from 'tap'
 import { clockTasks } from '../../src/clock.ts'
 import { idsOf, startCallers } from '../fixtures/callers.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
 import { spawnService } from '../fixtures/service.ts'
@@ -91,3 +92,21 @@ t.test('a service that is stopped under load loses nothing that it answered', as
   t.equal(await restarted.end('SIGTERM'), 0)
   t.same(await processes(), [])
 })
+
+t.test(
+  'a service whose database refuses connections stops with 0 within 15 s of SIGTERM',
+  async (t) => {
+    const proxy = await startDatabaseProxy(url)
+    const service = await spawnService(proxy.url)
+    proxy.set('refuse')
+    proxy.cut()
+    await until('the loss to be logged', async () =>
+      service.output().includes('"msg":"database unavailable"'),
+    )
+    const ending = service.end('SIGTERM')
+    const seconds = await secondsOf(ending)
+    t.comment(`stopped without a database in ${seconds.toFixed(1)} s`)
+    t.equal(await ending, 0)
+    t.ok(seconds < 15)
+  },
+)
