@@ -1,21 +1,49 @@
 /** Rows as a plain table, columns as wide as their widest line; as in psql, a + marks a cell that goes on below. */
 export function formatTable(rows: readonly Record<string, unknown>[], columns: string[]): string {
-  const cells = rows.map((row) => columns.map((column) => cell(row[column]).split('\n')))
-  const widths = columns.map((column, place) =>
-    Math.max(
-      column.length,
-      ...cells.flatMap((row) => row[place]?.map(({ length }) => length) ?? []),
-    ),
-  )
+  const head = columns.map(printableLines)
+  const body = rows.map((row) => columns.map((column) => printableLines(textOf(row[column]))))
+  const widths = columns.map((_, place) => widthOf([head, ...body], place))
   return [
-    ...print(
-      columns.map((column) => [column]),
-      widths,
-    ),
+    ...print(head, widths),
     widths.map((width) => '-'.repeat(width)).join('-+-'),
-    ...cells.flatMap((row) => print(row, widths)),
+    ...body.flatMap((row) => print(row, widths)),
     `(${rows.length} ${rows.length === 1 ? 'row' : 'rows'})`,
   ].join('\n')
+}
+
+/**
+ * The lines of a text as psql prints them: control characters as codes, because a terminal obeys them and
+ * the text may come from anybody, and tabs as spaces.
+ */
+export function printableLines(text: string): string[] {
+  return text.split('\n').map((line) =>
+    line
+      .replace(/[^\P{Cc}\t]/gu, codeOf)
+      .split('\t')
+      .reduce((before, part) => before.padEnd(nextTabStop(before.length)) + part),
+  )
+}
+
+const TAB_WIDTH = 8
+
+function nextTabStop(length: number): number {
+  return length + TAB_WIDTH - (length % TAB_WIDTH)
+}
+
+function codeOf(control: string): string {
+  if (control === '\r') return '\\r'
+  const code = control.charCodeAt(0)
+  const hex = code.toString(16).toUpperCase()
+  return code < 0x80 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex.padStart(4, '0')}`
+}
+
+/** A loop, as a call takes no more than some 100 000 arguments. */
+function widthOf(rows: string[][][], place: number): number {
+  let width = 0
+  for (const row of rows) {
+    for (const line of row[place] ?? []) width = Math.max(width, line.length)
+  }
+  return width
 }
 
 function print(row: string[][], widths: number[]): string[] {
@@ -31,7 +59,7 @@ function print(row: string[][], widths: number[]): string[] {
   )
 }
 
-function cell(value: unknown): string {
+function textOf(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (value instanceof Date) return value.toISOString()
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
