@@ -178,6 +178,18 @@ t.test('the doctor warns when processes of another version run', async (t) => {
   await session`select api.leave('process-of-that')`
 })
 
+t.test('the doctor reports any error of the check for disk space', async (t) => {
+  const limited = connect(url, { max: 1 })
+  t.teardown(() => limited.end())
+  await limited`set temp_file_limit = '7MB'`
+  const checks = await examine(limited, readConfig(settings, { isServing: false }), null)
+  t.match(
+    checks.find(({ what }) => what === 'disk space'),
+    { isWell: false, cure: /^temporary file size exceeds "?temp_file_limit"? \(7168kB\)$/ },
+  )
+  t.match(await said({}, false), { 'disk space': null })
+})
+
 t.test(
   'webhooks to private addresses are for tests, and said to be with a real provider',
   async (t) => {

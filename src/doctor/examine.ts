@@ -124,7 +124,8 @@ async function examineSpace(sql: Sql): Promise<Check> {
     return { what, isWell: true, cure: '' }
   } catch (error) {
     const lack = lackOf(error)
-    return { what, isWell: lack === undefined, cure: `${lack}: ${(error as Error).message}` }
+    const { message } = error as Error
+    return { what, isWell: false, cure: lack ? `${lack}: ${message}` : message }
   }
 }
 

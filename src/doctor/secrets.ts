@@ -42,7 +42,8 @@ async function examineOlderKeys(sql: Sql, secrets: Secrets): Promise<Check> {
       select from app.webhook_endpoints p where split_part(p.secret, '.', 1) = k.id::text)`
   const domains = Array.from({ length: secrets.keys }, () => new Set<string>())
   for (const { name, privateKey } of await dkimKeys(sql)) {
-    domains[secrets.keyOf(privateKey) ?? -1]?.add(name)
+    const key = secrets.keyOf(privateKey)
+    if (key !== null) domains[key]?.add(name)
   }
   const notes = domains.slice(1).map((names, n) => {
     const opensWebhooks = sealing.some(({ privateKey }) => secrets.keyOf(privateKey) === n + 1)
