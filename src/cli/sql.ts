@@ -1,13 +1,11 @@
 import type { Config } from '../config.ts'
 import type { Sql } from '../db/client.ts'
-import { connectionProblem } from '../db/connection-problem.ts'
+import { connectionProblem, isDenied } from '../db/connection-problem.ts'
+import { isReadOnlyError } from '../db/read-only.ts'
 import { SetupError } from '../setup-error.ts'
-import { formatTable } from '../table.ts'
+import { formatTable, printableLines } from '../table.ts'
 import { asOwner } from './database.ts'
 import { UsageError } from './usage.ts'
-
-const READ_ONLY = '25006'
-const DENIED = '42501'
 
 /** Asks as the owner; without --write nothing can be changed by accident. */
 export async function runSql(config: Config, args: string[]): Promise<void> {
@@ -17,11 +15,13 @@ export async function runSql(config: Config, args: string[]): Promise<void> {
   const ask = async (sql: Sql) => {
     const answer = await sql.unsafe(text).catch((error) => {
       // The query may be at fault, not the database: then the server's words say how.
-      const isOfQuery = [DENIED, READ_ONLY].includes(error.code)
+      const isOfQuery = isDenied(error) || isReadOnlyError(error)
       if (!error.code || (connectionProblem(error) !== null && !isOfQuery)) throw error
-      const needsWrite = error.code === READ_ONLY && isReadOnly
+      const needsWrite = isReadOnlyError(error) && isReadOnly
       const hint = needsWrite ? 'to change something: npm run sql -- --write "…"' : error.hint
-      throw new SetupError(hint ? `${error.message}\nhint: ${hint}` : error.message)
+      const words = hint ? `${error.message}\nhint: ${hint}` : error.message
+      // The server quotes values in its errors.
+      throw new SetupError(printableLines(words).join('\n'))
     })
     // Several statements have several answers.
     const results = Array.isArray(answer[0]) ? (answer as unknown as (typeof answer)[]) : [answer]

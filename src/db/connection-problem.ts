@@ -1,6 +1,5 @@
 import { SERVICE_ROLE } from './client.ts'
-import { LOST_BY_PG } from './connection-errors.ts'
-import { READ_ONLY_TRANSACTION, STANDBY } from './read-only.ts'
+import { isReadOnlyError } from './read-only.ts'
 import { avoidPooler, isPoolerError, TOO_OLD, UnsuitableServer } from './server.ts'
 
 const UNREACHABLE =
@@ -14,6 +13,7 @@ const UNTRUSTED =
 const REFUSED = /^(08...|28...|53...|57...)$/
 const DENIED = '42501'
 const NO_DATABASE = '3D000'
+const STANDBY = 'ESTANDBY'
 const UNKNOWN_SETTING = '42704'
 const WRONG_SETTING = /^22/
 const NO_ROLE = `role "${SERVICE_ROLE}" does not exist`
@@ -39,12 +39,11 @@ export function connectionProblem(error: unknown): string | null {
     return `the server cannot be reached: ${message || code}`
   }
   if (code === STANDBY) return `${message}: ${USE_PRIMARY}`
-  if (code === READ_ONLY_TRANSACTION)
-    return `the server takes no writes (${message}): ${USE_PRIMARY}`
+  if (isReadOnlyError(error)) return `the server takes no writes (${message}): ${USE_PRIMARY}`
   if (message === NO_ROLE) {
     return 'the database has never been migrated: run "npm run migrate" as its owner'
   }
-  if (code === DENIED && message.includes(`set role "${SERVICE_ROLE}"`)) {
+  if (isDenied(error) && message.includes(`set role "${SERVICE_ROLE}"`)) {
     return `its login is no member of ${SERVICE_ROLE}: run "grant ${SERVICE_ROLE} to …" as the owner`
   }
   if (NO_EXTENSION.test(message)) {
@@ -59,5 +58,10 @@ export function connectionProblem(error: unknown): string | null {
   if (WRONG_SETTING.test(code) && /parameter "/.test(message)) {
     return `${message}: correct it in the address`
   }
-  return REFUSED.test(code) || code === DENIED ? message : null
+  return REFUSED.test(code) || isDenied(error) ? message : null
+}
+
+/** Whether the login or its role lacks the right to what it asked for. */
+export function isDenied(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === DENIED
 }

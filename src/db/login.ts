@@ -3,6 +3,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import { SetupError } from '../setup-error.ts'
 import { readAddress } from './address.ts'
 import { connect, SERVICE_ROLE, type Sql } from './client.ts'
+import { isDenied } from './connection-problem.ts'
 
 export type Login = {
   name: string
@@ -37,7 +38,6 @@ export async function currentLogin(sql: Sql): Promise<Login> {
 /** Any number will do that no other lock of ours has. */
 const LOGIN_LOCK = 5_402_120
 
-const DENIED = '42501'
 const DUPLICATE_ROLE = '42710'
 const DUPLICATE_ROW = '23505'
 const NOT_LET_IN = /^28/
@@ -55,7 +55,7 @@ export async function ensureLogin(owner: Sql, url: string): Promise<void> {
       return makeLogin(owner, url)
     })
   } catch (error) {
-    if ((error as { code?: string }).code !== DENIED) throw error
+    if (!isDenied(error)) throw error
     throw new SetupError(
       `DATABASE_URL: its login is not ready, and the owner may not change that (${(error as Error).message}). ` +
         `As an administrator run: create role ${readAddress(url).user} login password '…' in role ${SERVICE_ROLE}`,
