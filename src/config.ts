@@ -60,10 +60,18 @@ export type Config = {
   clock: ClockSettings
   /** NODE_ENV=production. */
   isProduction: boolean
-  /** Whether npm is the parent of this process. */
+  /** As Launch has it. */
   isRunByNpm: boolean
   /** How commands are given in this installation (cli/commands.ts). */
   commandPrefix: string | null
+}
+
+/** How this process was started. */
+export type Launch = {
+  /** POSTGRAM_COMMAND: the words in front of a command; null when it is not set. */
+  commandWords: string | null
+  /** Whether npm runs the command as its script of that name, and so is the parent of this process. */
+  isRunByNpm: boolean
 }
 
 /** The email provider, with what it needs. */
@@ -113,9 +121,13 @@ const environment = v.object({
   LOG_LEVEL: v.optional(word('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info'),
   METRICS_PORT: v.optional(integer(0, 65_535)),
   NODE_ENV: v.optional(v.string()),
-  POSTGRAM_COMMAND: v.optional(v.string()),
   POSTGRAM_NOW: v.optional(clockSettings),
-  /** Set by npm in the processes that it starts. */
+})
+
+/** None of them can be wrong. */
+const launchEnvironment = v.object({
+  POSTGRAM_COMMAND: v.optional(v.string()),
+  /** npm sets it to the name of the script. */
   npm_lifecycle_event: v.optional(v.string()),
 })
 
@@ -132,16 +144,29 @@ const needs: Record<string, readonly (keyof Values)[]> = {
 /** What is wrong with the environment, a line for each problem. */
 export class ConfigError extends SetupError {}
 
-/**
- * Read the environment (design section 3); throws ConfigError. What only a running service needs is
- * asked for when `isServing`.
- */
+type Environment = Record<string, string | undefined>
+
+export type ConfigOptions = {
+  /** Whether what only a running service needs is required. */
+  isServing: boolean
+} & Partial<Pick<Config, 'isRunByNpm' | 'commandPrefix'>>
+
+/** Reads how `command` was started, which is known also when settings are wrong. */
+export function readLaunch(env: Environment, command: string): Launch {
+  const values = v.parse(launchEnvironment, withoutEmpty(env))
+  return {
+    commandWords: values.POSTGRAM_COMMAND ?? null,
+    // Whatever a script starts inherits the variable, and may outlive the script.
+    isRunByNpm: values.npm_lifecycle_event === command,
+  }
+}
+
+/** Reads the settings (design section 3); throws ConfigError. */
 export function readConfig(
-  env: Record<string, string | undefined>,
-  { isServing, commandPrefix = null }: { isServing: boolean; commandPrefix?: string | null },
+  env: Environment,
+  { isServing, isRunByNpm = false, commandPrefix = null }: ConfigOptions,
 ): Config {
-  // An empty variable is how a shell or a compose file leaves one out.
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const given = withoutEmpty(env)
   const parsed = v.safeParse(environment, given)
   const problems = (parsed.issues ?? []).map((issue) => `${v.getDotPath(issue)}: ${issue.message}`)
   if (isServing) problems.push(...missingFrom(given))
@@ -188,9 +213,14 @@ export function readConfig(
     metricsPort: values.METRICS_PORT ?? null,
     clock: values.POSTGRAM_NOW ?? {},
     isProduction,
-    isRunByNpm: values.npm_lifecycle_event !== undefined,
+    isRunByNpm,
     commandPrefix,
   }
+}
+
+/** An empty variable is how a shell or a compose file leaves one out. */
+function withoutEmpty(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
 }
 
 /** What is required by what is set. */

@@ -1,6 +1,6 @@
 import { commandPrefix, withCommands } from './cli/commands.ts'
 import { USAGE, UsageError } from './cli/usage.ts'
-import { type Config, readConfig } from './config.ts'
+import { type Config, readConfig, readLaunch } from './config.ts'
 import { SetupError } from './setup-error.ts'
 
 type Command = (config: Config, args: string[]) => Promise<void>
@@ -16,18 +16,21 @@ const commands: Record<string, () => Promise<Command>> = {
   help: async () => async (config) => console.log(withCommands(config.commandPrefix, USAGE)),
 }
 
-const prefix = commandPrefix(process.env)
+const [name = 'help', ...args] = process.argv.slice(2)
+const launch = readLaunch(process.env, name)
+const prefix = commandPrefix(launch)
 
-async function main([name = 'help', ...args]: string[]) {
+async function main() {
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!load) throw new UsageError(USAGE)
-  const options = { isServing: name === 'start', commandPrefix: prefix }
+  const { isRunByNpm } = launch
+  const options = { isServing: name === 'start', isRunByNpm, commandPrefix: prefix }
   const config = readConfig(process.env, options)
   const command = await load()
   await command(config, args)
 }
 
-await main(process.argv.slice(2)).catch((error) => {
+await main().catch((error) => {
   // An error of the operating system, such as a file that cannot be written, names what it is about.
   const isPlain = error instanceof SetupError || error.syscall !== undefined
   console.error(isPlain ? withCommands(prefix, error.message) : error)

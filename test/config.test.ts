@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { ConfigError, readConfig, readLaunch } from '../src/config.ts'
 
 type Env = Record<string, string | undefined>
 
@@ -75,7 +75,6 @@ t.test('everything can be set', async (t) => {
       METRICS_PORT: '9464',
       POSTGRAM_NOW: '2024-02-29T10:00:00+02:00',
       NODE_ENV: 'test',
-      npm_lifecycle_event: 'start',
     }),
     {
       databaseUrl: DATABASE,
@@ -105,10 +104,26 @@ t.test('everything can be set', async (t) => {
       metricsPort: 9464,
       clock: { 'postgram.now': '2024-02-29T08:00:00.000Z' },
       isProduction: false,
-      isRunByNpm: true,
+      isRunByNpm: false,
       commandPrefix: null,
     },
   )
+})
+
+t.test('readLaunch: npm runs a command only as the script of that name', async (t) => {
+  const cases: [env: Env, command: string, launch: ReturnType<typeof readLaunch>][] = [
+    [{}, 'start', { commandWords: null, isRunByNpm: false }],
+    [{ npm_lifecycle_event: 'start' }, 'start', { commandWords: null, isRunByNpm: true }],
+    [{ npm_lifecycle_event: 'doctor' }, 'doctor', { commandWords: null, isRunByNpm: true }],
+    [{ npm_lifecycle_event: 'deploy' }, 'start', { commandWords: null, isRunByNpm: false }],
+    [{ POSTGRAM_COMMAND: '' }, 'help', { commandWords: null, isRunByNpm: false }],
+    [{ POSTGRAM_COMMAND: 'make' }, 'help', { commandWords: 'make', isRunByNpm: false }],
+  ]
+  for (const [env, command, launch] of cases) t.same(readLaunch(env, command), launch)
+  t.match(readConfig({}, { isServing: true, isRunByNpm: true, commandPrefix: 'make' }), {
+    isRunByNpm: true,
+    commandPrefix: 'make',
+  })
 })
 
 t.test('in production the embedded database must be asked for', async (t) => {
@@ -156,7 +171,6 @@ t.test('an empty variable is one that is not set, and others are passed over', a
       'POSTGRAM_NOW',
       'LOG_LEVEL',
       'METRICS_PORT',
-      'POSTGRAM_COMMAND',
     ].map((name) => [name, '']),
   )
   t.strictSame(

@@ -1,13 +1,14 @@
 /** Messages name commands as npm scripts. These functions turn them into commands of this installation. */
 import { relative } from 'node:path'
+import type { Launch } from '../config.ts'
 
 /**
- * The words in front of a command: POSTGRAM_COMMAND, or node with the script and the environment files that
+ * The words in front of a command: those that are set, or node with the script and the environment files that
  * this process was started with. Null where npm runs the commands.
  */
-export function commandPrefix(env: Record<string, string | undefined>): string | null {
-  if (env.POSTGRAM_COMMAND) return env.POSTGRAM_COMMAND
-  if (env.npm_lifecycle_event) return null
+export function commandPrefix({ commandWords, isRunByNpm }: Launch): string | null {
+  if (commandWords !== null) return commandWords
+  if (isRunByNpm) return null
   const path = process.argv[1] ?? 'src/main.ts'
   const inside = relative(process.cwd(), path)
   const files = process.execArgv.filter((flag) => /^--env-file/.test(flag))

@@ -6,18 +6,18 @@ t.test('commandPrefix: npm scripts under npm, else how this process was started'
   const started = (script: string, execArgv: string[]) => {
     t.intercept(process, 'argv', { value: ['/usr/bin/node', script, 'doctor'] })
     t.intercept(process, 'execArgv', { value: execArgv })
-    return commandPrefix({})
+    return commandPrefix({ commandWords: null, isRunByNpm: false })
   }
   const script = `${process.cwd()}/src/main.ts`
-  t.equal(commandPrefix({ npm_lifecycle_event: 'doctor' }), null)
+  t.equal(commandPrefix({ commandWords: null, isRunByNpm: true }), null)
   t.equal(started(script, ['--max-semi-space-size=16']), 'node src/main.ts')
   t.equal(
     started(script, ['--env-file=/etc/postgram.env', '--env-file=/etc/my owner.env']),
     "node --env-file=/etc/postgram.env '--env-file=/etc/my owner.env' src/main.ts",
   )
   t.equal(started('/elsewhere/src/main.ts', []), 'node /elsewhere/src/main.ts')
-  const command = 'docker compose run --rm tools'
-  t.equal(commandPrefix({ POSTGRAM_COMMAND: command, npm_lifecycle_event: 'doctor' }), command)
+  const commandWords = 'docker compose run --rm tools'
+  t.equal(commandPrefix({ commandWords, isRunByNpm: true }), commandWords)
 })
 
 t.test('withCommands: npm scripts become commands with that prefix', async (t) => {

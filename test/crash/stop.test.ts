@@ -1,11 +1,15 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import t from 'tap'
 import { clockTasks } from '../../src/clock.ts'
 import { idsOf, startCallers } from '../fixtures/callers.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
+import { nodeEnv } from '../fixtures/node-env.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
 import { spawnService } from '../fixtures/service.ts'
+import { serviceUrl } from '../fixtures/service-login.ts'
 import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
@@ -110,3 +114,51 @@ t.test(
     t.ok(seconds < 15)
   },
 )
+
+t.test('a service that a script of npm starts runs on when the script has ended', async (t) => {
+  const script = spawn(
+    'sh',
+    ['-c', '"$0" src/main.ts start --only clock & read line', process.execPath],
+    {
+      cwd: new URL('../../', import.meta.url),
+      env: {
+        ...nodeEnv,
+        DATABASE_URL: await serviceUrl(url),
+        SECRET_KEY: Buffer.alloc(32).toString('base64'),
+        npm_lifecycle_event: 'deploy',
+      },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
+  let output = ''
+  script.stdout.setEncoding('utf8').on('data', (chunk) => {
+    output += chunk
+  })
+  // Once the service has ended as well, which shares its output.
+  let isClosed = false
+  const closed = once(script, 'close').then(() => {
+    isClosed = true
+  })
+  const { pid } = await until('the start', async () => {
+    const line = output.split('\n').find((line) => line.includes('"msg":"started"'))
+    return line ? (JSON.parse(line) as { pid: number }) : undefined
+  })
+  t.teardown(() => isClosed || process.kill(pid, 'SIGKILL'))
+
+  script.stdin.end()
+  await once(script, 'exit')
+  // A service that ends with its parent notices within a second; heartbeats are 2 s apart.
+  const beatAt = async () => {
+    const [row] = await sql<{ at: Date }[]>`
+      select beat_at as at from app.processes where pid = ${pid}`
+    return row?.at.getTime()
+  }
+  for (let beats = 0; beats < 2; beats++) {
+    const last = await beatAt()
+    await until('a heartbeat', async () => isClosed || (await beatAt()) !== last)
+  }
+  t.notMatch(output, /"msg":"stopping"/)
+  process.kill(pid, 'SIGTERM')
+  await closed
+  t.match(output, /"msg":"stopping"/)
+})
