@@ -194,7 +194,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const smsProvider = options.createSmsProvider(call, listener, log)
       // Beside the worker, not after it: what waits there for its turn is given back as not sent, before
       // the worker's patience makes it something of which nobody knows.
-      runningRoles.push({ stop: () => smsProvider.close() })
+      runningRoles.push({ stop: () => smsProvider.close().finally(listener.flush) })
       runningRoles.push(
         await startWorker({
           ...options,

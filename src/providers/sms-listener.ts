@@ -17,11 +17,14 @@ const NOBODY = 'no organisation has this number, and none wrote to the phone fro
 /** A message from a phone as api.record_keywords takes it. */
 export type InboundKeyword = Omit<InboundSms, 'body'> & { keyword: Keyword; word: string }
 
-/** Records what comes from a network: receipts, and of what phones write the keywords. */
+/**
+ * Records what comes from a network: receipts, and of what phones write the keywords. `flush` logs ignored
+ * keywords that are not logged yet.
+ */
 export function createSmsListener(
   call: Call,
   { metrics, log }: { metrics: Pick<Metrics, 'receipt'>; log: Logger },
-): SmsListener {
+): SmsListener & { flush(): void } {
   const recordReceipt = createBatcher<SmsReceipt, null>(
     async (receipts) => {
       await call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
@@ -58,6 +61,7 @@ export function createSmsListener(
       const keyword = readKeyword(message.body)
       if (keyword) ignored.note(message.reason, { ...message, keyword })
     },
+    flush: ignored.flush,
   }
 }
 

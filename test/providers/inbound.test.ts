@@ -350,6 +350,27 @@ t.test('a keyword that is not recorded is logged with the reason, once a minute'
   t.equal(warnings.length, 2)
 })
 
+t.test('a stop logs the ignored keywords that are not logged yet, with the count', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line)) })
+  const message = { provider: 'stand-in', from: '0821234567', to: 'Postgram', body: 'STOP' }
+  const foreign = { ...message, reason: 'no country' }
+  const { stop } = await startTestService(url, {
+    roles: ['worker'],
+    log,
+    createSmsProvider: (_, listener) => {
+      for (const _ of [1, 2]) listener.onIgnored(foreign)
+      // What the network still delivers while the link closes.
+      return createSmsStandIn({ close: async () => listener.onIgnored(foreign) })
+    },
+  })
+  const counts = () =>
+    lines.filter(({ msg }) => msg === 'keyword SMS ignored').map(({ messages }) => messages)
+  t.same(counts(), [1])
+  await stop()
+  t.same(counts(), [1, 2])
+})
+
 t.test('the network is not told that we have what the database did not take', async (t) => {
   const metrics = { receipt: () => t.fail('it is not recorded') }
   const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
