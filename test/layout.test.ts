@@ -27,7 +27,6 @@ const layers = [
     'log',
     'metrics',
     'secrets',
-    'seldom',
     'setup-error',
     'sms',
     'storable',

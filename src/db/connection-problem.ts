@@ -1,5 +1,6 @@
 import { SERVICE_ROLE } from './client.ts'
-import { isReadOnlyError } from './read-only.ts'
+import { LOST_BY_PG } from './connection-errors.ts'
+import { isReadOnlyError, STANDBY } from './read-only.ts'
 import { avoidPooler, isPoolerError, TOO_OLD, UnsuitableServer } from './server.ts'
 
 const UNREACHABLE =

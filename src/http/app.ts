@@ -96,6 +96,7 @@ export function createApp(options: AppOptions) {
       await Promise.all([admit.idle(), emails.idle(), sms.idle(), callbacks.idle()])
       observed.flush()
       rendered.flush()
+      callbacks.flush()
     },
     close: reader.close,
   }

@@ -7,7 +7,7 @@ import { Refusal } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Callback, EmailProvider } from '../providers/email.ts'
 import { structureProblem } from '../schemas/json.ts'
-import { seldom } from '../seldom.ts'
+import { summarise } from '../summary.ts'
 import type { ReadBody } from './body.ts'
 import { patienceOf } from './patience.ts'
 
@@ -26,6 +26,9 @@ const MAX_VALUES = 10_000
 /** As many as one commit should carry; more only make it longer. */
 const MAX_IN_ONE_COMMIT = 100
 
+/** Anyone can send callbacks, so each reason is logged once a minute, with the count. */
+const REFUSALS_EVERY_MS = 60_000
+
 /**
  * POST /providers/<name>/events: what the email provider reports by itself (design section 10). 200
  * for what is recorded, or was before; 406, at which Mailgun gives up, for what can never be right;
@@ -34,9 +37,11 @@ const MAX_IN_ONE_COMMIT = 100
 export function callbacksRouter(options: CallbackOptions) {
   const { call, log, emailProvider, readBody, metrics } = options
   const { name, readCallback } = emailProvider
-  // Anyone can send them. A wrong signing key shows in this alone.
-  const logRefusal = seldom((refused, reason: string) =>
-    log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
+  // A wrong signing key shows in this alone.
+  const refusals = summarise<string>(
+    (reason, refused) =>
+      log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
+    REFUSALS_EVERY_MS,
   )
   const record = createBatcher<Callback, string>(
     async (callbacks) => {
@@ -61,12 +66,17 @@ export function callbacksRouter(options: CallbackOptions) {
         ? await patienceOf(ctx as Context).wait((signal) => record(callback, signal))
         : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
-      if (isRefused) logRefusal(outcome)
+      if (isRefused) refusals.note(outcome, outcome)
       ctx.status = isRefused ? 406 : 200
       ctx.body = { status: outcome }
     })
   }
-  return { routes: router.routes() as unknown as Middleware, idle: record.idle }
+  return {
+    routes: router.routes() as unknown as Middleware,
+    idle: record.idle,
+    /** Logs refusals that are not logged yet. */
+    flush: refusals.flush,
+  }
 }
 
 /** No callback, where the body can never be read; throws where it can be read later. */

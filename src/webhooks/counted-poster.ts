@@ -1,8 +1,11 @@
 import type { Logger } from 'pino'
 import type { Metrics } from '../metrics.ts'
-import { seldom } from '../seldom.ts'
+import { summarise } from '../summary.ts'
 import { OwnFailure } from './failures.ts'
 import type { Poster } from './post.ts'
+
+/** All deliveries meet a lack of ours, so each reason is logged once a minute, with the count. */
+const LACKS_EVERY_MS = 60_000
 
 /**
  * The same Poster, whose posts are counted; not those that the worker's stop cut off, nor those that came
@@ -12,14 +15,16 @@ export function countedPoster(
   poster: Poster,
   { metrics, log }: { metrics: Metrics; log: Logger },
 ): Poster {
-  const logLack = seldom((deliveries, reason: string) =>
-    log.warn({ reason, deliveries }, 'deliveries to webhook endpoints are put off'),
+  const lacks = summarise<string>(
+    (reason, deliveries) =>
+      log.warn({ reason, deliveries }, 'deliveries to webhook endpoints are put off'),
+    LACKS_EVERY_MS,
   )
   return {
     ...poster,
     async post(post, signal) {
       const outcome = await poster.post(post, signal).catch((error) => {
-        if (error instanceof OwnFailure) logLack(error.message)
+        if (error instanceof OwnFailure) lacks.note(error.message, error.message)
         throw error
       })
       if (outcome.status === null && signal?.aborted) return outcome
@@ -29,5 +34,6 @@ export function countedPoster(
       )
       return outcome
     },
+    close: () => poster.close().finally(lacks.flush),
   }
 }

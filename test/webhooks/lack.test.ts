@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
 import t from 'tap'
-import { ownFailureOf } from '../../src/webhooks/failures.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { countedPoster } from '../../src/webhooks/counted-poster.ts'
+import { OwnFailure, ownFailureOf } from '../../src/webhooks/failures.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
 import { freeAddress } from '../fixtures/dns-server.ts'
@@ -101,3 +103,29 @@ t.test('what we cannot post is put off, as if it had not been tried', async (t) 
   ])
   t.equal(said.length, 1, 'and not one for each')
 })
+
+t.test(
+  'countedPoster: logs each reason at once, and the count of later ones at close',
+  async (t) => {
+    const lines: Record<string, unknown>[] = []
+    const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line)) })
+    let lack = 'no descriptor'
+    const lacking = {
+      post: () => Promise.reject(new OwnFailure(lack)),
+      close: async () => undefined,
+    }
+    const poster = countedPoster(lacking, { metrics: createMetrics({ pools: {} }), log })
+    const post = () => poster.post({ url: 'https://hooks.acme.zone/', headers: {}, body: '' })
+    for (let n = 0; n < 3; n++) await t.rejects(post(), { message: lack })
+    lack = 'no name server'
+    await t.rejects(post(), { message: lack })
+    const counts = () => lines.map(({ reason, deliveries }) => [reason, deliveries])
+    const first = [
+      ['no descriptor', 1],
+      ['no name server', 1],
+    ]
+    t.same(counts(), first)
+    await poster.close()
+    t.same(counts(), [...first, ['no descriptor', 2]])
+  },
+)
