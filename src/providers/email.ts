@@ -16,7 +16,7 @@ export type HandOver = {
   outcome: 'sent' | 'failed' | 'deferred' | 'ambiguous'
   /** Of one that is deferred: when to try again, if the provider says so. */
   retry_in_ms?: number
-  /** What a hand-over that did not succeed says of the provider; absent when the provider was not asked. */
+  /** What a hand-over that did not succeed says of the provider; absent when the provider was not asked to take the message. */
   about?: About
   /** The provider's own code and words. */
   code?: string
@@ -28,7 +28,8 @@ export type HandOver = {
 /**
  * Whom a failure concerns, which decides whether it counts for the provider's health:
  * - `message`: the provider works and refuses this message, its sender or its recipient;
- * - `provider`: it would refuse any message now, as for a wrong login, a rate limit or a fault of its own;
+ * - `provider`: it refuses every message now (wrong login, rate limit, its own fault), or did not confirm
+ *   this one;
  * - `connection`: it cannot be reached.
  */
 export type About = 'message' | 'provider' | 'connection'

@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics.ts'
 import { summarise } from '../summary.ts'
 import type { OnOutcome, Result } from './hand-over-task.ts'
 
-/** A provider that is down is one line a minute, however many messages it refuses. */
+/** A provider that is down is one line a minute for each event, however many messages wait for it. */
 const FAILURES_EVERY_MS = 60_000
 
 export type OutcomeLog = {
@@ -26,18 +26,20 @@ export function createOutcomeLog({
   log: Logger
   metrics: Pick<Metrics, 'handOver'>
 }): OutcomeLog {
-  const failures = summarise<Result>(({ provider, about, code }, messages) => {
-    const event =
-      about === 'connection' ? 'provider cannot be reached' : 'provider refuses messages'
-    log.warn({ provider, code, messages }, event)
-  }, FAILURES_EVERY_MS)
+  const failures = summarise<Result>(
+    (result, messages) =>
+      log.warn({ provider: result.provider, code: result.code, messages }, eventOf(result)),
+    FAILURES_EVERY_MS,
+  )
 
   function note(channel: 'email' | 'sms', id: string, result: Result): void {
     const { provider, outcome, about } = result
     metrics.handOver(channel, provider, outcome)
     // The link to an SMSC logs its own loss. Callers choose the refusals of the sandbox.
     const isFailing = about === 'provider' || (about === 'connection' && channel === 'email')
-    if (isFailing && provider !== 'sandbox') failures.note(provider, result)
+    if (isFailing && provider !== 'sandbox') {
+      failures.note(`${provider} ${eventOf(result)}`, result)
+    }
     const level = outcome === 'failed' || outcome === 'ambiguous' ? 'info' : 'debug'
     if (!log.isLevelEnabled(level)) return
     const message = encodeId(channel === 'email' ? 'em' : 'sm', id)
@@ -49,4 +51,12 @@ export function createOutcomeLog({
     noteSms: (id, result) => note('sms', id, result),
     flush: failures.flush,
   }
+}
+
+/** What the log calls a failure. A provider may have taken a message that it did not confirm. */
+function eventOf({ about, outcome }: Result): string {
+  if (about === 'connection') return 'provider cannot be reached'
+  return outcome === 'ambiguous'
+    ? 'provider does not confirm messages'
+    : 'provider refuses messages'
 }

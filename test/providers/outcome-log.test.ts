@@ -33,6 +33,27 @@ t.test(
   },
 )
 
+t.test('messages that a provider does not confirm are not called refused', async (t) => {
+  const { lines, outcomes } = logged()
+  const provider = 'mailgun'
+  const refused = { provider, outcome: 'deferred', about: 'provider', code: '429' } as const
+  const unconfirmed = { provider, outcome: 'ambiguous', about: 'provider', code: '503' } as const
+  for (const result of [refused, unconfirmed, unconfirmed, refused, unconfirmed]) {
+    outcomes.noteEmail(ID, result)
+  }
+  outcomes.flush()
+  const warnings = lines.filter(({ level }) => level === 40)
+  t.same(
+    warnings.map(({ msg, code, messages }) => [msg, code, messages]),
+    [
+      ['provider refuses messages', '429', 1],
+      ['provider does not confirm messages', '503', 1],
+      ['provider refuses messages', '429', 1],
+      ['provider does not confirm messages', '503', 2],
+    ],
+  )
+})
+
 t.test(
   'refusals of a message, of the sandbox and of a lost SMSC link are no warnings',
   async (t) => {
