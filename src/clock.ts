@@ -151,7 +151,7 @@ export async function startClock(options: {
     // Only an owner may rebuild indexes, and those of some twenty queues stay small.
     reindex: false,
   })
-  boss.on('error', (error) => log.warn({ err: error }, 'the clock had trouble'))
+  boss.on('error', (error) => log.warn({ err: error }, 'clock error'))
   const stop = () => boss.stop({ graceful: true, timeout: 5000, close: true })
   try {
     await boss.start()

@@ -72,6 +72,7 @@ export const databaseUrl = v.pipe(
 /** What DATABASE_URL says when the embedded database is wanted. */
 export const EMBEDDED = 'embedded'
 
+/** An address of Postgres, or the word `embedded`; anything else has the problem of an address. */
 export const databaseUrlOrEmbedded = v.union(
   [v.literal(EMBEDDED), databaseUrl],
   (issue) => issue.issues?.at(-1)?.message ?? issue.message,

@@ -28,7 +28,7 @@ export type Config = {
   databaseUrl: string | null
   /** The address of the owner, for commands that need one; null: that of the service's login. */
   migrateDatabaseUrl: string | null
-  /** Whether neither address is set. */
+  /** Whether the embedded database is used. */
   isEmbedded: boolean
   /** Why the embedded database may not be used; null when it may. */
   embeddedProblem: string | null

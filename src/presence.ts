@@ -89,7 +89,7 @@ async function enter(
 
   await beat()
   let beating: Promise<void> | undefined
-  // Counted, not timed: to a machine that slept an answer that is there already may look late.
+  // Beats are counted, not timed: after the machine slept, a response that has already arrived would look late.
   let unanswered = 0
   function beatUnlessBusy() {
     beating ??= beat()
@@ -98,7 +98,7 @@ async function enter(
       })
       .catch((error) => {
         if (!isSilence(error)) unanswered = 0
-        log.warn({ err: error }, 'a heartbeat failed')
+        log.warn({ err: error }, 'heartbeat failed')
       })
       .finally(() => {
         beating = undefined

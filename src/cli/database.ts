@@ -99,6 +99,7 @@ export async function lacksTestClock(sql: Sql, { clock }: Config): Promise<boole
   return row?.isOn === false
 }
 
+/** The secrets by SECRET_KEY; where it is not set, by the key in the data folder, which is made if need be. */
 export async function secretsOf({ secretKeys, dataFolder }: Config) {
   return createSecrets(secretKeys ?? [await secretKey(dataFolder)])
 }

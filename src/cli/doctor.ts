@@ -6,11 +6,12 @@ import { withCommands } from './commands.ts'
 import { asOwner, secretsOf } from './database.ts'
 import { USAGE, UsageError } from './usage.ts'
 
+/** Prints a line for each check; the exit code is 1 after a problem, with --strict after a warning too. */
 export async function runDoctor(config: Config, args: string[]): Promise<void> {
   const isStrict = args[0] === '--strict'
   if (args.length > (isStrict ? 1 : 0)) throw new UsageError(USAGE)
   const checks = await asOwner(config, async (sql) => {
-    // Of a database elsewhere there is no key but the one that is set.
+    // Only embedded mode keeps a key in the data folder; otherwise SECRET_KEY must be set.
     const hasKey = config.isEmbedded || config.secretKeys !== null
     return examine(sql, config, hasKey ? await secretsOf(config) : null)
   })

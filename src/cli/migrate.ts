@@ -7,6 +7,10 @@ import { blaming } from './explain.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE, UsageError } from './usage.ts'
 
+/**
+ * Brings the database to this version, and makes the service's login where that is not the owner's;
+ * `--breaking` allows migrations after which running processes fail. Throws SetupError.
+ */
 export async function runMigrate(config: Config, args: string[]): Promise<void> {
   const isBreaking = args.length === 1 && args[0] === '--breaking'
   if (args.length > 0 && !isBreaking) throw new UsageError(USAGE)

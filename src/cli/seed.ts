@@ -3,6 +3,7 @@ import type { Sql } from '../db/client.ts'
 import { firstSteps, seed } from '../seed.ts'
 import { asOwner, type Database, prepareEmbedded } from './database.ts'
 
+/** Prints the keys of the demo organisation, which it makes where it is missing, and a first request. */
 export async function runSeed(config: Config): Promise<void> {
   const work = async (sql: Sql, database: Database) => {
     const demo = config.isEmbedded

@@ -33,13 +33,18 @@ import { USAGE, UsageError } from './usage.ts'
  */
 const STOPS_WITHIN_MS = 18_000
 
+/**
+ * Runs the service until SIGTERM or SIGINT; exits with 1 when a stop takes more than 18 s or the database is
+ * silent for 60 s. Throws SetupError where the database, a setting or a port cannot be used.
+ */
 export async function runStart(config: Config, args: string[]): Promise<void> {
   const roles = rolesOf(args)
   const log = createLog(config.logLevel)
   const stopping = stopSignal({ endsWithParent: config.isRunByNpm })
   const database = await openDatabase(config, { mayCreate: true })
-  const giveUp = (why: string) => {
-    log.error(`${why}; what this process held is free within seconds`)
+  // Within seconds other processes take up what this one held.
+  const giveUp = (event: string) => {
+    log.error(event)
     void database.close().finally(() => process.exit(1))
   }
   try {
@@ -64,7 +69,7 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
       secrets,
       resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
       // As when the machine of a database is lost: TCP would notice after a quarter of an hour.
-      onSilence: () => giveUp('the database has said nothing for a minute'),
+      onSilence: () => giveUp('database silent for 60 s, exiting'),
     })
     const { address, metricsAddress } = service
     const place = describeDatabase(config, url)

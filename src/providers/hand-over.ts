@@ -53,7 +53,7 @@ async function lookUp(
   try {
     if (await answerOf(() => provider.lookup(email), patience)) return { outcome: 'sent' }
     if (email.startedAt.getTime() - since.getTime() >= provider.settlesWithinMs) return undefined
-    // That it can be asked does not mean that it takes messages.
+    // No `about`: a provider that responds to lookups may still refuse messages.
     const text = 'the provider does not know it yet'
     return { outcome: 'ambiguous', text, ambiguous_since: since }
   } catch (error) {

@@ -39,6 +39,7 @@ export function slow(about: About, code: string): HandOver {
   return { ...answer, retry_in_ms: SLOW_RETRY_MS }
 }
 
+/** The result of an attempt that the sandbox refuses, for good (`failed`) or for now (`deferred`). */
 export function refusal(
   outcome: 'failed' | 'deferred',
   about: About,

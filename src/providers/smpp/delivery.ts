@@ -4,7 +4,7 @@ import type { Fields } from './pdu.ts'
 import { isReceipt, readReceipt } from './receipt.ts'
 import { bodyOf } from './text.ts'
 
-/** What a deliver_sm holds; null for a receipt that says nothing. */
+/** What a deliver_sm holds; null for a receipt without an id or a known state. */
 export type Delivery =
   | { receipt: SmsReceipt }
   | { inbound: InboundSms }

@@ -28,11 +28,13 @@ export class LinkFailed extends Error {
     return new LinkFailed(text, nameOf(status), status)
   }
 
+  /** The failure that an error means: itself, or a lost link with its code, EUNKNOWN where it has none. */
   static from(error: unknown): LinkFailed {
     if (error instanceof LinkFailed) return error
     return LinkFailed.lost((error as NodeJS.ErrnoException).code ?? 'EUNKNOWN')
   }
 
+  /** A link that was lost or could not be made, by a code of the operating system, of TLS or of this file. */
   static lost(code: string): LinkFailed {
     return new LinkFailed(reasons.get(code) ?? 'it cannot be reached', code, null)
   }

@@ -33,10 +33,12 @@ const OF_THE_LOGIN = new Set([
   ...[0x0d, 0x0e, 0x0f, 0x53],
 ])
 
+/** Whether the same PDU may be taken a moment later; other statuses do not change. */
 export function isTemporary(status: number): boolean {
   return TEMPORARY.has(status)
 }
 
+/** Whether a bind was refused for its login: user, password, system type, or ESME_RBINDFAIL. */
 export function isOfTheLogin(status: number): boolean {
   return OF_THE_LOGIN.has(status)
 }

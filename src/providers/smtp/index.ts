@@ -27,7 +27,7 @@ const IDLE_FOR_MS = 30_000
 const CLOSES_WITHIN_MS = 1000
 const MAX_REPLY_BYTES = 64 * 1024
 
-/** For the doctor: whoever waits for it has seen enough by then. */
+/** Time limits for the doctor, which a person waits for. */
 const EXAMINED_WITHIN = { connectionTimeout: 5000, greetingTimeout: 5000, socketTimeout: 10_000 }
 
 /**
