@@ -14,7 +14,6 @@ const UNTRUSTED =
 const REFUSED = /^(08...|28...|53...|57...)$/
 const DENIED = '42501'
 const NO_DATABASE = '3D000'
-const STANDBY = 'ESTANDBY'
 const UNKNOWN_SETTING = '42704'
 const WRONG_SETTING = /^22/
 const NO_ROLE = `role "${SERVICE_ROLE}" does not exist`

@@ -4,7 +4,7 @@ import type postgres from 'postgres'
 export const STANDBY = 'ESTANDBY'
 
 /** SQLSTATE read_only_sql_transaction. */
-export const READ_ONLY_TRANSACTION = '25006'
+const READ_ONLY_TRANSACTION = '25006'
 
 export const READ_ONLY = 'the database is read-only: default_transaction_read_only is on'
 
