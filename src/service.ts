@@ -79,12 +79,16 @@ export type Service = {
   address: string | null
   /** Where /metrics is served; null without a port for it. */
   metricsAddress: string | null
-  /** Stops accepting, finishes or hands back what it holds; bounded to some 12 seconds. */
+  /** Stops accepting, and finishes or hands back the work in progress; takes at most some 14 s. */
   stop(): Promise<void>
 }
 
-/** What calls under way get to finish in when the process stops. */
-const CALLS_FINISH_WITHIN_MS = 5000
+/**
+ * A stop gives the roles so long, and then the connections what is left of the whole: without a database
+ * work in progress can neither finish nor be handed back, and repeats its calls.
+ */
+const ROLES_STOP_WITHIN_MS = 10_500
+const STOPS_WITHIN_MS = 14_000
 
 type Part = { stop(): Promise<void> }
 
@@ -110,7 +114,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { sha256: await codeSha256(), needs: signatures },
   )
   const readiness = createReadiness(availability, judge)
-  const parts: Part[] = [{ stop: () => pools.end(CALLS_FINISH_WITHIN_MS) }]
+  const parts: Part[] = []
   const announcers: Part[] = []
   const announceAs = (as: readonly string[], heart?: Availability) => {
     const announcer = createAnnouncer(as, {
@@ -126,12 +130,23 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const stopPart = (part: Part) =>
     part.stop().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'))
+  async function stopRoles() {
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      log.warn('a role did not stop in time')
+      resolve()
+    }, ROLES_STOP_WITHIN_MS)
+    await Promise.race([Promise.all(runningRoles.map(stopPart)), late])
+    clearTimeout(timer)
+  }
   // The roles side by side, as each may need most of the time there is, and the announcers, which all wait
   // where there is no database; then what they used, in the opposite order: the connections go last.
   const stop = async () => {
-    await Promise.all(runningRoles.map(stopPart))
+    const startedAt = performance.now()
+    await stopRoles()
     await Promise.all(announcers.map(stopPart))
     for (const part of parts.reverse()) await stopPart(part)
+    await pools.end(Math.max(0, STOPS_WITHIN_MS - (performance.now() - startedAt)))
   }
 
   try {

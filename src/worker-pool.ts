@@ -95,7 +95,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
           localQueue: { size: concurrency + 1 },
           completeJobBatchDelay: 0,
           failJobBatchDelay: 0,
-          gracefulShutdownAbortTimeout: 10_000,
+          gracefulShutdownAbortTimeout: 9_000,
         },
       },
     })

@@ -33,6 +33,9 @@ import { USAGE, UsageError } from './usage.ts'
  */
 const STOPS_WITHIN_MS = 18_000
 
+/** A process that has stopped, and is not kept by anything, exits before. */
+const EXITS_WITHIN_MS = 500
+
 /**
  * Runs the service until SIGTERM or SIGINT; exits with 1 when a stop takes more than 18 s or the database is
  * silent for 60 s. Throws SetupError where the database, a setting or a port cannot be used.
@@ -100,6 +103,8 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
     if (!(error instanceof Interrupted)) throw error
   } finally {
     await database.close()
+    // Work that did not stop in time would keep the process.
+    setTimeout(() => process.exit(), EXITS_WITHIN_MS).unref()
   }
 }
 

@@ -101,17 +101,26 @@ t.test(
   'a service whose database refuses connections stops with 0 within 15 s of SIGTERM',
   async (t) => {
     const proxy = await startDatabaseProxy(url)
-    const service = await spawnService(proxy.url)
-    proxy.set('refuse')
-    proxy.cut()
-    await until('the loss to be logged', async () =>
-      service.output().includes('"msg":"database unavailable"'),
-    )
-    const ending = service.end('SIGTERM')
-    const seconds = await secondsOf(ending)
-    t.comment(`stopped without a database in ${seconds.toFixed(1)} s`)
-    t.equal(await ending, 0)
-    t.ok(seconds < 15)
+    const organisation = await createOrganisation(sql)
+    await liftRate(sql, organisation)
+    for (const callers of [0, 32]) {
+      const service = await spawnService(proxy.url)
+      const to = 'delivered@sandbox.postgram.test'
+      const load = startCallers(service.base, [organisation], { callers, to })
+      await until('load', async () => load.answered() >= 10 * callers)
+      proxy.set('refuse')
+      proxy.cut()
+      await until('the loss to be logged', async () =>
+        service.output().includes('"msg":"database unavailable"'),
+      )
+      const ending = service.end('SIGTERM')
+      const seconds = await secondsOf(ending)
+      t.comment(`with ${callers} callers: stopped without a database in ${seconds.toFixed(1)} s`)
+      t.equal(await ending, 0)
+      t.ok(seconds < 15)
+      await load.stop()
+      proxy.set('pass')
+    }
   },
 )
 
