@@ -43,11 +43,14 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
   const catalogue = catalogueJson(publicUrl)
   const accept = createBatcher<Send, Answer>(
     async (sends, isShared) => {
-      const items = sends.flatMap(({ request }) => request.body.texts)
-      metrics.accepted(name, items.length)
+      const bodies = sends.map(({ request }) => request.body)
+      metrics.accepted(
+        name,
+        bodies.reduce((sum, { count }) => sum + count, 0),
+      )
       const answers = await call(name, {
         calls: JSON.stringify(sends.map(describe)),
-        items: arrayOf(items),
+        items: concatenated(bodies.map(({ json }) => json)),
         catalogue,
         is_shared: isShared,
       })
@@ -68,19 +71,17 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
   return Object.assign(acceptRequest, { idle: accept.idle })
 }
 
-/** The JSON array of JSON texts, made in one pass: a bracket before or behind many MB copies them. */
-function arrayOf(texts: string[]): string {
-  const pieces = texts.map((text, place) => (place === 0 ? '[' : ',') + text)
-  return pieces.length === 0 ? '[]' : [...pieces, ']'].join('')
+/** One JSON array of several that are not empty, made in one pass: a bracket before many MB copies them. */
+function concatenated(arrays: string[]): string {
+  const [only] = arrays
+  if (only !== undefined && arrays.length === 1) return only
+  const pieces = arrays.map((array, n) => (n === 0 ? '[' : ',') + array.slice(1, -1))
+  return [...pieces, ']'].join('')
 }
 
 /** What a call costs the database, in ordinary items. */
 function weigh({ request: { body, size } }: Send): number {
-  return Math.max(
-    body.texts.length,
-    body.recipients / RECIPIENTS_OF_ITEM,
-    (size / MAX_BYTES) * MAX_ITEMS,
-  )
+  return Math.max(body.count, body.recipients / RECIPIENTS_OF_ITEM, (size / MAX_BYTES) * MAX_ITEMS)
 }
 
 function describe({ request, isBatch }: Send) {
