@@ -5,7 +5,7 @@ import { Refusal } from '../errors.ts'
 import { OTHERS } from './fair-start.ts'
 import { GUARANTEED_BYTES, type HttpLimits } from './limits.ts'
 import { createShares, largestShare } from './shares.ts'
-import { createTurns } from './turns.ts'
+import { createTurns, type Turns } from './turns.ts'
 import { type Encoding, isEncoding, TooLarge, unpack } from './unpack.ts'
 
 /** Reads the body of a request, unpacked and at most so long, as UTF-8; empty when there is none. */
@@ -26,6 +26,12 @@ const MB = 1024 * 1024
 /** What a request in hand counts at least: its connection, headers and objects. */
 const REQUEST_BYTES = 16 * 1024
 
+/** Node reads so much of a connection at once; most bodies have less. */
+const CHUNK_BYTES = 64 * 1024
+
+/** How long bodies are read before the event loop accepts connections. */
+const READ_MS = 1
+
 /** The slowest body beyond the first seconds: 32 KB/s. */
 const BYTES_PER_MS = 32
 
@@ -40,7 +46,8 @@ const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
  */
 export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   const shares = createShares(bytesInHand, GUARANTEED_BYTES)
-  /** Reads one chunk of refused bodies in each iteration of the event loop, of organisations in turn. */
+  /** Of organisations in turn: bodies for 1 ms in each iteration of the event loop, and one chunk of refused ones. */
+  const reads = createTurns(READ_MS)
   const discards = createTurns(0)
   /** Two at a time, of organisations in turn: unpacked, a body may have a thousand times its bytes. */
   const unpackFairly = createBatcher<Packed, Buffer>(
@@ -82,11 +89,20 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     else res.once('close', giveBack)
   }
 
-  /** Feeds a body to `take` as it arrives; throws what `take` throws, and when the body stops short. */
-  async function receive({ req }: Context, take: (chunk: Buffer) => void) {
+  /**
+   * Feeds a body to `take` as it arrives, beyond `atOnceBytes` in turn; throws what `take` throws, and when the
+   * body stops short. Without turns Node would read up to 2 MB of each connection before it accepts the next
+   * connection, and it accepts one at a time.
+   */
+  async function receive(
+    { req, state }: Context,
+    { turns, atOnceBytes }: { turns: Turns; atOnceBytes: number },
+    take: (chunk: Buffer) => void,
+  ) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const startedAt = performance.now()
     let received = 0
+    let isStopped = false
     const onData = (chunk: Buffer) => {
       received += chunk.length
       try {
@@ -94,8 +110,13 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
       } catch (error) {
         // At once, and not when the promise settles: more would arrive.
         stop()
-        reject(error)
+        return reject(error)
       }
+      if (received <= atOnceBytes) return
+      req.pause()
+      void turns.run(state.organisationId ?? OTHERS, () => {
+        if (!isStopped) req.resume()
+      })
     }
     const onBroken = () => {
       if (!req.readableEnded) reject(new Refusal('invalid_json', null, { words: BROKEN_OFF }))
@@ -107,6 +128,7 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     }
     let timer = setTimeout(checkProgress, bodyMs)
     const stop = () => {
+      isStopped = true
       clearTimeout(timer)
       req.off('data', onData).off('end', resolve).off('error', onBroken).off('close', onBroken)
       // The rest waits for "whole" to discard it; the connection carries the response.
@@ -130,7 +152,7 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
     hold(ctx, party)
     const chunks: Buffer[] = []
     let length = 0
-    await receive(ctx, (chunk) => {
+    await receive(ctx, { turns: reads, atOnceBytes: CHUNK_BYTES }, (chunk) => {
       length += chunk.length
       if (length > maxBytes) throw tooLarge(maxBytes)
       hold(ctx, party, length)
@@ -180,13 +202,10 @@ export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   /** Reads the rest of a body that nobody wants; whether it ended in time and in bounds. */
   async function discard(ctx: Context): Promise<boolean> {
     const { req } = ctx
-    const party = ctx.state.organisationId ?? OTHERS
     let discarded = 0
-    const isWhole = receive(ctx, (chunk) => {
+    const isWhole = receive(ctx, { turns: discards, atOnceBytes: 0 }, (chunk) => {
       discarded += chunk.length
       if (discarded > DISCARDED_BYTES) throw new Error('too much to discard')
-      req.pause()
-      void discards.run(party, () => req.resume())
     })
     req.resume()
     return isWhole.then(
