@@ -29,9 +29,6 @@ const REQUEST_BYTES = 16 * 1024
 /** Node reads so much of a connection at once; most bodies have less. */
 const CHUNK_BYTES = 64 * 1024
 
-/** How long bodies are read before the event loop accepts connections. */
-const READ_MS = 1
-
 /** The slowest body beyond the first seconds: 32 KB/s. */
 const BYTES_PER_MS = 32
 
@@ -46,8 +43,8 @@ const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
  */
 export function createBodies({ bytesInHand, bodyMs }: HttpLimits): Bodies {
   const shares = createShares(bytesInHand, GUARANTEED_BYTES)
-  /** Of organisations in turn: bodies for 1 ms in each iteration of the event loop, and one chunk of refused ones. */
-  const reads = createTurns(READ_MS)
+  /** In each iteration of the event loop one chunk of bodies, and one of refused ones, of organisations in turn. */
+  const reads = createTurns(0)
   const discards = createTurns(0)
   /** Two at a time, of organisations in turn: unpacked, a body may have a thousand times its bytes. */
   const unpackFairly = createBatcher<Packed, Buffer>(
