@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test('a body that needs more memory than the thread may have fails alone', async (t) => {
-  const reader = createPostReader(options, { maxOldGenerationSizeMb: 32 })
+  const reader = createPostReader(options, { maxOldGenerationSizeMb: 48 })
   t.teardown(reader.close)
   const emails = Array(1000).fill({ ...email, variables: Object.fromEntries(bad.entries()) })
   const huge = { emails: emails.map((each) => ({ ...each, html: 'é山'.repeat(12000) })) }
