@@ -38,7 +38,7 @@ const LARGE_BYTES = MB
 const SMALL_BYTES_IN_THREAD = 2 * MB
 
 /** A thread that needs more dies, and its requests fail; the process is to stay below 600 MB. */
-const THREAD_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 }
+const THREAD_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 }
 
 /** The largest body takes some 5 s at worst. */
 const THREAD_TIMEOUT_MS = 60_000
