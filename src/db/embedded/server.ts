@@ -14,8 +14,8 @@ export type Server = { pid: number; port: number }
 /** How long a server that another process starts or stops is waited for. */
 export const patienceMs = 60_000
 const recoverySeconds = 600
-/** A fast shutdown gets 7 s; then an immediate one gets 10 s. */
-const shutdownMs = { SIGINT: 7_000, SIGQUIT: 10_000 }
+/** Within 10 s in all: after an immediate shutdown, Postgres kills what remains of itself after 5 s. */
+const shutdownMs = { SIGINT: 4_000, SIGQUIT: 5_500 }
 
 /** Starts the server of a cluster, whose data it makes at the first start. */
 export const startServer = async (cluster: Cluster, postgresFlags: string[]): Promise<void> => {

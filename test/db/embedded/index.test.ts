@@ -189,6 +189,18 @@ test('what is left of a killed server is waited for', async (t) => {
   t.equal(await ask(url, 'select answer from kept'), 42)
 })
 
+test('the last user stops a server of which one process is frozen', async (t) => {
+  const { url, close } = await open(t)
+  const sql = postgres(url, { max: 1 })
+  t.teardown(() => sql.end({ timeout: 0 }))
+  const [busy] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
+  const pid = await serverPid()
+  process.kill(Number(busy?.pid), 'SIGSTOP')
+  // It rejects unless the server has stopped within its limit of 10 s.
+  await close()
+  await stopped(pid)
+})
+
 test('pid files of a crashed machine whose numbers others have now do not block a start', async (t) => {
   const owner = await stat(join(folder, 'postgres'))
   const stranger = spawn('sleep', ['60'], { uid: owner.uid, gid: owner.gid })
