@@ -82,3 +82,6 @@ export function catalogueJson(publicUrl: string): string {
   const codes = Object.keys(catalogue) as Code[]
   return JSON.stringify(Object.fromEntries(codes.map((code) => [code, errorBody(publicUrl, code)])))
 }
+
+/** An error that the operator fixes: printed as its message alone, without a stack. */
+export class SetupError extends Error {}

@@ -1,7 +1,7 @@
 import { commandPrefix, withCommands } from './cli/commands.ts'
 import { USAGE, UsageError } from './cli/usage.ts'
-import { type Config, readConfig, readLaunch } from './config.ts'
-import { SetupError } from './setup-error.ts'
+import { type Config, readConfig, readLaunch } from './config/index.ts'
+import { SetupError } from './errors.ts'
 
 type Command = (config: Config, args: string[]) => Promise<void>
 
@@ -11,7 +11,7 @@ const commands: Record<string, () => Promise<Command>> = {
   migrate: async () => (await import('./cli/migrate.ts')).runMigrate,
   seed: async () => (await import('./cli/seed.ts')).runSeed,
   sql: async () => (await import('./cli/sql.ts')).runSql,
-  doctor: async () => (await import('./cli/doctor.ts')).runDoctor,
+  doctor: async () => (await import('./cli/doctor/index.ts')).runDoctor,
   types: async () => (await import('./cli/types.ts')).runTypes,
   help: async () => async (config) => console.log(withCommands(config.commandPrefix, USAGE)),
 }

@@ -1,6 +1,6 @@
 import type { Call } from './db/call.ts'
-import type { Secrets } from './secrets.ts'
-import { SetupError } from './setup-error.ts'
+import type { Secrets } from './crypto/secrets.ts'
+import { SetupError } from './errors.ts'
 import { isOpenedBy } from './webhooks/secrets.ts'
 
 /**

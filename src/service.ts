@@ -1,36 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import { startClock } from './clock.ts'
+import { startClock } from './clock/index.ts'
 import { signatures } from './db/api.gen.ts'
 import { type Availability, createAvailability } from './db/availability.ts'
 import type { Call } from './db/call.ts'
 import { type ClockSettings, SERVICE_ROLE } from './db/client.ts'
-import { codeAge } from './db/code-age.ts'
+import { codeAge } from './db/migrate/code-age.ts'
 import { readContract } from './db/contract.ts'
 import { createPools } from './db/pools.ts'
-import { foreignQueues } from './db/queues.ts'
+import { foreignQueues } from './db/migrate/queues.ts'
 import { quietLog } from './db/quiet-log.ts'
-import { createJudge, createReadiness, Outdated } from './db/readiness.ts'
-import { codeSha256 } from './db/sql-files.ts'
+import { createContractCheck, createReadiness, Outdated } from './db/readiness.ts'
+import { codeSha256 } from './db/migrate/sql-files.ts'
 import { createRegistry } from './domains/registry.ts'
 import type { Resolver } from './domains/resolver.ts'
 import type { HttpLimits } from './http/limits.ts'
 import { addressOf } from './http/listen.ts'
-import { startMetricsServer } from './http/metrics-server.ts'
+import { startMetricsServer } from './telemetry/metrics-server.ts'
 import { startApi } from './http/server.ts'
-import { createUnsubscribeLinks } from './marketing/link.ts'
-import { createMetrics } from './metrics.ts'
-import { createAnnouncer } from './presence.ts'
+import { createUnsubscribeLinks } from './marketing/unsubscribe-link.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { createHeartbeat } from './worker/heartbeat.ts'
 import type { EmailProvider } from './providers/email.ts'
-import { reportSandbox } from './providers/sandbox-network.ts'
+import { reportSandbox } from './providers/sandbox/network.ts'
 import type { SmsListener, SmsProvider } from './providers/sms.ts'
 import { createSmsListener } from './providers/sms-listener.ts'
 import { checkSecretKey } from './secret-key.ts'
-import type { Secrets } from './secrets.ts'
+import type { Secrets } from './crypto/secrets.ts'
 import { countedPoster } from './webhooks/counted-poster.ts'
 import { createPoster } from './webhooks/post.ts'
 import { createSecretOpener, prepareSealing } from './webhooks/secrets.ts'
-import { startWorker } from './worker.ts'
+import { startWorker } from './worker/index.ts'
 
 export const ROLES = ['api', 'worker', 'clock'] as const
 export type Role = (typeof ROLES)[number]
@@ -47,9 +47,9 @@ export type ServiceOptions = {
   /** Made where the worker runs, which also listens to the network. */
   createSmsProvider(call: Call, listener: SmsListener, log: Logger): SmsProvider
   /** Whether what is for sandbox addresses alone goes there beside this provider (design section 10). */
-  hasRehearsals: boolean
+  hasSandboxMessages: boolean
   /** The same for SMS to sandbox numbers. */
-  hasSmsRehearsals: boolean
+  hasSandboxSms: boolean
   secrets: Secrets
   /** Public DNS. */
   resolver: Resolver
@@ -99,17 +99,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     role: SERVICE_ROLE,
     clock: options.clock,
     onError: (error) => availability.report(error),
-    onPresenceError: (error) => availability.lost(error),
+    onHeartbeatError: (error) => availability.lost(error),
   })
   const { use, work: call } = pools
   const availability = createAvailability({
     log,
-    pool: pools.presencePool,
+    pool: pools.heartbeatPool,
     checkSpace: () => pools.presence('check_space', {}),
   })
   const quiet = quietLog(log, availability)
   const metrics = createMetrics({ pools: pools.all })
-  const judge = createJudge(
+  const judge = createContractCheck(
     { read: () => use(readContract), age: () => use(codeAge), call: pools.probe },
     { sha256: await codeSha256(), needs: signatures },
   )
@@ -117,7 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const parts: Part[] = []
   const announcers: Part[] = []
   const announceAs = (as: readonly string[], heart?: Availability) => {
-    const announcer = createAnnouncer(as, {
+    const announcer = createHeartbeat(as, {
       call: pools.presence,
       log: quiet,
       ...(heart && { availability: heart }),
@@ -226,9 +226,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           publicUrl,
           links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),
           announce: announceAs(roles, availability),
-          announceSms: announceAs(['sms']),
-          announceWebhooks: announceAs(['webhooks']),
-          announceUpkeep: announceAs(['upkeep']),
+          registerSms: announceAs(['sms']),
+          registerWebhooks: announceAs(['webhooks']),
+          registerUpkeep: announceAs(['upkeep']),
         }),
       )
     } else {

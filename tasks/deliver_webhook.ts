@@ -1,11 +1,11 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Delivery } from '../src/db/api.gen.ts'
-import { createBatcher } from '../src/db/batcher.ts'
+import { createBatcher } from '../src/db/batcher/index.ts'
 import type { Call } from '../src/db/call.ts'
 import { type AttemptOptions, type AttemptResult, attempt } from '../src/webhooks/attempt.ts'
 import { createShares } from '../src/webhooks/shares.ts'
-import { createTurn, type Turn } from '../src/webhooks/turn.ts'
+import { createTurn, type Turn } from '../src/webhooks/lease.ts'
 
 const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
 
@@ -18,7 +18,7 @@ const MAX_STARTED_AT_ONCE = 1000
 /** At one endpoint; api.start_deliveries knows this figure, and a smaller one for those that fail. */
 const MAX_POSTS = 32
 
-/** Each is a socket. Turns share them: with many at once, each has few. */
+/** Each is a socket. Yield share them: with many at once, each has few. */
 const POSTS_AT_A_TIME = 4000
 
 /** Until those that found no room are looked at again, and those that nothing could be posted to. */
@@ -29,7 +29,7 @@ export type DeliverWebhookOptions = AttemptOptions & {
   stopping: AbortSignal
 }
 
-/** Whose turn it is, and what api.start_deliveries and api.end_turns want to know besides. */
+/** Whose turn it is, and what api.start_deliveries and api.release_leases want to know besides. */
 type Holder = { endpoint_id: string; job: string; worker: string | null }
 type Asked = Holder & { in_hand: string[]; room: number }
 type Ended = Holder & { pause_seconds: number }
@@ -58,7 +58,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
   )
   const end = createBatcher<Ended, null>(
     async (turns) => {
-      await call('end_turns', { turns: JSON.stringify(turns) })
+      await call('release_leases', { turns: JSON.stringify(turns) })
       return turns.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },

@@ -3,10 +3,10 @@ import * as v from 'valibot'
 import type { Notice } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
 import type { Signer } from '../src/domains/signer.ts'
-import { writeNotice } from '../src/notices.ts'
+import { writeNotice } from '../src/notifications/notices.ts'
 import type { EmailProvider, OutgoingEmail } from '../src/providers/email.ts'
-import { handOver } from '../src/providers/hand-over.ts'
-import { isRehearsal } from '../src/providers/sandbox.ts'
+import { attemptSend } from '../src/providers/attempt.ts'
+import { isSandbox } from '../src/providers/sandbox/email.ts'
 import { type Address, parseAddress } from '../src/schemas/address.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
@@ -38,8 +38,8 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
     const [notice] = await call('start_notice', { id, from_domain: sender.domain })
     if (!notice) return
     const email = { ...emailOf(notice, sender), ...writeNotice(notice, publicUrl) }
-    const taker = isRehearsal(email.recipients) ? sandbox : provider
-    const attempt = await handOver(taker, await options.sign(taker, email), {
+    const taker = isSandbox(email.recipients) ? sandbox : provider
+    const attempt = await attemptSend(taker, await options.sign(taker, email), {
       signal,
       withinMs: ANSWERS_WITHIN_MS,
     })
@@ -69,7 +69,7 @@ function emailOf(notice: Notice, sender: Sender): Omit<OutgoingEmail, 'subject' 
     startedAt,
     ambiguousSince,
     isAmbiguous: ambiguousSince !== null,
-    isRehearsal: false,
+    isSandbox: false,
     domain: sender.domain,
     mailFromDomain: sender.mailFromDomain,
     dkimSelector,
@@ -85,7 +85,7 @@ function emailOf(notice: Notice, sender: Sender): Omit<OutgoingEmail, 'subject' 
     headers: null,
     tags: [],
     class: 'transactional',
-    handedOver: null,
+    settledRecipients: null,
     largeBytes: 0,
     copy: null,
   }

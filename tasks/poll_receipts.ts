@@ -1,7 +1,7 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Call } from '../src/db/call.ts'
-import type { Metrics } from '../src/metrics.ts'
+import type { Metrics } from '../src/telemetry/metrics.ts'
 import type { EmailProvider, Receipt } from '../src/providers/email.ts'
 
 const payloadSchema = v.object({

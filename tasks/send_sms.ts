@@ -1,7 +1,7 @@
 import type { Task } from 'graphile-worker'
 import type { Call } from '../src/db/call.ts'
-import { handOverSms } from '../src/providers/hand-over.ts'
-import { handOverTask, type OnOutcome } from '../src/providers/hand-over-task.ts'
+import { attemptSms } from '../src/providers/attempt.ts'
+import { attemptTask, type OnOutcome } from '../src/providers/attempt-task.ts'
 import type { SmsProvider } from '../src/providers/sms.ts'
 
 export type SendSmsOptions = {
@@ -17,13 +17,13 @@ export default function sendSms(
   call: Call,
   { provider, sandbox, answersWithinMs, onOutcome }: SendSmsOptions,
 ): Task {
-  return handOverTask(call, {
+  return attemptTask(call, {
     start: (ids) => call('start_sms', { ids }),
     answersWithinMs,
     onOutcome,
-    async handOver(sms, patience) {
-      const taker = sms.isRehearsal ? sandbox : provider
-      return { provider: taker.name, ...(await handOverSms(taker, sms, patience)) }
+    async attemptSend(sms, patience) {
+      const taker = sms.isSandbox ? sandbox : provider
+      return { provider: taker.name, ...(await attemptSms(taker, sms, patience)) }
     },
   })
 }

@@ -146,13 +146,13 @@ t.test('every module has its place in the layers, and imports from lower ones on
       placeOf(to) <= placeOf(from) &&
       // Names the setting that it is handed, see the next test.
       !(moduleOf(to) === 'config' && isTypeOnly) &&
-      !(from === 'src/config.ts' && isTypeOnly),
+      !(from === 'src/config/index.ts' && isTypeOnly),
   )
   t.same(upward, [])
 })
 
 t.test('config is read by main alone; others know its types at most', async (t) => {
-  const readers = imports.filter(({ to, isTypeOnly }) => to === 'src/config.ts' && !isTypeOnly)
+  const readers = imports.filter(({ to, isTypeOnly }) => to === 'src/config/index.ts' && !isTypeOnly)
   t.same(
     readers.map(({ from }) => from),
     ['src/main.ts'],

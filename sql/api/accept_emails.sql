@@ -16,7 +16,7 @@ begin
   end if;
   select b.taken, b.turns into v_taken, v_turns from core.begin_accept(calls, is_shared, v_too_large) b;
   for v_turn in 1 .. v_turns loop
-    return query select * from core.accept_emails_turn(v_taken, items, catalogue, v_turn, v_sized, v_templates);
+    return query select * from core.accept_emails_round(v_taken, items, catalogue, v_turn, v_sized, v_templates);
   end loop;
 end
 $$;

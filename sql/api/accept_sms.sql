@@ -9,10 +9,10 @@ declare
 begin
   select b.taken, b.turns into v_taken, v_turns from core.begin_accept(calls, is_shared, null) b;
   for v_turn in 1 .. v_turns loop
-    return query select * from core.accept_sms_turn(v_taken, items, catalogue, v_turn);
+    return query select * from core.accept_sms_round(v_taken, items, catalogue, v_turn);
   end loop;
 end
 $$;
 
 comment on function api.accept_sms is
-  'Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_rehearsal}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages).';
+  'Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages).';

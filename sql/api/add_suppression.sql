@@ -28,14 +28,14 @@ begin
   -- manual blocks all email, unsubscribe only marketing.
   if v_entry.reason = 'unsubscribe' and reason = 'manual' then
     update app.suppressions s
-    set reason = 'manual', beneath = s.beneath || s.reason, message_id = null, note = add_suppression.note
+    set reason = 'manual', other_reasons = s.other_reasons || s.reason, message_id = null, note = add_suppression.note
     where s.organisation_id = v_entry.organisation_id and s.id = v_entry.id
     returning s.* into v_entry;
   end if;
 
   v_status := case v_entry.id when v_id then 201 else 200 end;
   v_body := core.suppression_object(v_entry);
-  perform core.keep_answer(organisation_id, mode::app.mode, key, fingerprint, v_status, v_body);
+  perform core.store_response(organisation_id, mode::app.mode, key, fingerprint, v_status, v_body);
   return (v_status, v_body, false);
 end
 $$;

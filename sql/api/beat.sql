@@ -13,7 +13,7 @@ begin
     perform pg_try_advisory_lock(core.pool_lock(beat.pool_id));
   end if;
 
-  select p.beat_at into v_last_beat from app.processes p where p.pool_id = beat.pool_id;
+  select p.heartbeat_at into v_last_beat from app.processes p where p.pool_id = beat.pool_id;
   insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
   values (beat.pool_id, beat.roles, beat.host, beat.pid, beat.version,
     -- The statement's time is when it arrived: no lock that it waited for is counted.
@@ -22,7 +22,7 @@ begin
     end,
     current_setting('synchronous_commit'))
   on conflict (pool_id) do update
-  set beat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;
+  set heartbeat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;
 
   with gone as (
     select p.pool_id
@@ -31,7 +31,7 @@ begin
       -- A process whose connection was cut, as all are at once in a failover, takes its lock again at
       -- its next beat, and must not find its jobs with others, who would hand them over a second
       -- time. Gone is who missed a beat (they come every 2 seconds) before our own last one.
-      and p.beat_at < v_last_beat - interval '3 seconds'
+      and p.heartbeat_at < v_last_beat - interval '3 seconds'
     for update skip locked
   ),
   removed as (

@@ -27,12 +27,12 @@ begin
   elsif v_domain.last_checked_at >= begin_check.since then
     -- The check that this call waited for is its own as well.
     v_body := core.domain_object(v_domain)::text;
-    perform core.keep_answer(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 200, v_body);
+    perform core.store_response(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 200, v_body);
     return jsonb_populate_record(null::api.domain_work,
       jsonb_build_object('verdict', 'answer', 'status', 200, 'body', v_body, 'replayed', false));
   end if;
   update app.domains d set check_started_at = core.now() where d.id = v_domain.id;
-  perform core.keep_answer(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 0, '');
+  perform core.store_response(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 0, '');
   return jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
 end
 $$;

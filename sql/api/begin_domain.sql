@@ -31,11 +31,11 @@ begin
     v_domain := null;
   elsif v_domain.organisation_id = begin_domain.organisation_id then
     v_body := core.domain_object(v_domain)::text;
-    perform core.keep_answer(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint, 200, v_body);
+    perform core.store_response(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint, 200, v_body);
     return jsonb_populate_record(null::api.domain_work,
       jsonb_build_object('verdict', 'answer', 'status', 200, 'body', v_body, 'replayed', false));
   elsif core.holds_name(v_domain) then
-    perform core.ask_for_domain(begin_domain.name, begin_domain.organisation_id);
+    perform core.record_domain_request(begin_domain.name, begin_domain.organisation_id);
     return jsonb_populate_record(null::api.domain_work, '{"verdict": "held"}');
   end if;
 
@@ -64,7 +64,7 @@ begin
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', v_now));
   elsif v_domain.id is not null then
     -- A claim that lapsed, or was released.
-    perform core.ask_for_domain(begin_domain.name, begin_domain.organisation_id);
+    perform core.record_domain_request(begin_domain.name, begin_domain.organisation_id);
     update app.domains d set change = 'removing', change_since = v_now where d.id = v_domain.id;
     return jsonb_populate_record(null::api.domain_work,
       core.domain_work(v_domain) || jsonb_build_object('verdict', 'release', 'since', v_now));
@@ -78,7 +78,7 @@ begin
     -- Another organisation reserved it in the meantime.
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', v_now));
   end if;
-  perform core.keep_answer(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint, 0, '');
+  perform core.store_response(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint, 0, '');
   return jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
 end
 $$;

@@ -15,11 +15,11 @@ begin
     perform core.refuse('not_found');
   end if;
   -- What was kept of it by hash when its owner was erased shows again, or this would lift nothing.
-  v_entry.beneath := array_remove(core.ranked_reasons(v_entry.beneath || core.take_bars(
+  v_entry.other_reasons := array_remove(core.ranked_reasons(v_entry.other_reasons || core.lift_suppression_hashes(
       v_entry.email, v_entry.organisation_id, '{hard_bounce,complaint,unsubscribe,manual}'
     )::text[]::app.suppression_reason[]), v_entry.reason);
-  perform core.uncover_suppressions(array[v_entry]);
-  perform core.forget_at_provider(v_entry.email, array[delete_suppression.organisation_id]);
+  perform core.restore_other_reasons(array[v_entry]);
+  perform core.remove_at_provider(v_entry.email, array[delete_suppression.organisation_id]);
 end
 $$;
 

@@ -14,7 +14,7 @@ begin
   loop
     begin
       -- What still waits to be handed over, as for an organisation that is paused, keeps its body.
-      if v_expired.parent <> 'bodies' or core.spare_waiting_bodies(v_expired.name) = 0 then
+      if v_expired.parent <> 'bodies' or core.delete_settled_bodies(v_expired.name) = 0 then
         if v_expired.parent = 'webhook_events' then
           -- Replays that an endpoint has not taken; without their events they would be in the way of others.
           delete from app.webhook_deliveries d where d.event_id < core.first_id_at(v_expired.span_to);

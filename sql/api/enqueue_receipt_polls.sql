@@ -51,7 +51,7 @@ begin
       select m.id
       from app.messages m
       where m.id >= core.first_id_at(p.since) and m.id < core.first_id_at(p.until)
-        and m.status = 'sent' and m.mode = 'live' and m.channel = 'email' and not m.is_rehearsal
+        and m.status = 'sent' and m.mode = 'live' and m.channel = 'email' and not m.is_sandbox
         -- Unknown of one whose hand-over is proved by a receipt alone.
         and coalesce(m.provider, enqueue_receipt_polls.provider) = enqueue_receipt_polls.provider
       -- Else the planner may turn it round, read every message and look for its window.

@@ -13,14 +13,14 @@ declare
 begin
   -- In the order of all locks: the organisation before what is its own.
   perform core.lock_organisations(array(select d.organisation_id from app.domains d where d.id = finish_check.id));
-  perform core.keep_identity(finish_check.id, finish_check.identity);
-  v_domain := core.judge_domain(finish_check.id, finish_check.is_active, finish_check.records);
+  perform core.store_identity(finish_check.id, finish_check.identity);
+  v_domain := core.evaluate_domain(finish_check.id, finish_check.is_active, finish_check.records);
   if v_domain.id is null then
     perform core.refuse('not_found');
   end if;
   v_body := core.domain_object(v_domain)::text;
   perform core.release_key(v_domain.organisation_id, finish_check.mode::app.mode, finish_check.key);
-  perform core.keep_answer(v_domain.organisation_id, finish_check.mode::app.mode, finish_check.key, finish_check.fingerprint, 200, v_body);
+  perform core.store_response(v_domain.organisation_id, finish_check.mode::app.mode, finish_check.key, finish_check.fingerprint, 200, v_body);
   return (200, v_body, false)::api.reply;
 end
 $$;

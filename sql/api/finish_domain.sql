@@ -19,14 +19,14 @@ begin
     -- It took so long that the reservation was given up.
     perform core.refuse('email_provider_unavailable');
   end if;
-  perform core.keep_identity(finish_domain.id, finish_domain.identity);
+  perform core.store_identity(finish_domain.id, finish_domain.identity);
   select d.* into v_domain from app.domains d where d.id = finish_domain.id;
   v_body := core.domain_object(v_domain)::text;
   perform core.release_key(finish_domain.organisation_id, finish_domain.mode::app.mode, finish_domain.key);
-  perform core.keep_answer(finish_domain.organisation_id, finish_domain.mode::app.mode, finish_domain.key, finish_domain.fingerprint, 201, v_body);
+  perform core.store_response(finish_domain.organisation_id, finish_domain.mode::app.mode, finish_domain.key, finish_domain.fingerprint, 201, v_body);
   return (201, v_body, false)::api.reply;
 end
 $$;
 
 comment on function api.finish_domain is
-  'Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile.';
+  'Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile.';

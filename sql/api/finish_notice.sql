@@ -7,13 +7,13 @@ as $$
     update app.notices n
     set
       sent_at = case r.outcome when 'sent' then core.now() end,
-      given_up_at = case r.outcome when 'failed' then core.now() end,
-      handover_started_at = case r.outcome
-        when 'ambiguous' then coalesce(r.ambiguous_since, n.handover_started_at) end,
+      failed_at = case r.outcome when 'failed' then core.now() end,
+      attempt_started_at = case r.outcome
+        when 'ambiguous' then coalesce(r.ambiguous_since, n.attempt_started_at) end,
       error_message = case when r.outcome <> 'sent' then coalesce(r.text, r.code, 'no reason given') end
     from jsonb_to_record(result) as r (id uuid, outcome text, code text, text text, ambiguous_since timestamptz)
-    where n.id = r.id and n.sent_at is null and n.given_up_at is null
-    returning n.sent_at is not null or n.given_up_at is not null as is_settled
+    where n.id = r.id and n.sent_at is null and n.failed_at is null
+    returning n.sent_at is not null or n.failed_at is not null as is_settled
   )
   select coalesce((select f.is_settled from finished f), true)
 $$;

@@ -30,7 +30,7 @@ as $$
   union all
   select 'messages_waiting', '{}', coalesce(sum(a.messages_accepted - d.messages), 0)
   from app.allowances a
-  join app.departures d on d.organisation_id = a.organisation_id
+  join app.counters d on d.organisation_id = a.organisation_id
   union all
   select 'due_messages_late_seconds', '{}',
     coalesce(greatest(0, extract(epoch from core.now() - min(d.due_at))), 0)
@@ -39,15 +39,15 @@ as $$
   where d.due_at <> 'infinity'
   union all
   select 'clock_late_seconds', jsonb_build_object('task', t.name),
-    greatest(0, extract(epoch from now() - ran.at - core.clock_period(t.schedule)))
-  from app.clock_tasks t
+    greatest(0, extract(epoch from now() - ran.at - core.schedule_interval(t.schedule)))
+  from app.scheduled_tasks t
   cross join lateral (
     select coalesce(
-      (select r.started_at from app.clock_runs r where r.task = t.name and r.error is null order by r.id desc limit 1),
+      (select r.started_at from app.task_runs r where r.task = t.name and r.error is null order by r.id desc limit 1),
       -- One that has never succeeded counts from its first failure.
-      (select r.started_at from app.clock_runs r where r.task = t.name order by r.id limit 1)) as at
+      (select r.started_at from app.task_runs r where r.task = t.name order by r.id limit 1)) as at
   ) ran
-  where ran.at is not null and core.clock_period(t.schedule) is not null
+  where ran.at is not null and core.schedule_interval(t.schedule) is not null
   union all
   select 'provider_failing_seconds', jsonb_build_object('provider', h.provider),
     greatest(0, extract(epoch from core.now() - h.failing_since))

@@ -8,7 +8,7 @@ as $$
     select m.id, m.copy, m.kind, m.reports, clock_timestamp(), clock_timestamp() + m.due_in_ms * interval '1 millisecond'
     from jsonb_to_recordset(messages) as m (id uuid, copy smallint, kind text, reports jsonb, due_in_ms integer)
     order by m.id, m.copy
-    on conflict (message_id, copy) do update set handovers = s.handovers + 1
+    on conflict (message_id, copy) do update set attempts = s.attempts + 1
     returning 1
   )
   select count(*)::integer from taken

@@ -12,7 +12,7 @@ declare
   v_places_while_failing constant integer := 4;
   v_now timestamptz;
 begin
-  v_turns := core.take_turns(v_turns);
+  v_turns := core.claim_leases(v_turns);
   -- Only now: whoever had the turn in between may have left what fell due after this began.
   v_now := core.clock();
 

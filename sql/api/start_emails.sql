@@ -21,7 +21,7 @@ begin
 
   return query
   with judged as materialized (
-    select m.id, m.organisation_id, m.class, m.handover_started_at as ambiguous_since,
+    select m.id, m.organisation_id, m.class, m.attempt_started_at as ambiguous_since,
       coalesce(d.name, split_part(m.from_address, '@', 2)) as domain,
       coalesce(d.mail_from_label, 'mail') || '.' || coalesce(d.name, split_part(m.from_address, '@', 2)) as mail_from_domain,
       d.id as domain_id,
@@ -29,12 +29,12 @@ begin
         when o.state = 'paused' then 'hold'
         when o.state = 'suspended' then 'org_suspended'
         -- One that may have left already is asked after first, also when its domain is gone.
-        when m.handover_started_at is null
+        when m.attempt_started_at is null
           and exists (
             select from core.suppressed(m.organisation_id, b.recipients, m.class) s
-            where s.email <> all (coalesce(b.handed_over, '{}')))
+            where s.email <> all (coalesce(b.settled_recipients, '{}')))
           then 'recipient_suppressed'
-        when m.handover_started_at is null and d.name is null then 'domain_not_verified'
+        when m.attempt_started_at is null and d.name is null then 'domain_not_verified'
         else 'start'
       end as judgement,
       core.large_bytes(
@@ -65,7 +65,7 @@ begin
     from judged j
   ),
   put_aside as (
-    select core.hold_messages(array_agg(i.id) filter (where i.verdict = 'hold')),
+    select core.defer_messages(array_agg(i.id) filter (where i.verdict = 'hold')),
       core.end_messages(array_agg((i.id, 'rejected', r.code, r.reason)::core.ending) filter (where r.code is not null))
     from mine i
     left join (values
@@ -81,15 +81,15 @@ begin
   ),
   started as (
     update app.messages m
-    set attempts = m.attempts + 1, handover_started_at = v_now
+    set attempts = m.attempts + 1, attempt_started_at = v_now
     from mine i
     where m.id = any (ids) and m.id = i.id and i.verdict = 'start'
     returning m.*, i.ambiguous_since, i.domain, i.mail_from_domain, i.domain_id, i.large_bytes
   )
   select s.id, s.organisation_id, s.attempts::integer, v_now, s.ambiguous_since is not null, s.ambiguous_since,
-    s.is_rehearsal, s.domain, s.mail_from_domain, k.selector, k.private_key,
+    s.is_sandbox, s.domain, s.mail_from_domain, k.selector, k.private_key,
     s.from_address, b.sender, b."to", b.cc, b.bcc, b.recipients, b.reply_to, s.subject, b.html, b.text,
-    b.headers, s.tags, s.class, b.handed_over, s.large_bytes
+    b.headers, s.tags, s.class, b.settled_recipients, s.large_bytes
   from started s
   cross join lateral (
     select b.* from app.bodies b

@@ -9,14 +9,14 @@ declare
 begin
   return query
   with mine as materialized (
-    select n.id, n.handover_started_at as ambiguous_since
+    select n.id, n.attempt_started_at as ambiguous_since
     from app.notices n
-    where n.id = start_notice.id and n.sent_at is null and n.given_up_at is null
+    where n.id = start_notice.id and n.sent_at is null and n.failed_at is null
     for no key update
   ),
   started as (
     update app.notices n
-    set attempts = n.attempts + 1, handover_started_at = v_now
+    set attempts = n.attempts + 1, attempt_started_at = v_now
     from mine i
     where n.id = i.id
     returning n.*, i.ambiguous_since

@@ -24,7 +24,7 @@ begin
     select m.id, m.status, l.has_left, l.obstacle_code, l.obstacle,
       case
         -- Nobody knows whether the network has it: a second marketing message is worse than none.
-        when m.class = 'marketing' and m.handover_started_at is not null then 'provider_unavailable'
+        when m.class = 'marketing' and m.attempt_started_at is not null then 'provider_unavailable'
         when o.state = 'suspended' then 'org_suspended'
         when core.late_at(m.scheduled_at) < v_now then 'expired'
         when o.state = 'paused' then 'hold'
@@ -49,7 +49,7 @@ begin
     where m.id = any (ids) and m.status in ('queued', 'scheduled') and m.mode = 'live' and m.channel = 'sms'
   ),
   put_aside as (
-    select core.hold_messages(array_agg(i.id) filter (where i.verdict = 'hold')),
+    select core.defer_messages(array_agg(i.id) filter (where i.verdict = 'hold')),
       core.end_messages(array_agg((
         i.id,
         case when i.has_left then 'failed' else 'rejected' end,
@@ -72,12 +72,12 @@ begin
   ),
   started as (
     update app.messages m
-    set status = 'queued', attempts = m.attempts + 1, handover_started_at = v_now
+    set status = 'queued', attempts = m.attempts + 1, attempt_started_at = v_now
     from mine i
     where m.id = any (ids) and m.id = i.id and i.verdict = 'start'
     returning m.*
   )
-  select s.id, s.organisation_id, s.attempts::integer, v_now, s.is_rehearsal, s.class, s.from_address, s.to_address,
+  select s.id, s.organisation_id, s.attempts::integer, v_now, s.is_sandbox, s.class, s.from_address, s.to_address,
     b.text, s.segments::integer,
     array(select p.part::text from app.sms_parts p where p.message_id = s.id order by p.part)
   from started s

@@ -68,11 +68,11 @@ comment on column api.domain_work.keys is 'null until the provider has made its 
 
 comment on column api.domain_work.since is 'null unless the call is to be made again (busy, release): to be given then';
 
-create type api.suppression_to_forget as (
+create type api.suppression_removal as (
   email text,
   domains text[]
 );
-comment on type api.suppression_to_forget is 'An address that the provider is to take off its own lists, and for which domains.';
+comment on type api.suppression_removal is 'An address that the provider is to take off its own lists, and for which domains.';
 
 create type api.received_callbacks as (
   outcomes text[],

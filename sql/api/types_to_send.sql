@@ -7,7 +7,7 @@ create type api.email_to_send as (
   started_at timestamptz,
   is_ambiguous boolean,
   ambiguous_since timestamptz,
-  is_rehearsal boolean,
+  is_sandbox boolean,
   domain text,
   mail_from_domain text,
   dkim_selector text,
@@ -25,18 +25,18 @@ create type api.email_to_send as (
   headers jsonb,
   tags text[],
   class app.class,
-  handed_over text[],
+  settled_recipients text[],
   large_bytes integer
 );
 comment on type api.email_to_send is 'An email whose hand-over has begun.';
 comment on column api.email_to_send.started_at is 'When this hand-over began, by the service''s clock.';
 comment on column api.email_to_send.ambiguous_since is 'null unless ambiguous: when the hand-over began whose outcome is not known';
-comment on column api.email_to_send.is_rehearsal is 'It goes to the sandbox, whatever the provider.';
+comment on column api.email_to_send.is_sandbox is 'It goes to the sandbox, whatever the provider.';
 comment on column api.email_to_send.domain is 'The verified domain that it is sent from.';
 comment on column api.email_to_send.mail_from_domain is 'The host of its return path.';
 comment on column api.email_to_send.dkim_selector is 'null when the provider signs';
 comment on column api.email_to_send.dkim_private_key is 'null when the provider signs; sealed';
-comment on column api.email_to_send.handed_over is 'null unless copies to some of its recipients are settled already';
+comment on column api.email_to_send.settled_recipients is 'null unless copies to some of its recipients are settled already';
 comment on column api.email_to_send.large_bytes is 'What it counts against the large bodies that a worker has in hand; 0 when it is not large.';
 comment on column api.email_to_send.recipients is 'Bare addresses of to, cc and bcc, in lower case, each once.';
 comment on column api.email_to_send.reply_to is 'null when replies go to the sender';
@@ -79,7 +79,7 @@ create type api.sms_to_send as (
   organisation_id uuid,
   attempt integer,
   started_at timestamptz,
-  is_rehearsal boolean,
+  is_sandbox boolean,
   class app.class,
   sender text,
   recipient text,
@@ -89,7 +89,7 @@ create type api.sms_to_send as (
 );
 comment on type api.sms_to_send is 'An SMS whose hand-over has begun.';
 comment on column api.sms_to_send.started_at is 'When this hand-over began, by the service''s clock.';
-comment on column api.sms_to_send.is_rehearsal is 'It goes to the sandbox, whatever the provider.';
+comment on column api.sms_to_send.is_sandbox is 'It goes to the sandbox, whatever the provider.';
 comment on column api.sms_to_send.sender is 'A number in E.164 or an alphanumeric sender ID.';
 comment on column api.sms_to_send.recipient is 'In E.164.';
 comment on column api.sms_to_send.taken_parts is 'Numbers, from 1 on, of the parts that the network took in earlier attempts: not to be sent again.';

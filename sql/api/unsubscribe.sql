@@ -10,7 +10,7 @@ begin
   perform core.lock_organisations(array[unsubscribe.organisation_id]);
   if exists (
     -- Who unsubscribed and was then erased is not named again.
-    select from core.bars_against(unsubscribe.email) a
+    select from core.suppressions_by_hash(unsubscribe.email) a
     where a.organisation_id = unsubscribe.organisation_id and a.bar = 'unsubscribe'
   ) then
     return (select o.name from app.organisations o where o.id = unsubscribe.organisation_id);
@@ -30,9 +30,9 @@ begin
   select core.new_id(v_now), o.id, unsubscribe.email, 'unsubscribe', unsubscribe.message_id, v_now
   from app.organisations o
   where o.id = unsubscribe.organisation_id
-  -- Remembered beneath what is listed already, for when that is lifted.
-  on conflict on constraint suppressions_one_per_address do update set beneath = s.beneath || excluded.reason
-    where s.reason <> 'unsubscribe' and 'unsubscribe' <> all (s.beneath);
+  -- Remembered other_reasons what is listed already, for when that is lifted.
+  on conflict on constraint suppressions_one_per_address do update set other_reasons = s.other_reasons || excluded.reason
+    where s.reason <> 'unsubscribe' and 'unsubscribe' <> all (s.other_reasons);
 
   return (select o.name from app.organisations o where o.id = unsubscribe.organisation_id);
 end

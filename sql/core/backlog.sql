@@ -4,7 +4,7 @@ language sql stable
 as $$
   select a.messages_accepted - d.messages
   from app.allowances a
-  join app.departures d on d.organisation_id = a.organisation_id
+  join app.counters d on d.organisation_id = a.organisation_id
   where a.organisation_id = backlog.organisation_id
 $$;
 

@@ -5,7 +5,7 @@ language plpgsql volatile
 as $$
 declare
   v_ids uuid[] := array(
-    select distinct c.organisation_id from core.calls_in_turn(calls) c where c.n <> all (coalesce(left_out, '{}'))
+    select distinct c.organisation_id from core.calls_of_round(calls) c where c.n <> all (coalesce(left_out, '{}'))
   );
   v_locked uuid[];
 begin
@@ -22,7 +22,7 @@ begin
     where (c.call ->> 'organisation_id')::uuid = any (v_locked)
       and (c.call ->> 'n')::integer <> all (coalesce(left_out, '{}'));
   end if;
-  turns := (select coalesce(max(c.turn), 0) from core.calls_in_turn(taken) c);
+  turns := (select coalesce(max(c.turn), 0) from core.calls_of_round(taken) c);
 end
 $$;
 

@@ -7,7 +7,7 @@ as $$
 declare
   v_kept app.idempotency_keys;
 begin
-  select k.* into v_kept from core.kept_answer(organisation_id, mode, key, core.now()) k;
+  select k.* into v_kept from core.stored_response(organisation_id, mode, key, core.now()) k;
   if v_kept.fingerprint <> claim_key.fingerprint then
     perform core.refuse('idempotency_conflict');
   end if;
@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function core.claim_key is
-  'What to replay to a call with that idempotency key, if anything: all of it null when the call is to go on, as without a key. Refuses idempotency_conflict. The organisation must be locked; core.keep_answer, in the same transaction, makes the key known.';
+  'What to replay to a call with that idempotency key, if anything: all of it null when the call is to go on, as without a key. Refuses idempotency_conflict. The organisation must be locked; core.store_response, in the same transaction, makes the key known.';

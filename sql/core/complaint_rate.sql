@@ -19,7 +19,7 @@ begin
   -- What was sent since the first of them, which for a busy sender is enough to know.
   select count(*), max(d.emails_sent) - min(c.emails_sent) into complaints, sent
   from app.complaints c
-  join app.departures d on d.organisation_id = c.organisation_id
+  join app.counters d on d.organisation_id = c.organisation_id
   where c.organisation_id = complaint_rate.organisation_id and c.received_at > counted_since;
   if sent > complaints * 1000::bigint then
     return;
@@ -40,7 +40,7 @@ begin
       where m.organisation_id = complaint_rate.organisation_id
         and m.id < v_first and m.id >= core.first_id_at(v_since - interval '7 days')
     ) m
-    where m.sent_at > v_since and m.mode = 'live' and m.channel = 'email' and not m.is_rehearsal
+    where m.sent_at > v_since and m.mode = 'live' and m.channel = 'email' and not m.is_sandbox
     limit complaints * 1000::bigint + 1
   ) enough;
 end

@@ -12,7 +12,7 @@ begin
 
   with confirmation as materialized (
     select core.new_id(v_now) as id, o.*
-    from jsonb_to_recordset(opt_outs) as o (organisation_id uuid, phone text, sender text, is_rehearsal boolean)
+    from jsonb_to_recordset(opt_outs) as o (organisation_id uuid, phone text, sender text, is_sandbox boolean)
     -- A number that somebody wrote to may have been given back since, or be the network's own.
     where o.sender like '+%' and (
       exists (select from app.senders s where (s.organisation_id, s.sender) = (o.organisation_id, o.sender))
@@ -21,10 +21,10 @@ begin
   new_messages as (
     insert into app.messages (
       status, id, organisation_id, channel, mode, class, from_address, to_address, tags, recipients, created_at,
-      is_rehearsal, segments, credits
+      is_sandbox, segments, credits
     )
     select 'queued', c.id, c.organisation_id, 'sms', 'live', 'transactional', c.sender, c.phone,
-      '{opt-out-confirmation}', 1, v_now, c.is_rehearsal, 1, 0
+      '{opt-out-confirmation}', 1, v_now, c.is_sandbox, 1, 0
     from confirmation c
   ),
   new_bodies as (
@@ -48,4 +48,4 @@ end
 $$;
 
 comment on function core.confirm_opt_outs is
-  'Tell phones, once and at nobody''s cost, that they have opted out: {organisation_id, phone, sender (that was written to), is_rehearsal}. Only those who wrote to a number, as a name cannot be answered.';
+  'Tell phones, once and at nobody''s cost, that they have opted out: {organisation_id, phone, sender (that was written to), is_sandbox}. Only those who wrote to a number, as a name cannot be answered.';

@@ -1,10 +1,10 @@
-create function core.delivery_job(endpoint app.webhook_endpoints, run_at timestamptz default null, is_put_off boolean default false)
+create function core.delivery_job(endpoint app.webhook_endpoints, run_at timestamptz default null, is_deferred boolean default false)
 returns graphile_worker.job_spec
 language sql stable
 as $$
   select (
     'deliver_webhook', json_build_object('endpoint', endpoint.id), null, run_at, null,
-    case when is_put_off then 'deliver_webhook:' || endpoint.id end,
+    case when is_deferred then 'deliver_webhook:' || endpoint.id end,
     -- What answers comes before what keeps its place waiting.
     case when endpoint.failing_since is null then 0 else 10 end::smallint, null
   )::graphile_worker.job_spec

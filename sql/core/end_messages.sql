@@ -26,9 +26,9 @@ begin
     array_agg((e.id, e.organisation_id, e.status::text)::core.message_change)
     into v_ended, v_rejected, v_changes
   from ended e;
-  perform core.note_changes(v_changes);
+  perform core.record_status_changes(v_changes);
   perform core.emit_events(v_changes);
-  perform core.count_departures(v_ended);
+  perform core.count_dequeued(v_ended);
   perform core.refund_sms(v_rejected);
   return coalesce(cardinality(v_ended), 0);
 end

@@ -9,7 +9,7 @@ begin
     -- What another process would still have to settle. One whose worker died is free within seconds.
     select from app.messages m
     join graphile_worker._private_jobs j on j.locked_at is not null and j.payload ->> 'id' = m.id::text
-    where m.id = any (ids) and m.status = 'queued' and m.handover_started_at is not null
+    where m.id = any (ids) and m.status = 'queued' and m.attempt_started_at is not null
   ) then
     raise exception 'a message to them is being handed over at this moment; try again in a minute'
       using hint = 'select id, status, "to" from ops.messages where status = ''queued'' limit 20';
@@ -26,7 +26,7 @@ begin
   from app.messages m
   cross join lateral (
     select case m.channel when 'sms' then m.attempts > 0 and core.may_have_left(m.id)
-      else m.handover_started_at is not null end as has_left
+      else m.attempt_started_at is not null end as has_left
   ) l
   where m.id = any (ids) and m.status in ('queued', 'scheduled');
   delete from app.due_messages d where d.message_id in (select w.message_id from unnest(v_waiting) w);

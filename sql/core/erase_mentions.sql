@@ -52,7 +52,7 @@ begin
       ('app.notices', 'detail', 'jsonb'),
       ('app.notices', 'error_message', 'text'),
       ('app.provider_health', 'last_error', 'text'),
-      ('app.clock_runs', 'error', 'text'),
+      ('app.task_runs', 'error', 'text'),
       ('graphile_worker._private_jobs', 'last_error', 'text')
     ) as p (name, place, type)
   loop

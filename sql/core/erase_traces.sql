@@ -11,7 +11,7 @@ begin
   v_total := v_total + v_rows;
 
   -- A provider that still suppresses somebody who is erased does right.
-  delete from app.suppressions_to_forget s where s.email = person;
+  delete from app.suppression_removals s where s.email = person;
   get diagnostics v_rows = row_count;
   v_total := v_total + v_rows;
   return v_total;

@@ -16,7 +16,7 @@ as $$
   where e.receipt ->> 'phone' = person
   union all
   select 'suppression to forget', s.organisation_id, null, s.tried_at, to_jsonb(s) - 'organisation_id'
-  from app.suppressions_to_forget s
+  from app.suppression_removals s
   where s.email = person
   union all
   select 'audit', a.organisation_id, a.id::text, a.at, to_jsonb(a) - '{id,at,organisation_id}'::text[]

@@ -23,7 +23,7 @@ begin
       case
         when r.outcome = 'sent' and m.status = 'queued' then 'sent'
         -- Receipts were faster and have set what follows from them.
-        when r.outcome = 'sent' and m.sent_at is not null and m.handover_started_at is not null then 'sent'
+        when r.outcome = 'sent' and m.sent_at is not null and m.attempt_started_at is not null then 'sent'
         when m.status <> 'queued' then 'none'
         when r.outcome = 'failed' or l.is_lost then 'failed'
         when core.first_deferral(m.id) < v_now - interval '24 hours' then 'failed'
@@ -52,7 +52,7 @@ begin
       end,
       sent_at = case i.verdict when 'sent' then coalesce(m.sent_at, v_now) else m.sent_at end,
       provider = coalesce(i.provider, m.provider),
-      handover_started_at = case i.outcome when 'ambiguous' then coalesce(i.ambiguous_since, m.handover_started_at) end,
+      attempt_started_at = case i.outcome when 'ambiguous' then coalesce(i.ambiguous_since, m.attempt_started_at) end,
       error_code = case i.verdict
         when 'failed' then case i.outcome when 'failed' then 'provider_rejected' else 'provider_unavailable' end
         else m.error_code
@@ -93,22 +93,22 @@ begin
   from mine i
   where (select count(*) from postponed) >= 0;
   -- Before receipts that came early are looked at, which may change these messages again.
-  perform core.note_changes(v_changes);
+  perform core.record_status_changes(v_changes);
   perform core.emit_events(v_changes);
 
   if v_has_parts then
     v_early := core.take_parts(results);
   end if;
   if v_early is not null then
-    -- Both of what follows counts departures, and each alone would lock them in an order of its own.
-    perform from app.departures d
+    -- Both of what follows counts counters, and each alone would lock them in an order of its own.
+    perform from app.counters d
     where d.organisation_id in (select m.organisation_id from app.messages m where m.id = any (v_ids))
     order by d.organisation_id
     for no key update;
   end if;
-  perform core.count_departures(v_departed);
-  perform core.note_provider_health(results);
-  if jsonb_path_exists(results, '$[*].handed_over') or jsonb_path_exists(results, '$[*].refused') then
+  perform core.count_dequeued(v_departed);
+  perform core.record_provider_health(results);
+  if jsonb_path_exists(results, '$[*].settled_recipients') or jsonb_path_exists(results, '$[*].refused') then
     perform core.settle_recipients(results);
   end if;
   if v_early is not null then
@@ -122,4 +122,4 @@ end
 $$;
 
 comment on function core.finish_messages is
-  'Record what the provider answered: {id, job, outcome, provider, about, code, text, retry_in_ms, ambiguous_since, handed_over, refused, parts}; outcome sent, failed (for good), deferred (it refused for now) or ambiguous (nobody knows). The last two are tried again for 24 hours, but for marketing SMS of which nobody knows, which fail. An SMS that failed and never left is refunded. Repeated, it changes nothing that is final; a message put off may be put off once more. What each key means: api.finish_messages; what follows from about: core.note_provider_health.';
+  'Record what the provider answered: {id, job, outcome, provider, about, code, text, retry_in_ms, ambiguous_since, settled_recipients, refused, parts}; outcome sent, failed (for good), deferred (it refused for now) or ambiguous (nobody knows). The last two are tried again for 24 hours, but for marketing SMS of which nobody knows, which fail. An SMS that failed and never left is refunded. Repeated, it changes nothing that is final; a message put off may be put off once more. What each key means: api.finish_messages; what follows from about: core.record_provider_health.';

@@ -31,7 +31,7 @@ as $$
       ('billing', 'statement', 'select * from ops.statement(''Acme'')'),
       ('billing', 'grant_credits', 'select ops.grant_credits(''Acme'', 500, ''invoice 17'')'),
       ('billing', 'credit_ledger', 'select * from ops.credit_ledger where organisation = ''org_…'' limit 20'),
-      ('billing', 'books', 'select * from ops.books where not is_right'),
+      ('billing', 'ledger_check', 'select * from ops.ledger_check where not is_balanced'),
 
       ('messages', 'messages', 'select id, status, "to", error_code from ops.messages limit 20'),
       ('messages', 'messages_of', 'select * from ops.messages_of(''jane@acme.example'', now() - interval ''3 days'')'),
@@ -98,7 +98,7 @@ as $$
       ('reports', 'bounce_reasons', 'select * from ops.bounce_reasons limit 20'),
       ('reports', 'latencies', 'select * from ops.latencies order by day desc limit 8'),
 
-      ('service', 'checks', 'select what, cure from ops.checks where not is_well'),
+      ('service', 'checks', 'select name, hint from ops.checks where not ok'),
       ('service', 'processes', null),
       ('service', 'queue', null),
       ('service', 'failing_providers', null),

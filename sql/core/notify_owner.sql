@@ -15,4 +15,4 @@ end
 $$;
 
 comment on function core.notify_owner is
-  'Have an email sent to an organisation''s owner, of a kind that src/notices.ts has words for. Answers the notice''s id.';
+  'Have an email sent to an organisation''s owner, of a kind that src/notifications/notices.ts has words for. Answers the notice''s id.';

@@ -9,8 +9,8 @@ begin
     insert into app.complaints (organisation_id, message_id, recipient, received_at, emails_sent)
     select m.organisation_id, m.id, lower(coalesce(e.detail ->> 'recipient', '')), core.now(), d.emails_sent
     from jsonb_to_recordset(events) as e (message_id uuid, detail jsonb)
-    join app.messages m on m.id = e.message_id and not m.is_rehearsal
-    join app.departures d on d.organisation_id = m.organisation_id
+    join app.messages m on m.id = e.message_id and not m.is_sandbox
+    join app.counters d on d.organisation_id = m.organisation_id
     on conflict do nothing
     returning organisation_id
   )

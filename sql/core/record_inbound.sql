@@ -16,7 +16,7 @@ begin
     from rows from (jsonb_to_recordset(messages) as (
       provider text, "from" text, "to" text, keyword text, word text, received_at timestamptz
     )) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
-    cross join lateral core.answered_sms(i."from", i."to") a
+    cross join lateral core.sms_replied_to(i."from", i."to") a
     order by i.place
   loop
     -- Who has no number of the world's cannot have been written to.
@@ -27,7 +27,7 @@ begin
     v_outcomes := v_outcomes || 'unchanged'::text;
     -- Who opted out and was then erased has said so already, and is not named again.
     continue when exists (
-      select from core.bars_against(v_item.phone) a
+      select from core.suppressions_by_hash(v_item.phone) a
       where a.organisation_id = v_item.organisation_id and a.bar = 'opted_out');
     if v_item.keyword = 'stop' then
       insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)

@@ -35,7 +35,7 @@ begin
     where o.id in (
       select m.organisation_id
       from jsonb_to_recordset(receipts) as r (message_id uuid, type text)
-      join app.messages m on m.id = r.message_id and m.mode = 'live' and not m.is_rehearsal
+      join app.messages m on m.id = r.message_id and m.mode = 'live' and not m.is_sandbox
       where r.type = 'complained')
     order by o.id
     for no key update;
@@ -72,17 +72,17 @@ begin
   where (select count(*) from suppressed) >= 0;
 
   if v_types ? 'sent' then
-    -- Both of what follows counts departures, and each alone would lock them in an order of its own.
-    perform from app.departures d
+    -- Both of what follows counts counters, and each alone would lock them in an order of its own.
+    perform from app.counters d
     where d.organisation_id in (
       select m.organisation_id
       from jsonb_to_recordset(receipts) as r (message_id uuid)
       join app.messages m on m.id = r.message_id and m.mode = 'live' and m.status = 'queued')
     order by d.organisation_id
     for no key update;
-    perform core.settle_handovers(receipts);
+    perform core.settle_attempts(receipts);
   end if;
-  perform core.apply_verdicts(v_ids);
+  perform core.apply_receipt_statuses(v_ids);
   if v_opted_out is not null then
     perform core.emit_events(array(
       select (m.id, m.organisation_id, 'opted_out')::core.message_change

@@ -10,10 +10,10 @@ declare
 begin
   -- Those from before stay: what ends late may know of fewer.
   update app.bodies b
-  set handed_over = array(select distinct unnest(b.handed_over || r.handed_over))
-  from jsonb_to_recordset(results) as r (id uuid, outcome text, handed_over text[])
+  set settled_recipients = array(select distinct unnest(b.settled_recipients || r.settled_recipients))
+  from jsonb_to_recordset(results) as r (id uuid, outcome text, settled_recipients text[])
   where b.message_id = any (v_ids) and b.message_id = r.id
-    and r.outcome in ('deferred', 'ambiguous') and cardinality(r.handed_over) > 0;
+    and r.outcome in ('deferred', 'ambiguous') and cardinality(r.settled_recipients) > 0;
 
   select jsonb_agg(jsonb_build_object('message_id', r.id, 'type', 'failed', 'occurred_at', core.now(),
       'provider_event_id', 'handover:' || f.recipient, 'recipient', f.recipient, 'code', f.code, 'text', f.text))
@@ -23,11 +23,11 @@ begin
   perform core.record_receipts(v_refusals);
 
   -- What is sent only now has receipts that waited for that.
-  perform core.apply_verdicts(array(
-    select r.id from jsonb_to_recordset(results) as r (id uuid, outcome text, handed_over text[])
-    where r.outcome = 'sent' and r.handed_over is not null));
+  perform core.apply_receipt_statuses(array(
+    select r.id from jsonb_to_recordset(results) as r (id uuid, outcome text, settled_recipients text[])
+    where r.outcome = 'sent' and r.settled_recipients is not null));
 end
 $$;
 
 comment on function core.settle_recipients is
-  'What a hand-over settled for some of its recipients: {id, outcome, handed_over, refused}. Whose copy is settled gets no other one; who was refused for good has failed.';
+  'What a hand-over settled for some of its recipients: {id, outcome, settled_recipients, refused}. Whose copy is settled gets no other one; who was refused for good has failed.';

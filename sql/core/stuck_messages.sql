@@ -8,7 +8,7 @@ as $$
   from app.messages m
   where m.status = 'queued' and m.mode = 'live'
     -- The sandbox keeps a message waiting because its caller chose that by the recipient.
-    and not m.is_rehearsal and m.provider is distinct from 'sandbox'
+    and not m.is_sandbox and m.provider is distinct from 'sandbox'
     -- A hand-over is given up after 24 hours of trying: nothing older than two days can be queued,
     -- and the bound lets this pass over most partitions.
     and m.id >= core.first_id_at(core.now() - interval '2 days')
@@ -29,7 +29,7 @@ as $$
   ) waiting
   join app.messages m on m.id = waiting.id
   where m.status in ('queued', 'scheduled') and m.scheduled_at < core.now() - interval '1 minute'
-    and not m.is_rehearsal and m.provider is distinct from 'sandbox'
+    and not m.is_sandbox and m.provider is distinct from 'sandbox'
 $$;
 
 comment on function core.stuck_messages is

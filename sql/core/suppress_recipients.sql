@@ -12,7 +12,7 @@ begin
   -- Locks what is there, so that who lifts it for everyone waits for the copies that are made below.
   on conflict (email) do update set email = excluded.email;
 
-  insert into app.suppressions as s (id, organisation_id, email, reason, beneath, message_id, note, created_at)
+  insert into app.suppressions as s (id, organisation_id, email, reason, other_reasons, message_id, note, created_at)
   select core.new_id(core.now()), g.organisation_id, g.email, g.reasons[1], g.reasons[2:], g.message_id, g.note, core.now()
   from (
     select r.organisation_id, r.email, core.ranked_reasons(array_agg(r.reason)) as reasons,
@@ -34,12 +34,12 @@ begin
   ) g
   order by g.organisation_id, g.email
   on conflict on constraint suppressions_one_per_address do update
-    set (reason, beneath, message_id, note) = (
+    set (reason, other_reasons, message_id, note) = (
       select a.reasons[1], a.reasons[2:],
         case a.reasons[1] when s.reason then s.message_id else excluded.message_id end,
         case a.reasons[1] when s.reason then s.note else excluded.note end
-      from (select core.ranked_reasons(s.beneath || s.reason || excluded.beneath || excluded.reason) as reasons) a)
-    where not ((excluded.beneath || excluded.reason) <@ (s.beneath || s.reason));
+      from (select core.ranked_reasons(s.other_reasons || s.reason || excluded.other_reasons || excluded.reason) as reasons) a)
+    where not ((excluded.other_reasons || excluded.reason) <@ (s.other_reasons || s.reason));
 end
 $$;
 

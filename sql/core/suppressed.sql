@@ -11,7 +11,7 @@ as $$
   left join app.hard_bounces b on b.email = r.email
   left join lateral (
     select min(a.bar) as bar, bool_and(a.organisation_id = core.everyone()) as is_foreign
-    from core.bars_against(r.email) a
+    from core.suppressions_by_hash(r.email) a
     where a.organisation_id in (suppressed.organisation_id, core.everyone())
       and a.bar in ('hard_bounce', 'complaint', 'unsubscribe', 'manual')
       and (a.bar <> 'unsubscribe' or class = 'marketing')

@@ -31,7 +31,7 @@ create type core.ending as (
 comment on type core.ending is
   'How a message ends without another hand-over: rejected or failed, with an error code of design section 7 and its words.';
 
-create type core.judged_call as (
+create type core.checked_call as (
   n integer,
   organisation_id uuid,
   mode app.mode,
@@ -52,7 +52,7 @@ create type core.judged_call as (
   test_limit integer,
   test_allowance integer
 );
-comment on type core.judged_call is
+comment on type core.checked_call is
   'What is known of a call before its items are looked at: answer is null when they are to be judged, else replay or the code with which the call as a whole is refused.';
 
 create type core.outcome as (
@@ -95,7 +95,7 @@ create type core.turn as (
   room integer,
   pause_seconds integer
 );
-comment on type core.turn is 'What a job that is to deliver to an endpoint asks of api.start_deliveries and api.end_turns.';
+comment on type core.turn is 'What a job that is to deliver to an endpoint asks of api.start_deliveries and api.release_leases.';
 comment on column core.turn.worker is 'The worker pool that has the job.';
 comment on column core.turn.in_hand is 'The events that it is posting.';
 

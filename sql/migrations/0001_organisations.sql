@@ -63,17 +63,17 @@ comment on column app.allowances.sms_used is 'Segments that the plan includes, t
 comment on column app.allowances.sms_credits is
   'Prepaid segments left: the sum of app.credit_ledger, which every change of it writes to.';
 comment on column app.allowances.messages_accepted is
-  'Live messages ever put in the queue, but for scheduled ones; less app.departures.messages it is the backlog.';
+  'Live messages ever put in the queue, but for scheduled ones; less app.counters.messages it is the backlog.';
 
 -- Apart from app.allowances so that handing over never waits for an accept to commit.
-create table app.departures (
+create table app.counters (
   organisation_id uuid primary key references app.organisations,
   messages bigint not null default 0,
   emails_sent bigint not null default 0
 ) with (fillfactor = 50);
-comment on table app.departures is
+comment on table app.counters is
   'Live messages that have left the queue, whatever became of them.';
-comment on column app.departures.emails_sent is
+comment on column app.counters.emails_sent is
   'The emails among them that were sent and are no rehearsals: what complaints are compared with.';
 
 create table app.api_keys (

@@ -21,7 +21,7 @@ create table app.domains (
   dkim_zone text
     constraint domains_dkim_zone_length check (length(dkim_zone) <= 200),
   records jsonb not null default '[]',
-  is_vouched boolean not null default false,
+  is_manually_verified boolean not null default false,
   change app.domain_change,
   change_since timestamptz
     constraint domains_change_has_time check ((change is null) = (change_since is null)),
@@ -40,7 +40,7 @@ comment on table app.domains is 'Sending domains; a domain has one holder.';
 comment on column app.domains.provider is 'Where its sending identity was made, as providers name themselves; null until it was.';
 comment on column app.domains.dkim_zone is 'Where its DKIM CNAMEs point into; null until the provider has made the identity.';
 comment on column app.domains.records is 'The DNS records to publish, each with what the last check found (interface 2.3).';
-comment on column app.domains.is_vouched is 'An operator said that it is verified: checks do not take that back.';
+comment on column app.domains.is_manually_verified is 'An operator said that it is verified: checks do not take that back.';
 comment on column app.domains.change is
   'What is under way at the provider: the row of one that is being added is a reservation and seen by nobody yet.';
 comment on column app.domains.wrong_since is 'Since when a verified domain''s records are not right.';
@@ -92,7 +92,7 @@ create table app.suppressions (
     constraint suppressions_email_is_lower_case check (email = lower(email))
     constraint suppressions_email_length check (length(email) between 3 and 254),
   reason app.suppression_reason not null,
-  beneath app.suppression_reason[] not null default '{}',
+  other_reasons app.suppression_reason[] not null default '{}',
   message_id uuid,
   note text not null default ''
     constraint suppressions_note_length check (length(note) <= 2000),
@@ -114,7 +114,7 @@ end
 $$;
 comment on table app.suppressions is
   'Addresses that an organisation must not send to; of a hard bounce it sees its own copy here.';
-comment on column app.suppressions.beneath is
+comment on column app.suppressions.other_reasons is
   'Further reasons, of which one shows when this one is lifted: who unsubscribed must not get marketing again because a bounce was forgiven.';
 
 create table app.hard_bounces (

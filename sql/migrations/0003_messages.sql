@@ -26,14 +26,14 @@ create table app.messages (
   recipients smallint not null
     constraint messages_reach_someone check (recipients > 0),
   attempts smallint not null default 0,
-  handover_started_at timestamptz,
+  attempt_started_at timestamptz,
   provider text,
   created_at timestamptz not null,
   sent_at timestamptz,
   delivered_at timestamptz,
   error_code text,
   error_message text,
-  is_rehearsal boolean not null default false,
+  is_sandbox boolean not null default false,
   segments smallint,
   credits smallint,
   scheduled_at timestamptz,
@@ -46,10 +46,10 @@ comment on table app.messages is
   'One row for each message accepted. No index on status, so that its changes stay heap-only.';
 comment on column app.messages.recipients is 'Distinct addresses over to, cc and bcc.';
 comment on column app.messages.attempts is 'Hand-overs begun.';
-comment on column app.messages.handover_started_at is
+comment on column app.messages.attempt_started_at is
   'Set before the provider is called, cleared when its answer is known: still set, the outcome is ambiguous.';
 comment on column app.messages.provider is 'Who took the last hand-over.';
-comment on column app.messages.is_rehearsal is
+comment on column app.messages.is_sandbox is
   'Goes to the sandbox beside a real provider, and counts neither for allowance nor for rates.';
 
 create table app.bodies (
@@ -63,7 +63,7 @@ create table app.bodies (
   html text,
   text text,
   headers jsonb,
-  handed_over text[]
+  settled_recipients text[]
 ) partition by range (message_id);
 comment on column app.messages.segments is 'Of an SMS: the parts that the network carries it in.';
 comment on column app.messages.credits is
@@ -73,7 +73,7 @@ comment on column app.messages.scheduled_at is 'Of an SMS: when it was to be sen
 comment on table app.bodies is
   'What is handed to the provider, apart from what app.messages knows; of an SMS the sender ID, the number as its one recipient, and the text.';
 comment on column app.bodies.recipients is 'Bare addresses of to, cc and bcc, in lower case, each once.';
-comment on column app.bodies.handed_over is
+comment on column app.bodies.settled_recipients is
   'Of marketing to several: the recipients whose copies are settled; null while that is none or all.';
 
 create sequence app.events_id_seq;
@@ -100,7 +100,7 @@ create table app.complaints (
 );
 comment on table app.complaints is
   'Complaints of the last days, for the rate that pauses an organisation (interface 6.4); live only, without rehearsals.';
-comment on column app.complaints.emails_sent is 'What app.departures had counted by then.';
+comment on column app.complaints.emails_sent is 'What app.counters had counted by then.';
 
 create table app.due_messages (
   message_id uuid primary key,

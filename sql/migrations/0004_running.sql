@@ -7,7 +7,7 @@ create table app.processes (
   host text not null,
   pid integer not null,
   started_at timestamptz not null default now(),
-  beat_at timestamptz not null default now()
+  heartbeat_at timestamptz not null default now()
 );
 comment on table app.processes is
   'Running processes by the worker pool whose name their jobs carry; each holds an advisory lock on it.';
@@ -25,7 +25,7 @@ create table app.sandbox_messages (
   copy smallint not null,
   kind text not null
     constraint sandbox_messages_kind check (kind in ('email', 'sms', 'reply')),
-  handovers integer not null default 1,
+  attempts integer not null default 1,
   reports jsonb not null,
   taken_at timestamptz not null,
   due_at timestamptz,
@@ -65,14 +65,14 @@ create table app.notices (
   detail jsonb not null,
   created_at timestamptz not null,
   attempts smallint not null default 0,
-  handover_started_at timestamptz,
+  attempt_started_at timestamptz,
   sent_at timestamptz,
-  given_up_at timestamptz,
+  failed_at timestamptz,
   error_message text,
-  constraint notices_end_once check (sent_at is null or given_up_at is null)
+  constraint notices_end_once check (sent_at is null or failed_at is null)
 );
 create index notices_organisation_id on app.notices (organisation_id);
 comment on table app.notices is 'Mail from the service itself to the owners of organisations, each sent once.';
-comment on column app.notices.handover_started_at is
+comment on column app.notices.attempt_started_at is
   'Set before the provider is called, cleared when its answer is known, as in app.messages.';
 comment on column app.notices.error_message is 'What the provider said to the last attempt that failed.';

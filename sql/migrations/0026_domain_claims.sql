@@ -33,27 +33,27 @@ create unlogged table app.provider_calls (
 comment on table app.provider_calls is
   'How many calls about domains each organisation may still make at counted_at (core.limit_provider_calls).';
 
-create table app.suppressions_to_forget (
+create table app.suppression_removals (
   organisation_id uuid not null references app.organisations,
   email text not null
-    constraint suppressions_to_forget_email_length check (length(email) between 3 and 254),
+    constraint suppression_removals_email_length check (length(email) between 3 and 254),
   tried_at timestamptz,
   primary key (organisation_id, email)
 );
-comment on table app.suppressions_to_forget is
+comment on table app.suppression_removals is
   'Addresses that the email provider is still to take off its own lists, for each domain of the organisation.';
 
 -- Jobs used to name the address themselves.
-insert into app.suppressions_to_forget (organisation_id, email)
+insert into app.suppression_removals (organisation_id, email)
 select distinct d.organisation_id, j.payload ->> 'email'
 from graphile_worker._private_jobs j
-join graphile_worker._private_tasks t on t.id = j.task_id and t.identifier = 'forget_suppression'
+join graphile_worker._private_tasks t on t.id = j.task_id and t.identifier = 'remove_suppression'
 cross join lateral json_array_elements_text(j.payload -> 'domains') n (name)
 join app.domains d on d.name = n.name;
 delete from graphile_worker._private_jobs j
 using graphile_worker._private_tasks t
-where t.id = j.task_id and t.identifier = 'forget_suppression';
+where t.id = j.task_id and t.identifier = 'remove_suppression';
 select graphile_worker.add_job(
-  'forget_suppression', json_build_object('organisation', s.organisation_id),
-  job_key := 'forget_suppression:' || s.organisation_id)
-from (select distinct f.organisation_id from app.suppressions_to_forget f) s;
+  'remove_suppression', json_build_object('organisation', s.organisation_id),
+  job_key := 'remove_suppression:' || s.organisation_id)
+from (select distinct f.organisation_id from app.suppression_removals f) s;

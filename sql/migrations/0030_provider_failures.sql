@@ -10,5 +10,5 @@ alter table app.provider_health
 comment on table app.provider_health is
   'A row for each provider that failed and has taken or refused no message since.';
 comment on column app.provider_health.failing_since is
-  'When its failures began; null while they are too few to say that it fails (core.note_provider_health).';
+  'When its failures began; null while they are too few to say that it fails (core.record_provider_health).';
 comment on column app.provider_health.failures is 'How many failures there were since first_failed_at.';

@@ -21,10 +21,10 @@ begin
     where coalesce(m.scheduled_at, m.created_at) <= core.now()
   )
   update app.messages m
-  set handover_started_at = core.now(), attempts = m.attempts + 1
+  set attempt_started_at = core.now(), attempts = m.attempts + 1
   from waiting w
-  where m.id = w.id and m.mode = 'live' and not m.is_rehearsal and m.status in ('queued', 'scheduled')
-    and m.handover_started_at is null;
+  where m.id = w.id and m.mode = 'live' and not m.is_sandbox and m.status in ('queued', 'scheduled')
+    and m.attempt_started_at is null;
   get diagnostics v_count = row_count;
   perform core.audit('after_restore', null, null, null, jsonb_build_object('messages', v_count));
   return v_count;

@@ -1,16 +1,16 @@
 create view ops.checks as
-select 'worker' as what, core.has_process('worker') as is_well, 'no worker is running: start one with the command "start" or "start --only worker"' as cure, 'problem' as severity
+select 'worker' as name, core.has_process('worker') as ok, 'no worker is running: start one with the command "start" or "start --only worker"' as hint, 'problem' as severity
 union all
 select 'clock', core.has_process('clock'), 'no clock is running: start one with the command "start" or "start --only clock"', 'problem'
 union all
 select 'clock tasks', not exists (
-  select from app.clock_tasks t
-  cross join lateral (select r.error from app.clock_runs r where r.task = t.name order by r.id desc limit 1) last
+  select from app.scheduled_tasks t
+  cross join lateral (select r.error from app.task_runs r where r.task = t.name order by r.id desc limit 1) last
   where last.error is not null),
   'a task of the clock failed when it ran last: select * from ops.clock where error is not null',
   'problem'
 union all
-select 'heartbeats', not exists (select from app.processes p where p.beat_at < now() - interval '30 seconds'),
+select 'heartbeats', not exists (select from app.processes p where p.heartbeat_at < now() - interval '30 seconds'),
   'a process holds its lock but does not beat: see ops.processes and restart it',
   'problem'
 union all
@@ -18,7 +18,7 @@ select 'temporary objects', not has_database_privilege('public', current_databas
   format('every login may create temporary objects, which can shadow ours: as the owner of the database, revoke temporary on database %I from public', current_database()),
   'warning'
 union all
-select 'audit', core.audit_is_whole(),
+select 'audit', core.audit_is_complete(),
   'rows of ops.audit or ops.audit_seals were changed or removed by other means than the functions of ops: compare with a backup',
   'problem'
 union all
@@ -44,12 +44,12 @@ select 'given-up jobs', not exists (select from graphile_worker._private_jobs j 
   'problem'
 union all
 -- The newest balance of each, as the whole ledger is too much to be read every time.
-select 'books', not exists (select from app.allowances a
+select 'ledger_check', not exists (select from app.allowances a
   where a.sms_credits <> coalesce((select l.balance from app.credit_ledger l
     where l.organisation_id = a.organisation_id
     order by l.id desc
     limit 1), 0)),
-  'the credits of an organisation are not what its ledger says: select * from ops.books where not is_right',
+  'the credits of an organisation are not what its ledger says: select * from ops.ledger_check where not is_balanced',
   'problem'
 union all
 select 'stray receipts', not exists (select from app.stray_receipts s
@@ -63,8 +63,8 @@ select 'webhook endpoints', not exists (select from app.webhook_endpoints p
   'endpoints fail, or were disabled because they did: select * from ops.failing_endpoints',
   'warning'
 union all
-select 'owner mail', coalesce((select n.given_up_at is null from app.notices n
-  where n.sent_at is not null or n.given_up_at is not null
+select 'owner mail', coalesce((select n.failed_at is null from app.notices n
+  where n.sent_at is not null or n.failed_at is not null
   order by n.id desc
   limit 1), true),
   'the last mail to an owner was refused: select * from ops.notices; is SYSTEM_FROM a sender that the provider takes?',
@@ -102,8 +102,8 @@ select 'synchronous standbys', core.has_synchronous_standbys(),
 comment on view ops.checks is
   'What is wrong with the service now, how severe it is, and what to do. The command "doctor" shows each check.';
 
-comment on column ops.checks.what is 'What is looked at.';
-comment on column ops.checks.is_well is 'Whether nothing is wrong with it.';
-comment on column ops.checks.cure is 'What is wrong if it is not well, and what to do.';
+comment on column ops.checks.name is 'What is looked at.';
+comment on column ops.checks.ok is 'Whether nothing is wrong with it.';
+comment on column ops.checks.hint is 'What is wrong if it is not well, and what to do.';
 comment on column ops.checks.severity is
   'How severe it is when it is not well: problem (something does not work, or data is at risk) or warning (look at it when you have the time).';

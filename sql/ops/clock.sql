@@ -1,12 +1,12 @@
 create view ops.clock as
 select t.name as task, t.schedule, last.started_at as last_run, last.duration_ms, last.rows, last.error,
   ok.started_at as last_success
-from app.clock_tasks t
+from app.scheduled_tasks t
 left join lateral (
-  select r.* from app.clock_runs r where r.task = t.name order by r.id desc limit 1
+  select r.* from app.task_runs r where r.task = t.name order by r.id desc limit 1
 ) last on true
 left join lateral (
-  select r.started_at from app.clock_runs r where r.task = t.name and r.error is null order by r.id desc limit 1
+  select r.started_at from app.task_runs r where r.task = t.name and r.error is null order by r.id desc limit 1
 ) ok on true;
 
 comment on view ops.clock is

@@ -14,7 +14,7 @@ begin
   values (v_id, create_organisation.name, create_organisation.owner_email, v_plan, core.now(), core.now());
   insert into app.allowances (organisation_id, period_start, period_end)
   select v_id, p.period_start, p.period_end from core.period_at(core.now(), core.now()) p;
-  insert into app.departures (organisation_id) values (v_id);
+  insert into app.counters (organisation_id) values (v_id);
   perform core.audit('create_organisation', v_id, core.encode_id('org', v_id), null, jsonb_build_object(
     'name', create_organisation.name, 'owner_email', create_organisation.owner_email, 'plan', v_plan));
   return core.encode_id('org', v_id);

@@ -5,7 +5,7 @@ select
   d.name,
   d.status,
   core.wrong_records(d.records) as not_found,
-  d.is_vouched,
+  d.is_manually_verified,
   d.provider,
   d.verified_at,
   d.wrong_since,
@@ -23,7 +23,7 @@ comment on column ops.domains.organisation is 'The organisation that holds it, o
 comment on column ops.domains.name is 'The domain.';
 comment on column ops.domains.status is 'pending, verified or failed.';
 comment on column ops.domains.not_found is 'Required records that the last check did not find as they should be: type, name and status of each.';
-comment on column ops.domains.is_vouched is 'Whether ops.verify_domain verified it, which checks do not take back.';
+comment on column ops.domains.is_manually_verified is 'Whether ops.verify_domain verified it, which checks do not take back.';
 comment on column ops.domains.provider is 'The email provider that has made its identity; null when none has yet.';
 comment on column ops.domains.verified_at is 'When it was verified; null if it never was.';
 comment on column ops.domains.wrong_since is 'Since when records of a verified one are wrong; after 72 hours it fails. Null while they are right.';

@@ -4,7 +4,7 @@ select core.encode_id('dom', d.id) as id, core.encode_id('org', d.organisation_i
   coalesce(d.wrong_since, d.created_at) + interval '72 hours' as fails_at,
   core.wrong_records(d.records) as not_found, d.last_checked_at
 from app.domains d
-where d.change is distinct from 'adding' and not d.is_vouched
+where d.change is distinct from 'adding' and not d.is_manually_verified
   and (d.status = 'verified' and d.wrong_since is not null or d.status = 'pending')
 order by fails_at;
 

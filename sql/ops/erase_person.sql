@@ -26,7 +26,7 @@ begin
   perform from app.messages m where m.id = any (v_ids || v_mentions) order by m.id for no key update;
   v_messages := coalesce(cardinality(v_ids), 0);
   perform core.end_person_messages(v_ids);
-  v_rows := core.hash_bars(v_person);
+  v_rows := core.hash_suppressions(v_person);
   v_rows := v_rows + core.erase_webhooks(v_person, v_ids);
   v_rows := v_rows + core.erase_messages(v_person, v_ids);
   v_rows := v_rows + core.erase_traces(v_person) + core.erase_tags(v_person);

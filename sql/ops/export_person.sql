@@ -17,7 +17,7 @@ begin
   from (
     select x.* from core.export_messages(v_person, v_ids) x
     union all
-    select x.* from core.export_bars(v_person) x
+    select x.* from core.export_suppressions(v_person) x
     union all
     select x.* from core.export_traces(v_person) x
     union all

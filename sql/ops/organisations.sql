@@ -25,7 +25,7 @@ from app.organisations o
 join app.plans p on p.id = o.plan_id
 join app.allowances a on a.organisation_id = o.id
 cross join lateral core.current_usage(o.id) u
-join app.departures d on d.organisation_id = o.id
+join app.counters d on d.organisation_id = o.id
 left join app.named_bounces b on b.organisation_id = o.id;
 
 comment on view ops.organisations is

@@ -1,5 +1,5 @@
 create view ops.processes as
-select p.pool_id as pool, p.roles, p.host, p.pid, p.started_at, p.beat_at,
+select p.pool_id as pool, p.roles, p.host, p.pid, p.started_at, p.heartbeat_at,
   core.lock_holder(p.pool_id) is not null as is_alive,
   p.version, p.clock_offset, p.synchronous_commit
 from app.processes p;
@@ -12,7 +12,7 @@ comment on column ops.processes.roles is 'api, worker and clock, or some of them
 comment on column ops.processes.host is 'The machine it runs on.';
 comment on column ops.processes.pid is 'Its process id there.';
 comment on column ops.processes.started_at is 'When it was started.';
-comment on column ops.processes.beat_at is 'When it last said that it runs.';
+comment on column ops.processes.heartbeat_at is 'When it last said that it runs.';
 comment on column ops.processes.is_alive is 'Whether it holds the lock of its pool; one that does not is gone.';
 comment on column ops.processes.version is 'The version that it runs; null where that is one which does not report it yet.';
 comment on column ops.processes.clock_offset is

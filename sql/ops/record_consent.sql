@@ -12,7 +12,7 @@ begin
   if coalesce(length(record_consent.source), 0) not between 1 and 1000 then
     raise exception 'the source must be 1 to 1000 characters';
   end if;
-  perform core.take_bars(phone, v_organisation, '{opted_out}');
+  perform core.lift_suppression_hashes(phone, v_organisation, '{opted_out}');
   insert into app.consents (organisation_id, phone, source, consented_at)
   values (v_organisation, record_consent.phone, record_consent.source, core.now())
   on conflict on constraint consents_pkey do update

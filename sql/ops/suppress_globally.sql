@@ -14,7 +14,7 @@ begin
   insert into app.hard_bounces (email, note, created_at)
   select lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now()
   where not exists (
-    select from core.bars_against(lower(suppress_globally.email)) a
+    select from core.suppressions_by_hash(lower(suppress_globally.email)) a
     where a.organisation_id = core.everyone() and a.bar = 'hard_bounce')
   on conflict (email) do nothing
   returning jsonb_build_object('note', note) into v_after;

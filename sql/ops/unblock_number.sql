@@ -9,7 +9,7 @@ declare
 begin
   delete from app.blocked_numbers b where b.phone = unblock_number.phone
   returning jsonb_build_object('note', b.note) into v_before;
-  if core.take_bars(unblock_number.phone, null, '{registry}') <> '{}' then
+  if core.lift_suppression_hashes(unblock_number.phone, null, '{registry}') <> '{}' then
     v_before := coalesce(v_before, '{"note": "(erased)"}');
   end if;
   if v_before is null then

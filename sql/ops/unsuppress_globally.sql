@@ -8,11 +8,11 @@ declare
   v_before jsonb;
   v_copies app.suppressions[];
   v_erased uuid[] := array(
-    select a.organisation_id from core.bars_against(lower(unsuppress_globally.email)) a where a.bar = 'hard_bounce');
+    select a.organisation_id from core.suppressions_by_hash(lower(unsuppress_globally.email)) a where a.bar = 'hard_bounce');
 begin
   delete from app.hard_bounces b where b.email = lower(unsuppress_globally.email)
   returning jsonb_build_object('note', b.note) into v_before;
-  if core.take_bars(lower(unsuppress_globally.email), null, '{hard_bounce}') <> '{}' then
+  if core.lift_suppression_hashes(lower(unsuppress_globally.email), null, '{hard_bounce}') <> '{}' then
     v_before := coalesce(v_before, '{"note": "(erased)"}');
   end if;
   if v_before is null then
@@ -24,16 +24,16 @@ begin
   order by s.organisation_id
   for no key update;
   -- The organisations' own copies of that bounce would go on blocking.
-  update app.suppressions s set beneath = array_remove(s.beneath, 'hard_bounce')
-  where s.email = lower(unsuppress_globally.email) and 'hard_bounce' = any (s.beneath);
+  update app.suppressions s set other_reasons = array_remove(s.other_reasons, 'hard_bounce')
+  where s.email = lower(unsuppress_globally.email) and 'hard_bounce' = any (s.other_reasons);
   with copies as (
     delete from app.suppressions s
     where s.email = lower(unsuppress_globally.email) and s.reason = 'hard_bounce'
     returning s.*
   )
   select array_agg(c::app.suppressions) into v_copies from copies c;
-  perform core.uncover_suppressions(v_copies);
-  perform core.forget_at_provider(lower(unsuppress_globally.email),
+  perform core.restore_other_reasons(v_copies);
+  perform core.remove_at_provider(lower(unsuppress_globally.email),
     array(select c.organisation_id from unnest(v_copies) c) || v_erased);
   perform core.audit('unsuppress_globally', null, lower(unsuppress_globally.email), v_before, null);
 end

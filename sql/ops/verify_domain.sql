@@ -15,7 +15,7 @@ begin
     raise exception '% is not a domain name', coalesce(quote_literal(verify_domain.name), 'null')
       using hint = 'international names in their xn-- form';
   end if;
-  select jsonb_build_object('status', d.status, 'is_vouched', d.is_vouched) into v_before
+  select jsonb_build_object('status', d.status, 'is_manually_verified', d.is_manually_verified) into v_before
   from app.domains d
   where d.name = v_name
   for no key update;
@@ -28,10 +28,10 @@ begin
     and not (d.change is not null and core.is_under_way(d.change_since));
   -- The check that comes next makes the identity at the provider, and finds its records.
   insert into app.domains as d (
-    id, organisation_id, name, status, is_vouched, verified_at, last_checked_at, next_check_at, created_at)
+    id, organisation_id, name, status, is_manually_verified, verified_at, last_checked_at, next_check_at, created_at)
   values (core.new_id(core.now()), v_organisation, v_name, 'verified', true, core.now(), core.now(), core.now(), core.now())
   on conflict on constraint domains_one_holder do update
-    set status = 'verified', is_vouched = true, wrong_since = null,
+    set status = 'verified', is_manually_verified = true, wrong_since = null,
       verified_at = coalesce(d.verified_at, excluded.verified_at),
       -- No longer a reservation, which would go if its call came to nothing.
       change = null, change_since = null, next_check_at = coalesce(d.next_check_at, excluded.next_check_at)
@@ -42,7 +42,7 @@ begin
       using hint = 'select ops.release_domain(…) frees a name that is not verified';
   end if;
   perform core.audit('verify_domain', v_organisation, v_name, v_before,
-    jsonb_build_object('status', v_domain.status, 'is_vouched', v_domain.is_vouched));
+    jsonb_build_object('status', v_domain.status, 'is_manually_verified', v_domain.is_manually_verified));
   return core.encode_id('dom', v_domain.id);
 end
 $$;

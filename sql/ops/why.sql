@@ -41,7 +41,7 @@ begin
   select d.* into v_due from app.due_messages d where d.message_id = v_message.id;
   if not core.has_process('worker') then
     return format('It waits because no worker is running%s; start one with the command "start" or "start --only worker".',
-      (select format(' (the last was seen at %s)', core.iso(max(p.beat_at)))
+      (select format(' (the last was seen at %s)', core.iso(max(p.heartbeat_at)))
        from app.processes p where 'worker' = any (p.roles) having count(*) > 0));
   end if;
 

@@ -12,7 +12,7 @@ begin
   insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
   select v_organisation, withdraw_consent.phone, core.now(), 'operator ' || session_user
   where not exists (
-    select from core.bars_against(withdraw_consent.phone) a
+    select from core.suppressions_by_hash(withdraw_consent.phone) a
     where a.organisation_id = v_organisation and a.bar = 'opted_out')
   on conflict on constraint consents_pkey do update
   set opted_out_at = excluded.opted_out_at, opted_out_by = excluded.opted_out_by

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Demo, firstSteps } from '../seed.ts'
+import { type Demo, firstSteps } from './demo.ts'
 import type { Role, Service } from '../service.ts'
 
 export type Announcement = {

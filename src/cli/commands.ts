@@ -1,6 +1,6 @@
 /** Messages name commands as npm scripts. These functions turn them into commands of this installation. */
 import { relative } from 'node:path'
-import type { Launch } from '../config.ts'
+import type { Launch } from '../config/index.ts'
 
 /**
  * The words in front of a command: those that are set, or node with the script and the environment files that

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import { connectionProblem } from '../db/connection-problem.ts'
-import { SetupError } from '../setup-error.ts'
+import { SetupError } from '../errors.ts'
 
 /** Does work on a database; where that cannot be used, the error is a line that names its setting. */
 export async function blaming<Result>(

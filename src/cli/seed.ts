@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import type { Sql } from '../db/client.ts'
-import { firstSteps, seed } from '../seed.ts'
+import { firstSteps, seed } from './demo.ts'
 import { asOwner, type Database, prepareEmbedded } from './database.ts'
 
 /** Prints the keys of the demo organisation, which it makes where it is missing, and a first request. */

@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import type { Sql } from '../db/client.ts'
 import { connectionProblem, isDenied } from '../db/connection-problem.ts'
 import { isReadOnlyError } from '../db/read-only.ts'
-import { SetupError } from '../setup-error.ts'
-import { formatTable, printableLines } from '../table.ts'
+import { SetupError } from '../errors.ts'
+import { formatTable, printableLines } from './table.ts'
 import { asOwner } from './database.ts'
 import { UsageError } from './usage.ts'
 

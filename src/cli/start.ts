@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import { connect, SERVICE_ROLE } from '../db/client.ts'
-import { codeAge, OLDER_DATABASE } from '../db/code-age.ts'
+import { codeAge, OLDER_DATABASE } from '../db/migrate/code-age.ts'
 import { currentLogin } from '../db/login.ts'
-import { Interrupted, migrate } from '../db/migrate.ts'
+import { Interrupted, migrate } from '../db/migrate/index.ts'
 import { checkServer } from '../db/server.ts'
 import { createResolver } from '../domains/resolver.ts'
-import { createLog } from '../log.ts'
+import { createLog } from '../telemetry/log.ts'
 import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
-import type { Demo } from '../seed.ts'
+import type { Demo } from './demo.ts'
 import { ROLES, type Role, type Service, type ServiceOptions, startService } from '../service.ts'
-import { SetupError } from '../setup-error.ts'
-import { VERSION } from '../version.ts'
+import { SetupError } from '../errors.ts'
+import { VERSION } from '../telemetry/version.ts'
 import { announcement } from './announce.ts'
 import { withCommands } from './commands.ts'
 import {
@@ -67,8 +67,8 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
       createSmsProvider: (call, listener, log) =>
         createSmsProvider({ ...config, call, listener, log }),
       smsConcurrency: smsConcurrencyOf(config),
-      hasRehearsals: config.email.provider !== 'sandbox',
-      hasSmsRehearsals: config.sms.provider !== 'sandbox',
+      hasSandboxMessages: config.email.provider !== 'sandbox',
+      hasSandboxSms: config.sms.provider !== 'sandbox',
       secrets,
       resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
       // As when the machine of a database is lost: TCP would notice after a quarter of an hour.

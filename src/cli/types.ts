@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
-import type { Config } from '../config.ts'
-import { migrate } from '../db/migrate.ts'
+import type { Config } from '../config/index.ts'
+import { migrate } from '../db/migrate/index.ts'
 import { generateTypes } from '../db/types.ts'
 import { asOwner } from './database.ts'
 

@@ -1,4 +1,4 @@
-import { SetupError } from '../setup-error.ts'
+import { SetupError } from '../errors.ts'
 
 export const USAGE = `usage: npm run <command> [-- <arguments>]
 

@@ -78,7 +78,7 @@ export type EmailToSend = {
   /** null unless ambiguous: when the hand-over began whose outcome is not known */
   ambiguousSince: Date | null
   /** It goes to the sandbox, whatever the provider. */
-  isRehearsal: boolean
+  isSandbox: boolean
   /** The verified domain that it is sent from. */
   domain: string
   /** The host of its return path. */
@@ -106,7 +106,7 @@ export type EmailToSend = {
   tags: string[]
   class: 'transactional' | 'marketing'
   /** null unless copies to some of its recipients are settled already */
-  handedOver: string[] | null
+  settledRecipients: string[] | null
   /** What it counts against the large bodies that a worker has in hand; 0 when it is not large. */
   largeBytes: number
 }
@@ -177,7 +177,7 @@ export type SmsToSend = {
   /** When this hand-over began, by the service's clock. */
   startedAt: Date
   /** It goes to the sandbox, whatever the provider. */
-  isRehearsal: boolean
+  isSandbox: boolean
   class: 'transactional' | 'marketing'
   /** A number in E.164 or an alphanumeric sender ID. */
   sender: string
@@ -201,7 +201,7 @@ export type Api = {
   abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: number }
   /** Accept calls of POST /v1/emails and /v1/emails/batch, single and batch alike. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index; one answer per call. is_shared: return no row for a call that would keep those of other organisations waiting, as its organisation is locked or its templates are large; call again with it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
   accept_emails: { args: { calls: string; items: string; catalogue: string; is_shared?: boolean }; result: Answer[] }
-  /** Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_rehearsal}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
+  /** Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
   accept_sms: { args: { calls: string; items: string; catalogue: string; is_shared?: boolean }; result: Answer[] }
   /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
@@ -242,7 +242,7 @@ export type Api = {
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
-  end_turns: { args: { turns: string }; result: number }
+  release_leases: { args: { turns: string }; result: number }
   /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job is about to look. Answers how many. A job that is one too many finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
@@ -255,11 +255,11 @@ export type Api = {
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: string; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
   /** Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded. */
   finish_deliveries: { args: { results: string }; result: number }
-  /** Add a reserved domain, whose identity the provider has made; identity as core.keep_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
+  /** Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
   /** Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued. */
-  finish_forgetting: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
-  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies about (message, provider or connection: whom a failure concerns; absent when the provider was not asked), retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), handed_over (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
+  finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
+  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies about (message, provider or connection: whom a failure concerns; absent when the provider was not asked), retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), settled_recipients (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
   finish_messages: { args: { results: string }; result: number }
   /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
   finish_notice: { args: { result: string }; result: boolean }
@@ -268,19 +268,19 @@ export type Api = {
   /** Record that the provider has rotated a domain's DKIM keys: which selector signs now, which retired, and the new key. Answers 0 when the domain is gone. */
   finish_rotation: { args: { id: string; activate: string; retire: string; key: string }; result: number }
   /** Forget the tokens of callbacks that are too old to be taken again. Answers how many, at most 20 000. */
-  forget_callbacks: { args: Record<string, never>; result: number }
+  delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Forget what the clock ran more than a week ago. Answers how many runs. */
-  forget_clock_runs: { args: Record<string, never>; result: number }
+  delete_old_task_runs: { args: Record<string, never>; result: number }
   /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
-  forget_complaints: { args: Record<string, never>; result: number }
+  delete_old_complaints: { args: Record<string, never>; result: number }
   /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
-  forget_early_receipts: { args: Record<string, never>; result: number }
+  delete_old_early_receipts: { args: Record<string, never>; result: number }
   /** Forget what the sandbox network took more than a week ago. Answers how many. */
-  forget_sandbox: { args: Record<string, never>; result: number }
+  delete_old_sandbox_messages: { args: Record<string, never>; result: number }
   /** Forget the parts of SMS that are older than messages are kept. Answers how many, at most 20 000. */
-  forget_sms_parts: { args: Record<string, never>; result: number }
+  delete_old_sms_parts: { args: Record<string, never>; result: number }
   /** Forget the sums of days whose messages are kept no longer. Answers how many rows. */
-  forget_sums: { args: Record<string, never>; result: number }
+  delete_old_sums: { args: Record<string, never>; result: number }
   /** null when the organisation has no such domain, else the domain object as JSON text (interface 4.5). */
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** null when the organisation has no such message, else the message object with its events as JSON text (interface 4.3). channel: email or sms. */
@@ -292,11 +292,11 @@ export type Api = {
   /** The SHA-256 of the SQL code in place; a process whose own differs is of another version. */
   health: { args: Record<string, never>; result: string }
   /** Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many. */
-  judge_endpoints: { args: Record<string, never>; result: number }
+  check_failing_endpoints: { args: Record<string, never>; result: number }
   /** Keep a key for sealing secrets from now on, if the newest is still the one that the caller saw (left out: none); modulus in decimal. Answers whether it was kept. */
-  keep_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
-  /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.keep_identity takes it. Answers whether its records were kept with it. */
-  keep_signing_key: { args: { id: string; identity: string; records: string }; result: number }
+  store_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
+  /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it. */
+  store_signing_key: { args: { id: string; identity: string; records: string }; result: number }
   /** Take a process that stops off the list and hand back what it may still hold. */
   leave: { args: { pool_id: string }; result: boolean }
   /** The domain objects of an organisation as JSON text, newest first (interface 4.5). */
@@ -308,7 +308,7 @@ export type Api = {
   /** What Prometheus is told of the database: queues, clock, processes and connections, at a cost that does not grow with them. */
   metrics: { args: Record<string, never>; result: Metric[] }
   /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
-  note_clock_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
+  record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** null when there is no such organisation, else what it calls itself. */
   organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new. */
@@ -340,7 +340,7 @@ export type Api = {
   /** The keys that open sealed secrets, the one in use first. */
   sealing_keys: { args: Record<string, never>; result: SealingKey[] }
   /** Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks. */
-  set_clock_tasks: { args: { tasks: string }; result: number }
+  set_scheduled_tasks: { args: { tasks: string }; result: number }
   /** Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
   /** The DKIM key with which we sign for a verified domain; no row when we hold none. */
@@ -350,7 +350,7 @@ export type Api = {
   /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. Emails whose large_bytes go beyond the argument together are not begun: they have a new job, due in a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
   /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
-  start_forgetting: { args: { organisation_id: string }; result: SuppressionToForget[] }
+  start_suppression_removals: { args: { organisation_id: string }; result: SuppressionToForget[] }
   /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
@@ -358,7 +358,7 @@ export type Api = {
   /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** Add what happened to messages to the sums that reports are read from. Answers how many changes, at most 20 000; one caller at a time. */
-  sum_up_changes: { args: Record<string, never>; result: number }
+  sum_status_changes: { args: Record<string, never>; result: number }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
@@ -387,7 +387,7 @@ export const signatures = {
   drop_expired_keys: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   end_release: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
   end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
-  end_turns: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
+  release_leases: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_domain_checks: { types: { provider: 'text' }, required: ['provider'], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_messages: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
@@ -395,32 +395,32 @@ export const signatures = {
   finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', answers: { value: 'integer' } },
   finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
-  finish_forgetting: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', answers: { value: 'integer' } },
+  finish_suppression_removals: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', answers: { value: 'integer' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', answers: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', answers: { value: 'boolean' } },
   finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'text[]' } },
   finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, required: ['id', 'activate', 'retire', 'key'], returns: 'value', answers: { value: 'integer' } },
-  forget_callbacks: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  forget_clock_runs: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  forget_complaints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  forget_early_receipts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  forget_sandbox: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  forget_sms_parts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  forget_sums: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_callbacks: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_task_runs: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_complaints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_early_receipts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_sandbox_messages: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_sms_parts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_sums: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'text' } },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, required: ['organisation_id', 'channel', 'id'], returns: 'value', answers: { value: 'text' } },
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   has_test_clock: { types: {}, required: [], returns: 'value', answers: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', answers: { value: 'text' } },
-  judge_endpoints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  keep_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, required: ['modulus', 'private_key'], returns: 'value', answers: { value: 'boolean' } },
-  keep_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', answers: { value: 'integer' } },
+  check_failing_endpoints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  store_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, required: ['modulus', 'private_key'], returns: 'value', answers: { value: 'boolean' } },
+  store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', answers: { value: 'integer' } },
   leave: { types: { pool_id: 'text' }, required: ['pool_id'], returns: 'value', answers: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', answers: { value: 'text' } },
   make_partitions: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   metrics: { types: {}, required: [], returns: 'rows', answers: { name: 'text', labels: 'jsonb', value: 'double precision' } },
-  note_clock_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },
+  record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   receive_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'rows', answers: { outcomes: 'text[]', stored: 'text[]' } },
   record_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'value', answers: { value: 'text[]' } },
@@ -436,15 +436,15 @@ export const signatures = {
   seal_audit: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   sealed_in_use: { types: {}, required: [], returns: 'values', answers: { value: 'text' } },
   sealing_keys: { types: {}, required: [], returns: 'rows', answers: { id: 'uuid', private_key: 'text' } },
-  set_clock_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
+  set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { selector: 'text', private_key: 'text' } },
   start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
-  start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_rehearsal: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', handed_over: 'text[]', large_bytes: 'integer' } },
-  start_forgetting: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', answers: { email: 'text', domains: 'text[]' } },
+  start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
+  start_suppression_removals: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', answers: { email: 'text', domains: 'text[]' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', answers: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },
-  start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_rehearsal: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },
-  sum_up_changes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_sandbox: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },
+  sum_status_changes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, required: ['organisation_id', 'email', 'message_id'], returns: 'value', answers: { value: 'text' } },
 } as const

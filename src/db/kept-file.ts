@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { SetupError } from '../setup-error.ts'
+import { SetupError } from '../errors.ts'
 import { succeeds } from './attempt.ts'
 
 /** The SECRET_KEY of embedded mode: 32 random bytes in base64, made once per data folder. */

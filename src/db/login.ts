@@ -1,6 +1,6 @@
 /** The logins of a database: what they may do, and making the one that the service needs. */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
-import { SetupError } from '../setup-error.ts'
+import { SetupError } from '../errors.ts'
 import { readAddress } from './address.ts'
 import { connect, SERVICE_ROLE, type Sql } from './client.ts'
 import { isDenied } from './connection-problem.ts'

@@ -3,7 +3,7 @@ import { type Call, caller } from './call.ts'
 import type { ClientOptions } from './client.ts'
 import { fairCall } from './fair-call.ts'
 import { createPool, type Pool, type PoolOptions } from './pool.ts'
-import { CLIENT_PATIENCE, repeatedCall } from './repeated-call.ts'
+import { CLIENT_TIME_LIMIT, repeatedCall } from './repeated-call.ts'
 
 /** The connections of a process by what they are for, so that no kind of call waits for another. */
 export type Pools = {
@@ -16,7 +16,7 @@ export type Pools = {
   /** For heartbeats: on one connection, which stays, as it holds the locks of this process. */
   presence: Call
   /** That connection. */
-  presencePool: Pool
+  heartbeatPool: Pool
   /** For health checks: fails at once while there is no connection. */
   probe: Call
   /** For reading the catalog. */
@@ -28,7 +28,7 @@ export type Pools = {
 
 /**
  * Functions on connections of their own: those that a send needs. Two runs at a time of each of the three
- * (src/db/batcher.ts) make six.
+ * (src/db/batcher/index.ts) make six.
  */
 const INTAKE: ReadonlySet<keyof Api> = new Set(['admit', 'accept_emails', 'accept_sms'])
 const INTAKE_SIZE = 6
@@ -84,12 +84,12 @@ export type PoolsOptions = Pick<ClientOptions, 'role' | 'clock'> & {
   /** Called with each error that work meets, and when an idle connection was lost. */
   onError?: (error: unknown) => void
   /** The same on the connection for heartbeats. */
-  onPresenceError?: (error: unknown) => void
+  onHeartbeatError?: (error: unknown) => void
 }
 
 /** Creates the pools of a process; a pool connects when it gets work. */
 export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
-  const { onError, onPresenceError, ...client } = poolsOptions
+  const { onError, onHeartbeatError, ...client } = poolsOptions
   const pool = (
     size: number,
     { statement, lock }: typeof requestLimits,
@@ -111,8 +111,8 @@ export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
       ...options,
     })
   const all = {
-    intake: pool(INTAKE_SIZE, requestLimits, CLIENT_PATIENCE.beginsWithinMs),
-    requests: pool(REQUESTS_SIZE, requestLimits, CLIENT_PATIENCE.beginsWithinMs),
+    intake: pool(INTAKE_SIZE, requestLimits, CLIENT_TIME_LIMIT.beginsWithinMs),
+    requests: pool(REQUESTS_SIZE, requestLimits, CLIENT_TIME_LIMIT.beginsWithinMs),
     work: pool(WORK_SIZE, workLimits, WORK_WAITS_MS),
     clock: pool(CLOCK_SIZE, clockLimits, WORK_WAITS_MS),
   }
@@ -120,7 +120,7 @@ export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
     isKept: true,
     applicationName: 'postgram presence',
     workMs: PRESENCE_WORK_MS,
-    ...(onPresenceError && { onError: onPresenceError }),
+    ...(onHeartbeatError && { onError: onHeartbeatError }),
   })
   const intake = repeatedCall(caller(all.intake), REPEATABLE)
   const others = fairCall(repeatedCall(caller(all.requests), REPEATABLE), ONE_ORGANISATION)
@@ -130,7 +130,7 @@ export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
     work,
     clock: caller(all.clock),
     presence: caller(presence),
-    presencePool: presence,
+    heartbeatPool: presence,
     probe: (name, args) => work(name, args, { waitMs: PROBE_WAITS_MS }),
     use: all.work.use,
     all,

@@ -1,7 +1,7 @@
-import { SetupError } from '../setup-error.ts'
+import { SetupError } from '../errors.ts'
 import { type Availability, UNREACHABLE } from './availability.ts'
 import type { Call } from './call.ts'
-import type { CodeAge } from './code-age.ts'
+import type { CodeAge } from './migrate/code-age.ts'
 import { isConnectionError } from './connection-errors.ts'
 import { breaks, type Contract } from './contract.ts'
 
@@ -25,7 +25,7 @@ const CODE_MISSING = /^42...$/
  * another version does not, as long as it has what this one calls: old and new processes run side by
  * side while they are upgraded. Throws when the database does not answer.
  */
-export function createJudge(
+export function createContractCheck(
   { read, age, call }: Questions,
   { sha256, needs }: { sha256: string; needs: Contract },
 ): () => Promise<string | null> {

@@ -40,7 +40,7 @@ export type RepeatOptions = {
 }
 
 /** Many clients give up after 10 s. */
-export const CLIENT_PATIENCE: RepeatOptions = { beginsWithinMs: 8000, answersWithinMs: 9500 }
+export const CLIENT_TIME_LIMIT: RepeatOptions = { beginsWithinMs: 8000, answersWithinMs: 9500 }
 
 const REPEAT_AFTER_MS = 50
 
@@ -52,7 +52,7 @@ const REPEAT_AFTER_MS = 50
 export function repeatedCall(
   call: Call,
   names: ReadonlySet<keyof Api>,
-  { beginsWithinMs, answersWithinMs }: RepeatOptions = CLIENT_PATIENCE,
+  { beginsWithinMs, answersWithinMs }: RepeatOptions = CLIENT_TIME_LIMIT,
 ): Call {
   const repeat: Call = async (name, args) => {
     const start = performance.now()

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Api, DomainWork, Reply } from '../db/api.gen.ts'
 import type { Call } from '../db/call.ts'
 import { ConnectionLost, Unreachable } from '../db/connection-errors.ts'
-import { CLIENT_PATIENCE } from '../db/repeated-call.ts'
+import { CLIENT_TIME_LIMIT } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
 import {
   type DkimKey,
@@ -186,7 +186,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       const [work] = await call('domain_to_sign', { name })
       if (!work) return
       const { records, identity } = await identify(work)
-      await call('keep_signing_key', {
+      await call('store_signing_key', {
         id: work.id,
         identity: JSON.stringify(identity),
         records: JSON.stringify(records),
@@ -243,7 +243,7 @@ async function inTurn(
       if (isRepeatable && error instanceof ConnectionLost) lost = error
       else throw error instanceof Unreachable && lost ? lost : asRefusal(error)
     }
-    const limitMs = lost ? CLIENT_PATIENCE.beginsWithinMs : ASK_AGAIN_FOR_MS
+    const limitMs = lost ? CLIENT_TIME_LIMIT.beginsWithinMs : ASK_AGAIN_FOR_MS
     if (performance.now() - start > limitMs) {
       throw lost ?? new Refusal('email_provider_unavailable')
     }

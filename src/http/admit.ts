@@ -2,13 +2,13 @@ import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from 'koa'
 import type { Admission } from '../db/api.gen.ts'
-import { createBatcher } from '../db/batcher.ts'
+import { createBatcher } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
 import { Unreachable } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
 import { OTHERS } from './fair-start.ts'
-import { patienceOf } from './patience.ts'
+import { timeLimitOf } from './time-limit.ts'
 
 export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
 
@@ -102,7 +102,7 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     const [, key] = BEARER_KEY.exec(ctx.get('Authorization')) ?? []
     // Hashed here, so that no key is ever in a statement that the database may log.
     const ask = (signal: AbortSignal) => admit(ctx, hash('sha256', key ?? '', 'hex'), signal)
-    const admission = key && (await patienceOf(ctx).wait(ask).catch(asUnreachable))
+    const admission = key && (await timeLimitOf(ctx).wait(ask).catch(asUnreachable))
     if (!admission) throw new Refusal('unauthorized')
 
     ctx.state.organisationId = admission.organisationId

@@ -2,40 +2,40 @@ import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
 import type { Registry } from '../domains/registry.ts'
-import { createUnsubscribeLinks } from '../marketing/link.ts'
-import type { Metrics } from '../metrics.ts'
+import { createUnsubscribeLinks } from '../marketing/unsubscribe-link.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { EmailProvider } from '../providers/email.ts'
-import type { Secrets } from '../secrets.ts'
+import type { Secrets } from '../crypto/secrets.ts'
 import { admission } from './admit.ts'
-import { createBodies } from './body.ts'
-import { callbacksRouter } from './callbacks.ts'
-import { docsRouter } from './docs.ts'
-import { domainEndpoints } from './domains.ts'
-import { emailsRouter } from './emails.ts'
+import { createBodies } from './body/index.ts'
+import { callbacksRouter } from './routes/callbacks.ts'
+import { docsRouter } from './routes/docs.ts'
+import { domainEndpoints } from './routes/domains.ts'
+import { emailsRouter } from './routes/emails.ts'
 import { mount } from './endpoint.ts'
 import { renderErrors } from './errors.ts'
 import { fairStart } from './fair-start.ts'
-import { healthRouter, type Readiness } from './health.ts'
+import { healthRouter, type Readiness } from './routes/health.ts'
 import type { HttpLimits } from './limits.ts'
 import { observe } from './observe.ts'
-import { openapiRouter } from './openapi.ts'
+import { openapiRouter } from './routes/openapi.ts'
 import { plainPath } from './plain-path.ts'
-import { createPostReader } from './post-reader.ts'
+import { createPostReader } from './body/post-reader.ts'
 import { requestId } from './request-id.ts'
-import { smsRouter } from './sms.ts'
-import { suppressionEndpoints } from './suppressions.ts'
+import { smsRouter } from './routes/sms.ts'
+import { suppressionEndpoints } from './routes/suppressions.ts'
 import { unknownRoute } from './unknown.ts'
-import { unsubscribeRouter } from './unsubscribe.ts'
-import { usageEndpoint } from './usage.ts'
+import { unsubscribeRouter } from './routes/unsubscribe.ts'
+import { usageEndpoint } from './routes/usage.ts'
 
 export type AppOptions = {
   call: Call
   log: Logger
   publicUrl: string
   /** Whether what is for sandbox addresses alone goes there beside a real provider. */
-  hasRehearsals: boolean
+  hasSandboxMessages: boolean
   /** Whether SMS to sandbox numbers go there beside a real provider. */
-  hasSmsRehearsals: boolean
+  hasSandboxSms: boolean
   registry: Registry
   secrets: Secrets
   readiness: Readiness
@@ -58,8 +58,8 @@ export function createApp(options: AppOptions) {
   metrics.watchRequestBytes(bodies.inProgress)
   const reader = createPostReader({
     publicUrl,
-    hasRehearsals: options.hasRehearsals,
-    hasSmsRehearsals: options.hasSmsRehearsals,
+    hasSandboxMessages: options.hasSandboxMessages,
+    hasSandboxSms: options.hasSandboxSms,
   })
   const callbacks = callbacksRouter({ ...options, readBody: bodies.read })
   const endpoints = [

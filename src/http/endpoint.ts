@@ -7,12 +7,12 @@ import { type Code, Refusal } from '../errors.ts'
 import { type Fields, mergeFields, parseBody } from '../schemas/fields.ts'
 import { parseIdempotencyKey } from '../schemas/idempotency-key.ts'
 import type { Admit, Scope } from './admit.ts'
-import type { answers, successes } from './answers.ts'
-import type { Bodies } from './body.ts'
+import type { answers, successes } from './responses.ts'
+import type { Bodies } from './body/index.ts'
 import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
-import { patienceOf } from './patience.ts'
-import { isBatch, type PostKind, type PostValues } from './post-body.ts'
-import type { PostReader } from './post-reader.ts'
+import { timeLimitOf } from './time-limit.ts'
+import { isBatch, type PostKind, type PostValues } from './body/post-body.ts'
+import type { PostReader } from './body/post-reader.ts'
 
 /** Numbers of calls are integers in SQL; long before they start over, the first calls have ended. */
 const MAX_CALLS = 2 ** 31
@@ -137,7 +137,7 @@ export function mount(
       const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
       const reply = endpoint.asksProvider
         ? await handle(new AbortController().signal)
-        : await patienceOf(ctx as Context).wait(handle)
+        : await timeLimitOf(ctx as Context).wait(handle)
       ctx.status = reply.status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (reply.isReplay) ctx.set('Idempotent-Replayed', 'true')

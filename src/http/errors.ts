@@ -7,13 +7,13 @@ import { ConnectionLost } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
-import { summarise } from '../summary.ts'
-import { BROKEN_OFF } from './body.ts'
+import { summarise } from '../telemetry/summary.ts'
+import { BROKEN_OFF } from './body/index.ts'
 import type { Connections } from './connections.ts'
-import { hangUp } from './hang-up.ts'
+import { hangUp } from './close-connection.ts'
 import { routeOf } from './observe.ts'
 
-/** Turns what is thrown below into the envelope of interface section 7; what is no Refusal is a bug. */
+/** Yield what is thrown below into the envelope of interface section 7; what is no Refusal is a bug. */
 export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: string }) {
   const faults = summarise<object>((line, requests) =>
     log.error(requests > 1 ? { ...line, requests } : line, 'a request failed'),

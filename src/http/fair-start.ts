@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
-import { createTurns } from './turns.ts'
+import { createYield } from './yield.ts'
 
 /** Requests start for so long before the event loop receives more. */
 const TURN_MS = 1
@@ -21,7 +21,7 @@ const OWN_PLACE = /^\/(healthz|readyz|providers)(?:\/|$)/
  * `ctx.state.party`, by which later steps take turns.
  */
 export function fairStart(): Middleware {
-  const turns = createTurns(TURN_MS)
+  const turns = createYield(TURN_MS)
   /** The organisations of admitted keys, by the key's hash; the key of the latest request comes last. */
   const organisations = new Map<string, string>()
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
 import { boundConnections } from './connections.ts'
 import { LATE_HEADERS, refuseMalformed } from './errors.ts'
-import { hangUp } from './hang-up.ts'
+import { hangUp } from './close-connection.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { listen } from './listen.ts'
 

@@ -1,7 +1,7 @@
 import type { EmailToSend } from '../db/api.gen.ts'
-import { escapeHtml } from '../html.ts'
+import { escapeHtml } from '../text/html.ts'
 import type { OutgoingEmail } from '../providers/email.ts'
-import type { UnsubscribeLinks } from './link.ts'
+import type { UnsubscribeLinks } from './unsubscribe-link.ts'
 
 /** As core.template_value() leaves it, or as it came: blanks inside the braces are allowed. */
 const PLACEHOLDER = /\{\{\s*unsubscribe_url\s*\}\}/g
@@ -25,7 +25,7 @@ export function* copiesOf(email: EmailToSend, links: UnsubscribeLinks): Generato
     const recipient = addressOf(to)
     if (seen.has(recipient)) continue
     seen.add(recipient)
-    if (email.handedOver?.includes(recipient)) continue
+    if (email.settledRecipients?.includes(recipient)) continue
     const url = links.url({
       organisationId: email.organisationId,
       messageId: email.id,

@@ -1,6 +1,6 @@
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Secrets } from '../secrets.ts'
+import type { Secrets } from '../crypto/secrets.ts'
 import type { DkimKey } from './email.ts'
 
 /** RFC 8301 asks for 2048 at least; a longer one does not fit the strings of many DNS panels. */

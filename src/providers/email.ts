@@ -12,7 +12,7 @@ export type OutgoingEmail = EmailToSend & { copy: number | null }
  * What became of a hand-over: sent, refused for good (failed), refused for now (deferred), or nobody
  * knows (ambiguous), as after a timeout.
  */
-export type HandOver = {
+export type SendResult = {
   outcome: 'sent' | 'failed' | 'deferred' | 'ambiguous'
   /** Of one that is deferred: when to try again, if the provider says so. */
   retry_in_ms?: number
@@ -108,7 +108,7 @@ export type EmailProvider = {
   /** How long a hand-over may be unknown to `lookup` although it arrived. */
   settlesWithinMs: number
   /** Hand an email over. Whatever it throws counts as ambiguous. */
-  send(email: OutgoingEmail): Promise<HandOver>
+  send(email: OutgoingEmail): Promise<SendResult>
   /** Whether an earlier hand-over of this email arrived; asked after an ambiguous one. */
   lookup(email: OutgoingEmail): Promise<boolean>
   /**
@@ -126,7 +126,7 @@ export type EmailProvider = {
   /** Carry out a rotation, or what is left of one; answers the new key of `renew`. */
   rotateDkim(name: string, rotation: Rotation): Promise<DkimKey>
   /** Let the provider send to an address again from this domain, which it may refuse by itself. */
-  forgetSuppression(domain: string, address: string): Promise<void>
+  removeSuppression(domain: string, address: string): Promise<void>
   /** What it knows by now of a message that it took; asked of those only that make callbacks. */
   receiptsOf(email: SentEmail): Promise<Receipt[]>
   /** Read a callback's body; undefined when it is forged or makes no sense. null: it makes none. */

@@ -1,4 +1,4 @@
-import { encodeId, ID_DIGITS } from '../ids.ts'
+import { encodeId, ID_DIGITS } from '../text/ids.ts'
 
 const OURS = /^<?em_([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.\d{1,2})?@[^<>@\s]+>?$/
 

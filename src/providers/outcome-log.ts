@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import { encodeId } from '../ids.ts'
-import type { Metrics } from '../metrics.ts'
-import { summarise } from '../summary.ts'
-import type { OnOutcome, Result } from './hand-over-task.ts'
+import { encodeId } from '../text/ids.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { summarise } from '../telemetry/summary.ts'
+import type { OnOutcome, Result } from './attempt-task.ts'
 
 /** A provider that is down is one line a minute for each event, however many messages wait for it. */
 const FAILURES_EVERY_MS = 60_000
@@ -24,7 +24,7 @@ export function createOutcomeLog({
   metrics,
 }: {
   log: Logger
-  metrics: Pick<Metrics, 'handOver'>
+  metrics: Pick<Metrics, 'attemptSend'>
 }): OutcomeLog {
   const failures = summarise<Result>(
     (result, messages) =>
@@ -34,7 +34,7 @@ export function createOutcomeLog({
 
   function note(channel: 'email' | 'sms', id: string, result: Result): void {
     const { provider, outcome, about } = result
-    metrics.handOver(channel, provider, outcome)
+    metrics.attemptSend(channel, provider, outcome)
     // The link to an SMSC logs its own loss. Callers choose the refusals of the sandbox.
     const isFailing = about === 'provider' || (about === 'connection' && channel === 'email')
     if (isFailing && provider !== 'sandbox') {

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
-import { createBatcher } from '../db/batcher.ts'
+import { createBatcher } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { bareWords, type Keyword, readKeyword } from '../sms/keywords.ts'
-import { summarise } from '../summary.ts'
+import { summarise } from '../telemetry/summary.ts'
 import type { IgnoredSms, InboundSms, SmsListener, SmsReceipt } from './sms.ts'
 
 /** As many as one commit should carry; more only make the first of them wait. */

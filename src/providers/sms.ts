@@ -1,5 +1,5 @@
 import type { SmsToSend } from '../db/api.gen.ts'
-import type { HandOver } from './email.ts'
+import type { SendResult } from './email.ts'
 
 /** An SMS as a provider is handed it. */
 export type OutgoingSms = SmsToSend
@@ -9,7 +9,7 @@ export type OutgoingSms = SmsToSend
  * never sent again. `sent` when all parts of the message are taken; `ambiguous` when a part was sent
  * of which nobody knows; otherwise `failed` for good or `deferred` for now.
  */
-export type SmsHandOver = HandOver & { parts?: TakenPart[] }
+export type SmsSendResult = SendResult & { parts?: TakenPart[] }
 
 /** A part that the network took, as api.finish_messages takes it, hence its names. */
 export type TakenPart = {
@@ -66,7 +66,7 @@ export type SmsListener = {
 export type SmsProvider = {
   name: string
   /** Hand an SMS over, all its parts but those that are taken already. Whatever it throws counts as ambiguous. */
-  send(sms: OutgoingSms): Promise<SmsHandOver>
+  send(sms: OutgoingSms): Promise<SmsSendResult>
   /** What is wrong with its settings or its far end, in one line with the cure; null when all is well. */
   examine(): Promise<string | null>
   /** Stops taking and listening; what is under way gets a moment to finish. */

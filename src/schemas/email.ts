@@ -49,7 +49,7 @@ const MAX_HTML_BYTES = 2 * 1024 * 1024
 const MAX_TEXT_BYTES = 1024 * 1024
 const MAX_TEMPLATE_ID_LENGTH = 64
 
-function judgeAddress(value: unknown, report: Report, ...path: number[]): Address | undefined {
+function addressProblem(value: unknown, report: Report, ...path: number[]): Address | undefined {
   if (typeof value !== 'string') {
     report('must be a string', ...path)
     return
@@ -59,13 +59,13 @@ function judgeAddress(value: unknown, report: Report, ...path: number[]): Addres
   report(parsed.problem, ...path)
 }
 
-const address = judged(v.string(), judgeAddress)
+const address = judged(v.string(), addressProblem)
 
 function addresses(min: 0 | 1) {
   const many = v.pipe(v.array(v.string()), v.minLength(min), v.maxLength(MAX_RECIPIENTS))
   return judged(v.union([v.string(), many]), (value, report): Address[] | undefined => {
     if (typeof value === 'string') {
-      const one = judgeAddress(value, report)
+      const one = addressProblem(value, report)
       return one && [one]
     }
     if (!Array.isArray(value)) {
@@ -76,7 +76,7 @@ function addresses(min: 0 | 1) {
     if (value.length > MAX_RECIPIENTS) report(tooMany(MAX_RECIPIENTS, 'addresses', value.length))
     const found: Address[] = []
     for (let index = 0; index < value.length && index < MAX_RECIPIENTS; index++) {
-      const one = judgeAddress(value[index], report, index)
+      const one = addressProblem(value[index], report, index)
       if (one) found.push(one)
     }
     return found

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Fields } from '../errors.ts'
-import { storable } from '../storable.ts'
+import { storable } from '../text/storable.ts'
 import { isLongerThan, tooLong, tooMany } from './limits.ts'
 
 export type { Fields }

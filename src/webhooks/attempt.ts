@@ -1,6 +1,6 @@
 import type { Delivery } from '../db/api.gen.ts'
-import { encodeId } from '../ids.ts'
-import { storable } from '../storable.ts'
+import { encodeId } from '../text/ids.ts'
+import { storable } from '../text/storable.ts'
 import { OwnFailure } from './failures.ts'
 import type { Poster, PostOutcome } from './post.ts'
 import { UnopenableSecret } from './secrets.ts'

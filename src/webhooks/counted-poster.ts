@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Metrics } from '../metrics.ts'
-import { summarise } from '../summary.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { summarise } from '../telemetry/summary.ts'
 import { OwnFailure } from './failures.ts'
 import type { Poster } from './post.ts'
 

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { storable } from '../storable.ts'
+import { storable } from '../text/storable.ts'
 import {
   type OwnFailure,
   ownFailureOf,

@@ -8,7 +8,7 @@ import {
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Call } from '../db/call.ts'
-import type { Secrets } from '../secrets.ts'
+import type { Secrets } from '../crypto/secrets.ts'
 
 const MODULUS_BITS = 2048
 
@@ -32,7 +32,7 @@ export async function prepareSealing(call: Call, secrets: Secrets): Promise<void
   const pair = await promisify(generateKeyPair)('rsa', { modulusLength: MODULUS_BITS })
   const { n = '' } = pair.publicKey.export({ format: 'jwk' })
   const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')
-  await call('keep_sealing_key', {
+  await call('store_sealing_key', {
     modulus: BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`).toString(),
     private_key: secrets.seal(privateKey),
     ...(newest && { newest: newest.id }),

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { availableParallelism, loadavg, networkInterfaces } from 'node:os'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { formatTable } from '../../src/table.ts'
+import { formatTable } from '../../src/cli/table.ts'
 import type { Attack, Attacker } from './attack.ts'
 import { attacks } from './attacks/index.ts'
 import {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
-import { migrate } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/db/migrate/index.ts'
 import type { Attack, Attacker } from './attack.ts'
 
 export type Victim = { key: string; domain: string }

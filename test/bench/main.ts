@@ -2,10 +2,10 @@
 // same run; what is to stay fast with many messages, beside itself with few. Prints a table and
 // writes bench.json. Figures mean something only as ratios in one run.
 import { writeFile } from 'node:fs/promises'
-import { formatTable } from '../../src/table.ts'
+import { formatTable } from '../../src/cli/table.ts'
 import { benchAccept, benchNaiveAccept } from './accept.ts'
 import { benchGrowth } from './growth.ts'
-import { benchHandOver } from './hand-over.ts'
+import { benchHandOver } from './attempts.ts'
 import type { LoadResult } from './load.ts'
 import { startApi, stop } from './processes.ts'
 import { measureP, setUp } from './setup.ts'
@@ -54,11 +54,11 @@ try {
   const naiveAccept = await only(null, () => benchNaiveAccept(bench, SECONDS))
   const accept = await only('accept', () => benchAccept(bench, 'emails', SECONDS))
   const naiveHandOver = await only(null, () => benchHandOver(bench, 'emails', 'naive', QUEUED / 4))
-  const handOver = await only('hand-over', () =>
+  const attemptSend = await only('hand-over', () =>
     benchHandOver(bench, 'emails', 'coalesced', QUEUED),
   )
   const acceptSms = await only('accept-sms', () => benchAccept(bench, 'sms', SECONDS))
-  const handOverSms = await only('hand-over-sms', () =>
+  const attemptSms = await only('hand-over-sms', () =>
     benchHandOver(bench, 'sms', 'coalesced', QUEUED),
   )
   const deliveries = await only('deliveries', () => benchDeliveries(bench, QUEUED))
@@ -102,7 +102,7 @@ try {
   within('accept at 500/s, p99', accept?.calm.p99, 'ms', 15)
   row('accept, batches of 1 000', inBatches(accept?.batches), '/s', naive, 6)
   within('one batch, p50', accept?.batch.p50, 'ms', 150)
-  row('hand-over', handOver, '/s', naiveHandOver, 2)
+  row('hand-over', attemptSend, '/s', naiveHandOver, 2)
   within('queued to sent when idle, p50', whole?.idle?.p50, 'ms', 30)
   within('queued to sent when idle, p99', whole?.idle?.p99, 'ms', 200)
   row('accept, single SMS', perSecond(acceptSms?.single), '/s', naive, 2)
@@ -111,7 +111,7 @@ try {
   within('accept SMS at 500/s, p99', acceptSms?.calm.p99, 'ms', 15)
   row('accept, batches of 1 000 SMS', inBatches(acceptSms?.batches), '/s', naive, 6)
   within('one batch of SMS, p50', acceptSms?.batch.p50, 'ms', 150)
-  row('hand-over to a local SMSC', handOverSms, '/s', null, 2)
+  row('hand-over to a local SMSC', attemptSms, '/s', null, 2)
   row('webhook deliveries to a local receiver', deliveries, '/s', null, 1)
   within('events nobody wants, of hand-over and receipt', events?.unwanted, '%', 5)
   row('events that are wanted, of the same', events?.wanted, '%', null, null)
@@ -138,7 +138,7 @@ try {
   if (Object.values(refused).some((by) => Object.keys(by ?? {}).length > 0)) console.log(refused)
   await writeFile(
     'bench.json',
-    `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, handOver, handOverSms, deliveries, events, whole, growth }, null, 2)}\n`,
+    `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, attemptSend, attemptSms, deliveries, events, whole, growth }, null, 2)}\n`,
   )
 } finally {
   await bench.close()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
-import { migrate } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/db/migrate/index.ts'
 
 const run = promisify(execFile)
 

@@ -2,13 +2,13 @@
 // finishes and completes it in transactions of its own.
 import { run } from 'graphile-worker'
 import { pino } from 'pino'
-import type { SmsConfig } from '../../src/config.ts'
+import type { SmsConfig } from '../../src/config/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
 import { createSmsProvider } from '../../src/providers/index.ts'
-import { createSecrets } from '../../src/secrets.ts'
+import { createSecrets } from '../../src/crypto/secrets.ts'
 import { startService } from '../../src/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 
@@ -55,8 +55,8 @@ if (form === 'naive') {
     publicUrl: null,
     createEmailProvider: () => provider,
     createSmsProvider: (call, listener, log) => createSmsProvider({ sms, call, listener, log }),
-    hasRehearsals: false,
-    hasSmsRehearsals: false,
+    hasSandboxMessages: false,
+    hasSandboxSms: false,
     secrets: createSecrets([Buffer.alloc(32).toString('base64')]),
     resolver: createResolver({ servers: [], hasSandbox: true }),
     dnsServers: [],

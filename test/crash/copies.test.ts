@@ -22,7 +22,7 @@ async function countsOf() {
   const [counts] = await sql<Record<'taken' | 'doubled' | 'sent' | 'delivered', number>[]>`
     select
       (select count(*)::integer from app.sandbox_messages) as taken,
-      (select count(*)::integer from app.sandbox_messages where handovers > 1) as doubled,
+      (select count(*)::integer from app.sandbox_messages where attempts > 1) as doubled,
       (select count(*)::integer from app.messages where sent_at is not null) as sent,
       (select count(*)::integer from app.messages where status = 'delivered') as delivered`
   if (!counts) throw new Error('no counts')

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/index.ts'
 import { connect } from '../../src/db/client.ts'
-import { examine } from '../../src/doctor/examine.ts'
+import { examine } from '../../src/cli/doctor/checks.ts'
 import type { ServiceOptions } from '../../src/service.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
@@ -62,7 +62,7 @@ async function wrongs(): Promise<Record<string, string>> {
   const owner = connect(url, { max: 1 })
   const checks = await examine(owner, config, secrets).finally(() => owner.end())
   return Object.fromEntries(
-    checks.filter(({ isWell }) => !isWell).map(({ what, cure }) => [what, cure]),
+    checks.filter(({ ok }) => !ok).map(({ what, cure }) => [what, cure]),
   )
 }
 
@@ -195,9 +195,9 @@ t.test(
     t.equal(status, 500)
     t.match(json.error.message, /nothing was sent/)
     await untilReadyzSays(base, OUT_OF_SPACE)
-    const beats = await sql<{ at: Date }[]>`select max(beat_at) as at from app.processes`
+    const beats = await sql<{ at: Date }[]>`select max(heartbeat_at) as at from app.processes`
     await until('a further heartbeat', async () => {
-      const [later] = await sql`select from app.processes where beat_at > ${beats[0]?.at ?? ''}`
+      const [later] = await sql`select from app.processes where heartbeat_at > ${beats[0]?.at ?? ''}`
       return later
     })
     t.equal(await readyz(base), OUT_OF_SPACE, 'a heartbeat alone changes nothing')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
-import { migrate } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/db/migrate/index.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { killServer } from '../fixtures/kill-server.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -89,6 +89,6 @@ t.test(
 t.test('no message was handed over twice but one whose outcome was unknown', async (t) => {
   const twice = await sql`
     select s.message_id from app.sandbox_messages s join app.messages m on m.id = s.message_id
-    where s.handovers > 1 and m.attempts < 2`
+    where s.attempts > 1 and m.attempts < 2`
   t.same(twice, [])
 })

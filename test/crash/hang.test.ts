@@ -109,7 +109,7 @@ t.test('a database that says nothing for a minute is given up', async (t) => {
       (
         await sql<
           { at: number }[]
-        >`select max(extract(epoch from beat_at)) as at from app.processes`
+        >`select max(extract(epoch from heartbeat_at)) as at from app.processes`
       )[0]?.at,
     )
 

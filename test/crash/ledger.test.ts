@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { type Answer, post } from '../fixtures/http.ts'
-import { createPayer, ledgerOf, moneyOf, reject, smsOf, wrongBooks } from '../fixtures/money.ts'
+import { createPayer, ledgerOf, moneyOf, reject, smsOf, wrongBooks } from '../fixtures/ledger.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'

@@ -36,7 +36,7 @@ async function passTime(id: string) {
   await until('its job to be put off', async () => {
     const { id: uuid } = await messageOf(sql, id)
     await sql`
-      update app.messages set handover_started_at = handover_started_at - interval '1 hour'
+      update app.messages set attempt_started_at = attempt_started_at - interval '1 hour'
       where id = ${uuid}`
     const moved = await sql`
       update graphile_worker._private_jobs set run_at = now()

@@ -74,7 +74,7 @@ t.test(
     const due = await sql`select from app.due_messages`
     t.equal(jobs.length + due.length, 60, 'and nothing else has one')
     t.equal(await backlogOf(sql, organisation), 60)
-    const twice = await sql`select from app.sandbox_messages where handovers > 1`
+    const twice = await sql`select from app.sandbox_messages where attempts > 1`
     t.equal(twice.length, 0)
     const [ambiguous] = await sql`
     select count(*)::integer as messages from app.messages where attempts > 1 and status <> 'queued'`

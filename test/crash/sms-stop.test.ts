@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { SmsHandOver } from '../../src/providers/sms.ts'
+import type { SmsSendResult } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { createPayer, smsOf } from '../fixtures/money.ts'
+import { createPayer, smsOf } from '../fixtures/ledger.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { sendSms } from '../fixtures/sms-clock.ts'
 import { createSmsStandIn } from '../fixtures/sms-stand-in.ts'
@@ -12,7 +12,7 @@ const { url, sql } = await createDatabase()
 
 t.test('an SMS that waits for its turn at a stop is given back as not sent', async (t) => {
   const provider = createSmsStandIn()
-  const closing = Promise.withResolvers<SmsHandOver>()
+  const closing = Promise.withResolvers<SmsSendResult>()
   provider.onSend = () => closing.promise
   provider.close = async () => closing.resolve({ outcome: 'deferred', text: 'not its turn yet' })
   const service = await startTestService(url, { createSmsProvider: () => provider })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { backlogOf } from '../fixtures/messages.ts'
-import { createPayer, smsOf } from '../fixtures/money.ts'
+import { createPayer, smsOf } from '../fixtures/ledger.ts'
 import { spawnService } from '../fixtures/service.ts'
 import { sendSmsBatch } from '../fixtures/sms.ts'
 import { PROMOTION, startApiAt } from '../fixtures/sms-clock.ts'
@@ -27,7 +27,7 @@ async function countsOf() {
     select
       (select count(*)::integer from app.sandbox_messages where kind = 'sms') as taken,
       (select count(*)::integer from app.sandbox_messages s join app.messages m on m.id = s.message_id
-       where s.handovers > 1 and m.class = 'marketing') as doubled,
+       where s.attempts > 1 and m.class = 'marketing') as doubled,
       (select count(*)::integer from app.early_receipts) as early,
       (select count(*)::integer from app.messages where status = 'delivered') as delivered,
       (select count(*)::integer from app.messages where error_code = 'provider_unavailable') as failed,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { clockTasks } from '../../src/clock.ts'
+import { clockTasks } from '../../src/clock/index.ts'
 import { idsOf, startCallers } from '../fixtures/callers.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
@@ -91,7 +91,7 @@ t.test('a service that is stopped under load loses nothing that it answered', as
       where m.id is null`
     return row?.missing === 0
   })
-  const twice = await sql`select from app.sandbox_messages where handovers > 1`
+  const twice = await sql`select from app.sandbox_messages where attempts > 1`
   t.equal(twice.length, 0, 'nothing was handed over twice')
   t.equal(await restarted.end('SIGTERM'), 0)
   t.same(await processes(), [])
@@ -159,7 +159,7 @@ t.test('a service that a script of npm starts runs on when the script has ended'
   // A service that ends with its parent notices within a second; heartbeats are 2 s apart.
   const beatAt = async () => {
     const [row] = await sql<{ at: Date }[]>`
-      select beat_at as at from app.processes where pid = ${pid}`
+      select heartbeat_at as at from app.processes where pid = ${pid}`
     return row?.at.getTime()
   }
   for (let beats = 0; beats < 2; beats++) {

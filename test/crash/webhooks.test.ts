@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { createSecrets } from '../../src/secrets.ts'
+import { createSecrets } from '../../src/crypto/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addEvents, createEndpoints, type TestEvent, waitingAt } from '../fixtures/deliveries.ts'
 import { type Received, startReceiver } from '../fixtures/receiver.ts'

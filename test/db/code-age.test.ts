@@ -1,5 +1,5 @@
 import t from 'tap'
-import { codeAge } from '../../src/db/code-age.ts'
+import { codeAge } from '../../src/db/migrate/code-age.ts'
 import { createDatabase } from '../fixtures/database.ts'
 
 t.test('codeAge(): a migration that this version lacks makes a database newer', async (t) => {

@@ -6,8 +6,8 @@ import t, { type Test } from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { codeSha256 } from '../../src/db/sql-files.ts'
+import { migrate } from '../../src/db/migrate/index.ts'
+import { codeSha256 } from '../../src/db/migrate/sql-files.ts'
 import { catalogOf } from '../fixtures/catalog.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -327,7 +327,7 @@ t.test('an owner who is no superuser migrates a new server and is served', async
   await migrate(url)
   await deliverOne(t, url, sql)
   const [row] = await sql`
-    select rolsuper as is_super, (select count(*)::integer from ops.checks where is_well) as well
+    select rolsuper as is_super, (select count(*)::integer from ops.checks where ok) as well
     from pg_roles where rolname = current_user`
   t.match(row, { isSuper: false })
   await sql.end()

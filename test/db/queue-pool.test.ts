@@ -3,7 +3,7 @@ import { ConnectionLost } from '../../src/db/connection-errors.ts'
 import { createQueuePool } from '../../src/db/queue-pool.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
-import { HELD_MS, holdLimits } from '../fixtures/patience.ts'
+import { HELD_MS, holdLimits } from '../fixtures/time-limit.ts'
 import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()

@@ -127,7 +127,7 @@ t.test('a verified domain is held however old, and holds nothing once it failed'
   isRefused(t, await add(next, 'sold.example'), 'already_exists')
   await sql`update app.domains set wrong_since = now() - interval '72 hours' where name = 'sold.example'`
   await sql`
-    select core.judge_domain(d.id, true, jsonb_set(d.records, '{0,status}', '"missing"'))
+    select core.evaluate_domain(d.id, true, jsonb_set(d.records, '{0,status}', '"missing"'))
     from app.domains d where name = 'sold.example'`
   t.match((await show(first, json.id)).json, { status: 'failed' })
   t.equal((await add(next, 'sold.example')).status, 201)
@@ -191,7 +191,7 @@ t.test('proof that comes while another claims the lapsed name keeps it', async (
   beforeRemoval = async () => {
     const records = json.records.map((record: object) => ({ ...record, status: 'verified' }))
     await sql`
-      select core.judge_domain(d.id, true, ${sql.json(records)}) from app.domains d where name = 'proved.example'`
+      select core.evaluate_domain(d.id, true, ${sql.json(records)}) from app.domains d where name = 'proved.example'`
   }
   isRefused(t, await add(other, 'proved.example'), 'already_exists')
   t.match((await show(owner, json.id)).json, { id: json.id, status: 'verified' })

@@ -44,7 +44,7 @@ async function given(
   { age = '1 hour', wrongFor = null as string | null, isVouched = false } = {},
 ): Promise<string> {
   const [row] = await tx<{ id: string }[]>`
-    insert into app.domains (id, organisation_id, name, status, is_vouched, verified_at, wrong_since, created_at)
+    insert into app.domains (id, organisation_id, name, status, is_manually_verified, verified_at, wrong_since, created_at)
     values (gen_random_uuid(), core.decode_id('org', ${organisation}), 'shop.example', ${status}, ${isVouched},
       case when ${status} = 'verified' then now() - ${age}::interval end, now() - ${wrongFor}::interval,
       now() - ${age}::interval)
@@ -57,7 +57,7 @@ async function judged(tx: Tx, id: string, isActive: boolean, found: Found[]): Pr
   const [row] = await tx<Domain[]>`
     select d.status, d.verified_at, d.wrong_since, d.next_check_at,
       (extract(epoch from d.next_check_at - now()) / 3600)::float as hours_to_next_check
-    from core.judge_domain(${id}, ${isActive}, ${tx.json(records(...found))}) d`
+    from core.evaluate_domain(${id}, ${isActive}, ${tx.json(records(...found))}) d`
   if (!row) throw new Error('it was not judged')
   return row
 }
@@ -187,7 +187,7 @@ t.test('what an operator vouched for stays verified', async (t) => {
 t.test('a domain that is gone is not judged', async (t) => {
   await rolledBack(sql, async (tx) => {
     const [row] = await tx`
-      select (core.judge_domain(gen_random_uuid(), true, ${tx.json(records(...RIGHT))})).id`
+      select (core.evaluate_domain(gen_random_uuid(), true, ${tx.json(records(...RIGHT))})).id`
     t.same(row, { id: null })
   })
 })

@@ -163,13 +163,13 @@ t.test('a callback that names a recipient the email was not sent to is ignored',
     { provider: 'mailgun', receipts: '4', lastMessage: message.id },
   ])
 
-  const isWell = async () =>
-    (await sql`select is_well from ops.checks where what = 'stray receipts'`)[0]?.isWell
-  t.equal(await isWell(), true)
+  const ok = async () =>
+    (await sql`select ok from ops.checks where name = 'stray receipts'`)[0]?.ok
+  t.equal(await ok(), true)
   await sql`update app.stray_receipts set receipts = 100`
-  t.equal(await isWell(), false)
+  t.equal(await ok(), false)
   await sql`update app.stray_receipts set last_at = now() - interval '25 hours'`
-  t.equal(await isWell(), true)
+  t.equal(await ok(), true)
 })
 
 t.test('a recipient is the same in any case and in either form of its domain', async (t) => {

@@ -84,8 +84,8 @@ t.test('a newcomer sees the pause by writing to complaint@', async (t) => {
   })
   t.equal((await noticesOf(sql, organisation)).length, 1)
   const taken = await sql`
-    select handovers from app.sandbox_messages where message_id = ${String(notice?.id)}`
-  t.match([...taken], [{ handovers: 1 }])
+    select attempts from app.sandbox_messages where message_id = ${String(notice?.id)}`
+  t.match([...taken], [{ attempts: 1 }])
 
   await sql`select ops.resume(${organisation.id})`
   const id = await send(api.base, organisation)

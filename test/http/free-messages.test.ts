@@ -16,8 +16,8 @@ await atTime(sql, time, (tx) => tx`select api.make_partitions()`)
 /** As beside real providers. */
 const { base } = await startTestService(url, {
   roles: ['api'],
-  hasRehearsals: true,
-  hasSmsRehearsals: true,
+  hasSandboxMessages: true,
+  hasSandboxSms: true,
   clock,
 })
 

@@ -11,7 +11,7 @@ const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
 /** What objects inherit, and what items get on their way to SQL. */
-const SPECIAL = ['__proto__', 'constructor', 'call', 'index', 'error', 'is_rehearsal']
+const SPECIAL = ['__proto__', 'constructor', 'call', 'index', 'error', 'is_sandbox']
 
 t.test('emails of any kind are accepted or refused, never at fault', async (t) => {
   const organisation = await createOrganisation(sql)

@@ -47,7 +47,7 @@ const countOf = async ({ id }: TestOrganisation) => {
 }
 
 const isProbed = async () =>
-  (await sql`select is_well from ops.checks where what = 'address probes'`)[0]?.isWell === false
+  (await sql`select ok from ops.checks where name = 'address probes'`)[0]?.ok === false
 
 t.test(
   '500 bounces of others are named in an hour, and then none until the next hour',

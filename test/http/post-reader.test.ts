@@ -4,13 +4,13 @@ import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Refusal } from '../../src/errors.ts'
-import { type PostKind, readPostBody } from '../../src/http/post-body.ts'
-import { createPostReader } from '../../src/http/post-reader.ts'
+import { type PostKind, readPostBody } from '../../src/http/body/post-body.ts'
+import { createPostReader } from '../../src/http/body/post-reader.ts'
 
 const options = {
   publicUrl: 'https://postgram.test',
-  hasRehearsals: true,
-  hasSmsRehearsals: true,
+  hasSandboxMessages: true,
+  hasSandboxSms: true,
 }
 const email = { from: 'a@acme.example', to: 'b@c.example', subject: 'Hello', text: 'Hi' }
 const sms = { to: '+447700900001', body: 'Hi', class: 'transactional' }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createShares, largestShare } from '../../src/http/shares.ts'
+import { createShares, largestShare } from '../../src/http/body/shares.ts'
 
 t.test('createShares: one party alone gets a quarter of the total', async (t) => {
   const shares = createShares(100, 1)

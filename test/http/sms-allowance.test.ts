@@ -1,13 +1,13 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { type Answer, get, post } from '../fixtures/http.ts'
-import { createPayer, grant, ledgerOf, moneyOf, smsOf, wrongBooks } from '../fixtures/money.ts'
+import { createPayer, grant, ledgerOf, moneyOf, smsOf, wrongBooks } from '../fixtures/ledger.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()
-const { base } = await startTestService(url, { roles: ['api'], hasSmsRehearsals: true })
+const { base } = await startTestService(url, { roles: ['api'], hasSandboxSms: true })
 
 /** Elsewhere, for numbers of the sandbox cost nothing beside a real provider. */
 const to = '+27821234567'
@@ -159,7 +159,7 @@ t.test('500 sends at a time take 300 credits exactly', async (t) => {
   const organisation = await createPayer(sql, { credits: 300 })
   let isDone = false
   const watch = async () => {
-    while (!isDone) t.same(await wrongBooks(sql), [], 'the books are right at every moment')
+    while (!isDone) t.same(await wrongBooks(sql), [], 'the ledger_check are right at every moment')
   }
   const watching = watch()
   const answers = await Promise.all(

@@ -16,14 +16,14 @@ const jobs = async () => {
   const rows = await sql<{ payload: { organisation: string } }[]>`
     select j.payload from graphile_worker._private_jobs j
     join graphile_worker._private_tasks t on t.id = j.task_id
-    where t.identifier = 'forget_suppression' order by j.id`
+    where t.identifier = 'remove_suppression' order by j.id`
   return rows.map(({ payload }) => payload.organisation)
 }
 
 /** What the provider is still to forget for an organisation. */
 const toForget = async ({ id }: TestOrganisation) => {
   const rows = await sql<{ email: string }[]>`
-    select email from app.suppressions_to_forget
+    select email from app.suppression_removals
     where organisation_id = core.decode_id('org', ${id}) order by email`
   return rows.map(({ email }) => email)
 }
@@ -33,7 +33,7 @@ const uuidOf = async ({ id }: TestOrganisation) =>
 
 t.beforeEach(async () => {
   await sql`delete from graphile_worker._private_jobs`
-  await sql`delete from app.suppressions_to_forget`
+  await sql`delete from app.suppression_removals`
 })
 
 t.test('an own entry of any origin is removed, and its address is sent to again', async (t) => {
@@ -155,17 +155,17 @@ t.test('a removal while the job is in hand is left to it, and to no second one',
   await sql`update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a-pool'`
   const [job] = await sql<{ id: string }[]>`select id from graphile_worker._private_jobs`
   const start = () => sql<{ email: string; domains: string[] }[]>`
-    select * from api.start_forgetting(${uuid})`
+    select * from api.start_suppression_removals(${uuid})`
   t.strictSame([...(await start())], [{ email: 'a@c.example', domains: [organisation.domain] }])
   await remove(organisation.liveKey, await suppress(sql, organisation, 'b@c.example'))
   t.strictSame(await jobs(), [uuid])
 
-  await sql`select api.finish_forgetting(${uuid}, '{a@c.example}', ${job?.id ?? ''})`
+  await sql`select api.finish_suppression_removals(${uuid}, '{a@c.example}', ${job?.id ?? ''})`
   t.strictSame(await toForget(organisation), ['b@c.example'])
   const [next] = await sql<{ id: string }[]>`select id from graphile_worker._private_jobs`
   t.not(next?.id, job?.id)
   t.strictSame(await jobs(), [uuid], 'the job that ends enqueues the next one')
-  await sql`select api.finish_forgetting(${uuid}, '{b@c.example}', ${next?.id ?? ''})`
+  await sql`select api.finish_suppression_removals(${uuid}, '{b@c.example}', ${next?.id ?? ''})`
   t.strictSame([await jobs(), await toForget(organisation)], [[], []])
 })
 

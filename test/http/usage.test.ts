@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
-import { grant, smsOf } from '../fixtures/money.ts'
+import { grant, smsOf } from '../fixtures/ledger.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'

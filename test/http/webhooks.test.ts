@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import Stripe from 'stripe'
 import t from 'tap'
-import { seed } from '../../src/seed.ts'
+import { seed } from '../../src/cli/demo.ts'
 import { verifyEvent } from '../../src/webhooks/verify.js'
 import { createDatabase } from '../fixtures/database.ts'
 import { post } from '../fixtures/http.ts'

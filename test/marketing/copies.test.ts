@@ -1,6 +1,6 @@
 import t from 'tap'
 import { copiesOf } from '../../src/marketing/copies.ts'
-import { createUnsubscribeLinks } from '../../src/marketing/link.ts'
+import { createUnsubscribeLinks } from '../../src/marketing/unsubscribe-link.ts'
 import { emailTo } from '../fixtures/provider-suite.ts'
 import { links, secrets } from '../fixtures/service.ts'
 
@@ -80,7 +80,7 @@ t.test('an address that is given twice gets one copy, and the numbers have no ga
 })
 
 t.test('whose copy is settled gets none, and the others keep their numbers', async (t) => {
-  const email = marketing(three, { handedOver: ['ann@c.example', 'cy@c.example'] })
+  const email = marketing(three, { settledRecipients: ['ann@c.example', 'cy@c.example'] })
   t.strictSame(
     [...copiesOf(email, links)].map(({ copy, recipients }) => [copy, recipients]),
     [[2, ['bob@c.example']]],

@@ -74,7 +74,7 @@ const expected: Record<string, Expected> = {
   ],
   suspend: [org, org, { state: 'active' }, { state: 'suspended', reason: 'a test' }],
   reinstate: [suspended, suspended, { state: 'suspended' }, { state: 'active', reason: null }],
-  verify_domain: [org, 'acme.example', null, { status: 'verified', is_vouched: true }],
+  verify_domain: [org, 'acme.example', null, { status: 'verified', is_manually_verified: true }],
   release_domain: [org, 'claimed.example', { organisation: org, status: 'pending' }, null],
   rotate_dkim: [org, domain, { active: 'pg1' }, { active: 'pg2' }],
   create_template: [org, /^tpl_/, null, hello],
@@ -252,7 +252,7 @@ t.test('a login that works as the service is named in what it changes', async (t
       where id = core.decode_id('we', ${endpoint})`
     await tx.unsafe(`set local session authorization ${mallory}`)
     await tx`set local role postgram_service`
-    await tx`select api.judge_endpoints()`
+    await tx`select api.check_failing_endpoints()`
     await tx`reset session authorization`
     t.match(await rowsSince(tx, before), [{ actor: 'service', login: mallory }])
   })
@@ -315,7 +315,7 @@ t.test('every row of the audit is sealed, once, with those that commit late', as
   ])
   await seal()
   t.same(await sql`select from ops.audit where seal is null`, [])
-  t.match(await sql`select is_well from ops.checks where what = 'audit'`, [{ isWell: true }])
+  t.match(await sql`select ok from ops.checks where name = 'audit'`, [{ ok: true }])
 })
 
 t.test('what is changed or removed from the sealed audit is noticed', async (t) => {
@@ -349,7 +349,7 @@ t.test('what is changed or removed from the sealed audit is noticed', async (t) 
     'a seal is changed': `update app.audit_seals set sealed_at = sealed_at + interval '1 s' where id = ${last} - 1`,
   }
   const check = async (tx: Tx) =>
-    (await tx`select is_well from ops.checks where what = 'audit'`)[0]?.isWell
+    (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
   for (const [name, attack] of Object.entries(attacks)) {
     await rolledBack(sql, async (tx) => {
       t.equal(await check(tx), true)
@@ -364,7 +364,7 @@ t.test('what is changed or removed from the sealed audit is noticed', async (t) 
 t.test('an erasure leaves the audit whole, and what it hides cannot be guessed', async (t) => {
   await rolledBack(sql, async (tx) => {
     const check = async () =>
-      (await tx`select is_well from ops.checks where what = 'audit'`)[0]?.isWell
+      (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
     const sealAll = () => tx`select api.seal_audit()`
     for (const phone of ['+27821110001', '+27821110002']) {
       await tx`select ops.record_consent(${org}, ${phone}, ${`the form, beside +27821110001`})`
@@ -401,8 +401,8 @@ t.test('the audit is whole in a copy of its values', async (t) => {
   }
   const [chain] = await sql`select seals, sha256 from app.audit_chain`
   const check = async () => {
-    const [row] = await copy.sql`select is_well from ops.checks where what = 'audit'`
-    return row?.isWell
+    const [row] = await copy.sql`select ok from ops.checks where name = 'audit'`
+    return row?.ok
   }
   t.equal(await check(), false, 'the chain says that there are more')
   await copy.sql`update app.audit_chain set seals = ${chain?.seals}, sha256 = ${chain?.sha256}`
@@ -448,7 +448,7 @@ t.test('what the service does by itself is there too', async (t) => {
     )
     const [checked] = await tx`
       update app.domains
-      set status = 'verified', is_vouched = false, wrong_since = now() - interval '73 hours'
+      set status = 'verified', is_manually_verified = false, wrong_since = now() - interval '73 hours'
       where name = ${domain}
       returning id`
     await tx`
@@ -459,7 +459,7 @@ t.test('what the service does by itself is there too', async (t) => {
     await tx`set local role postgram_service`
     await tx`select api.record_receipts(${receipts}::text::jsonb)`
     await tx`select api.finish_check(${checked?.id}, false, '[]')`
-    await tx`select api.judge_endpoints()`
+    await tx`select api.check_failing_endpoints()`
     await tx`reset role`
     const left = (await rowsSince(tx, before)).map(({ id: _, at: __, ...row }) => ({ ...row }))
     t.match(left, [
@@ -473,7 +473,7 @@ t.test('what the service does by itself is there too', async (t) => {
       },
       {
         actor: 'service',
-        action: 'judge_domain',
+        action: 'evaluate_domain',
         organisation: org,
         target: domain,
         before: { status: 'verified' },
@@ -481,7 +481,7 @@ t.test('what the service does by itself is there too', async (t) => {
       },
       {
         actor: 'service',
-        action: 'judge_endpoints',
+        action: 'check_failing_endpoints',
         organisation: org,
         target: endpoint,
         before: { disabled_reason: null },

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { examine } from '../../src/doctor/examine.ts'
-import { createSecrets } from '../../src/secrets.ts'
+import { migrate } from '../../src/db/migrate/index.ts'
+import { examine } from '../../src/cli/doctor/checks.ts'
+import { createSecrets } from '../../src/crypto/secrets.ts'
 import type { Role } from '../../src/service.ts'
 import { createSecretOpener } from '../../src/webhooks/secrets.ts'
 import { type Answer, anEmail, anSms, get, post } from '../fixtures/http.ts'
@@ -126,12 +126,12 @@ async function startSecond(folder: string, { roles, dump }: { roles: string; dum
   }
 }
 
-async function isWell(t: Test, at: string) {
+async function ok(t: Test, at: string) {
   const env = { DATABASE_URL: at, SECRET_KEY: Buffer.alloc(32, 7).toString('base64') }
   const checks = await examine(connectFor(t, at), readConfig(env, { isServing: true }), secrets)
   t.ok(checks.length > 8)
   t.same(
-    checks.filter((check) => !check.isWell),
+    checks.filter((check) => !check.ok),
     [],
     'the doctor finds nothing',
   )
@@ -167,10 +167,10 @@ t.test('a dump is restored on another server', { skip: noPostgres }, async (t) =
       due.map(({ dueAt }) => dueAt.toISOString()),
       [life.scheduledAt],
     )
-    t.same(await sql`select from ops.books where not is_right`, [])
+    t.same(await sql`select from ops.ledger_check where not is_balanced`, [])
     const fresh = await post(`${base}/v1/emails`, liveKey, email(organisation, 'new'))
     t.equal(fresh.status, 200)
-    await isWell(t, restored)
+    await ok(t, restored)
 
     const [endpoint] = await sql<{ secret: string }[]>`
       select e.secret from app.webhook_endpoints e where core.encode_id('we', e.id) = ${life.hook?.id ?? ''}`
@@ -204,6 +204,6 @@ t.test('a dump is restored on another server', { skip: noPostgres }, async (t) =
     t.same(provider.asked.sort(), [held, ...waiting].sort())
     t.same(provider.handed, [lost], 'only what the provider does not know')
     await t.rejects(sql`select ops.after_restore()`, /^a worker is running: stop it first/)
-    await isWell(t, restored)
+    await ok(t, restored)
   })
 })

@@ -54,7 +54,7 @@ t.test('without a worker, a message waits for one', async (t) => {
     const cure = 'start one with the command "start" or "start --only worker".'
     t.equal(await why(tx, id), `It waits because no worker is running; ${cure}`)
     await tx`
-      insert into app.processes (pool_id, roles, host, pid, beat_at)
+      insert into app.processes (pool_id, roles, host, pid, heartbeat_at)
       values ('gone-worker', '{worker}', 'here', 1, '2031-05-01T10:00:00Z')`
     t.equal(
       await why(tx, id),
@@ -350,8 +350,8 @@ t.test('a message that waits for more than a minute is stuck', async (t) => {
       [...(await stuck())],
       [{ id, organisation, to: 'delivered@sandbox.postgram.test', attempts: 0 }],
     )
-    const [check] = await tx`select is_well from ops.checks where what = 'stuck messages'`
-    t.same(check, { isWell: false })
+    const [check] = await tx`select ok from ops.checks where name = 'stuck messages'`
+    t.same(check, { ok: false })
     await update(tx, id, "mode = 'test'")
     t.same(await stuck(), [], 'unless it is of a test key')
     await update(tx, id, "mode = 'live', status = 'sent'")
@@ -364,8 +364,8 @@ t.test('a stuck message is a problem when nothing defers it, else a warning', as
   await rolledBack(sql, async (tx) => {
     const severity = async () => {
       const [check] = await tx`
-        select is_well, severity from ops.checks where what = 'stuck messages'`
-      t.equal(check?.isWell, false)
+        select ok, severity from ops.checks where name = 'stuck messages'`
+      t.equal(check?.ok, false)
       return check?.severity
     }
     await update(tx, id, "created_at = now() - interval '10 minutes'")
@@ -447,7 +447,7 @@ t.test('the queue counts jobs by what they wait for', async (t) => {
     const [row] =
       await tx`select waiting_since is not null as is_waiting, an_error from ops.queue where task = 'send_email'`
     t.same(row, { isWaiting: true, anError: 'a bug' })
-    const [check] = await tx`select is_well, cure from ops.checks where what = 'given-up jobs'`
-    t.match(check, { isWell: false, cure: /ops\.queue/ })
+    const [check] = await tx`select ok, hint from ops.checks where name = 'given-up jobs'`
+    t.match(check, { ok: false, cure: /ops\.queue/ })
   })
 })

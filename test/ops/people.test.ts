@@ -55,7 +55,7 @@ async function accounts() {
 
 const sumUp = () =>
   until('the sums are kept', async () => {
-    const [row] = await sql<{ left: number }[]>`select api.sum_up_changes() as left`
+    const [row] = await sql<{ left: number }[]>`select api.sum_status_changes() as left`
     return row?.left === 0
   })
 
@@ -191,7 +191,7 @@ t.test('a person with an address is found in all places, and in none once erased
   t.same(await tablesNaming('Jane Doe'), [])
   t.not((await tablesNaming(bob)).length, 0, 'the search finds who is there')
   t.equal(await accounts(), before)
-  t.same(await sql`select * from ops.books where not is_right`, [])
+  t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
   for (const person of persons) t.equal(await erase(person), 0, 'there is no more of them')
   t.same(await kindsOf(jane), ['kept by hash'])
 
@@ -277,7 +277,7 @@ t.test('a person with a number is found and erased as well', async (t) => {
   t.same(await tablesNaming(phone), [])
   t.same(await tablesNaming('Thandi'), [])
   t.equal(await accounts(), before)
-  t.same(await sql`select * from ops.books where not is_right`, [])
+  t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
   t.equal(await erase(phone), 0)
   const { json } = await get(`${base}/v1/sms/${id}`, acme.liveKey)
   t.match(json, { status: 'delivered', to: '(erased)', segments: 2 })
@@ -362,21 +362,21 @@ const mentions: Record<string, string> = {
   'app.notices.detail': `update app.notices set detail = jsonb_build_object('text', $1::text)`,
   'app.notices.error_message': 'update app.notices set error_message = $1',
   'app.provider_health.last_error': `insert into app.provider_health values ('another', now(), $1)`,
-  'app.clock_runs.error': `insert into app.clock_runs (task, started_at, duration_ms, error) values ('a task', now(), 1, $1)`,
+  'app.task_runs.error': `insert into app.task_runs (task, started_at, duration_ms, error) values ('a task', now(), 1, $1)`,
   'app.audit.target': `update app.audit set target = $1 where action = 'block_number'`,
   'app.audit.before': `update app.audit set before = jsonb_build_object('note', $1::text) where action = 'block_number'`,
   'app.audit.after': `update app.audit set after = jsonb_build_object('source', $1::text) where action = 'record_consent'`,
 }
 
 /** Columns that name a person whom they are about: the tests above erase them. */
-const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies.bcc app.bodies.recipients app.bodies.handed_over
+const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies.bcc app.bodies.recipients app.bodies.settled_recipients
   app.complaints.recipient app.consents.phone app.hard_bounces.email app.messages.to_address app.sms_parts.phone
-  app.suppressions.email app.suppressions_to_forget.email app.erased_people.sha256`
+  app.suppressions.email app.suppression_removals.email app.suppression_hashes.sha256`
 
 /** Columns that hold what an organisation or operator is, has or uses itself, or words and hashes of ours. */
 const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.audit.action app.audit.actor
   app.audit.application_name app.audit.login app.audit.sha256 app.audit_chain.sha256 app.audit_seals.sha256 app.bodies.reply_to
-  app.bodies.sender app.callback_tokens.token app.clock_runs.task app.clock_tasks.name app.clock_tasks.schedule
+  app.bodies.sender app.callback_tokens.token app.task_runs.task app.scheduled_tasks.name app.scheduled_tasks.schedule
   app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256 app.daily_bounces.code app.dkim_keys.host
   app.dkim_keys.private_key app.dkim_keys.selector app.dkim_keys.value app.domains.dkim_zone app.domains.mail_from_label
   app.domain_claims.name app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.extra_holidays.name
@@ -386,7 +386,7 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.version
   app.provider_health.provider app.retention.what
   app.sandbox_messages.kind app.sealing_keys.private_key app.senders.sender app.sms_parts.network_id app.sms_parts.provider
-  app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.beneath app.table_sizes.name app.webhook_endpoints.event_types
+  app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.webhook_endpoints.event_types
   app.webhook_endpoints.old_secret app.webhook_endpoints.secret app.webhook_endpoints.url`
 
 t.test(
@@ -484,7 +484,7 @@ t.test('an entry that is made and removed anew shows what was kept by hash', asy
   t.equal(status, 201, 'the organisation named it itself')
   t.same(await list(), ['manual'])
   await request('DELETE', `${base}/v1/suppressions/${json.id}`, acme.liveKey)
-  t.same(await list(), ['unsubscribe'], 'as one that was beneath')
+  t.same(await list(), ['unsubscribe'], 'as one that was other_reasons')
   t.notOk((await kindsOf(jane)).includes('kept by hash'))
 })
 
@@ -505,7 +505,7 @@ t.test('what waits for them ends, is refunded, and leaves nobody out of the rest
     select kind, credits, included from app.credit_ledger
     where message_id = core.decode_id('sm', ${id}) order by id`
   t.match(moved, [{ included: -1 }, { kind: 'refund', included: 1 }])
-  t.same(await sql`select * from ops.books where not is_right`, [])
+  t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
   t.same(await tablesNaming(phone), [])
 })
 
@@ -588,7 +588,7 @@ t.test('nobody is erased while a message to them is being handed over', async (t
   await rolledBack(sql, async (tx) => {
     const [message] = await tx<{ id: string }[]>`
       insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
-        subject, tags, recipients, created_at, attempts, handover_started_at)
+        subject, tags, recipients, created_at, attempts, attempt_started_at)
       select 'queued', core.new_id(now()), core.decode_id('org', ${acme.id}), 'email', 'live', 'transactional',
         'a@b.example', 'jane@c.example', 'Hello', '{}', 1, now(), 1, now()
       returning id`

@@ -2,7 +2,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
-import { migrate } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/db/migrate/index.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import {
@@ -32,10 +32,10 @@ t.test('a server is restored to a point in time', { skip: noPostgres }, async (t
   t.teardown(() => sql.end())
   await t.test('checks count the synchronous standbys that are connected', async (t) => {
     const hasThem = async () => {
-      const [check] = await sql<{ isWell: boolean; severity: string }[]>`
-        select is_well, severity from ops.checks where what = 'synchronous standbys'`
+      const [check] = await sql<{ ok: boolean; severity: string }[]>`
+        select ok, severity from ops.checks where name = 'synchronous standbys'`
       t.equal(check?.severity, 'problem')
-      return check?.isWell ?? false
+      return check?.ok ?? false
     }
     const askFor = async (names: string) => {
       await sql.unsafe(`alter system set synchronous_standby_names = '${names}'`)
@@ -51,8 +51,8 @@ t.test('a server is restored to a point in time', { skip: noPostgres }, async (t
     const session = connect(url, { max: 1, settings: { synchronous_commit: 'local' } })
     await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
     const [check] =
-      await sql`select is_well, cure from ops.checks where what = 'synchronous commits'`
-    t.match(check, { isWell: false, cure: /a failover loses messages/ })
+      await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
+    t.match(check, { ok: false, cure: /a failover loses messages/ })
     await session`select api.leave('process-that-commits')`
     await session.end()
 

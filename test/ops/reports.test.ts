@@ -70,8 +70,8 @@ t.test('sums show what became of messages, by channel, class and tag', async (t)
   await post(`${base}/v1/emails`, testKey, email('delivered'))
   t.same([...(await volumeOf(organisation))], [], 'nothing is summed up before the clock does')
 
-  t.ok((await call('sum_up_changes', {})) > 0)
-  t.equal(await call('sum_up_changes', {}), 0)
+  t.ok((await call('sum_status_changes', {})) > 0)
+  t.equal(await call('sum_status_changes', {}), 0)
   const row = (channel: string, kind: string, tag: string | null, counts: object) => ({
     channel,
     class: kind,
@@ -223,7 +223,7 @@ t.test('latencies are percentiles, at most a fifth too high', async (t) => {
       )
       insert into app.changes (message_id, change, at)
       select m.id, c.change::app.event_type, core.now() from message m, unnest(array['queued', 'sent', 'delivered']) c (change)`
-    await tx`select api.sum_up_changes()`
+    await tx`select api.sum_status_changes()`
     const rows = await tx<
       { stage: string; messages: string; p50Ms: number; p90Ms: number; p99Ms: number }[]
     >`
@@ -257,7 +257,7 @@ t.test('a bounce that turns out to be hard is one bounce', async (t) => {
       'occurred_at', now() - interval '1 hour', 'recipient', ${mailbox('softbounce')}::text)))`
   const { json } = await get(`${base}/v1/emails/${id}`, organisation.liveKey)
   t.equal(json.error.code, 'hard_bounce')
-  await call('sum_up_changes', {})
+  await call('sum_status_changes', {})
   t.match((await volumeOf(organisation))[0], { accepted: 1, sent: 1, bounced: 1 })
 })
 
@@ -265,14 +265,14 @@ t.test('what fails again when an operator retries it has failed once', async (t)
   const organisation = await createOrganisation(sql)
   const email = anEmail(organisation.domain, { to: mailbox('reject') })
   const id = await send(organisation, 'emails', email, 'failed')
-  await call('sum_up_changes', {})
+  await call('sum_status_changes', {})
   await sql`select ops.retry_message(${id})`
   await until('the second failure', async () => {
     const failures = await sql`
       select from app.events e where e.message_id = core.decode_id('em', ${id}) and e.type = 'failed'`
     return failures.length === 2
   })
-  t.ok((await call('sum_up_changes', {})) > 0)
+  t.ok((await call('sum_status_changes', {})) > 0)
   t.match((await volumeOf(organisation))[0], { accepted: 1, sent: 0, failed: 1 })
   const [reasons] = await sql<{ messages: string }[]>`
     select sum(b.messages) as messages from app.daily_bounces b
@@ -299,15 +299,15 @@ t.test('domains that are about to fail are listed with the time at which they do
   const { id } = await createOrganisation(sql)
   await sql`
     with mine as (select core.decode_id('org', ${id}) as id)
-    insert into app.domains (id, organisation_id, name, status, verified_at, wrong_since, created_at, is_vouched)
-    select core.new_id(now()), m.id, d.name, d.status::app.domain_status, d.verified_at, d.wrong_since, d.created_at, d.is_vouched
+    insert into app.domains (id, organisation_id, name, status, verified_at, wrong_since, created_at, is_manually_verified)
+    select core.new_id(now()), m.id, d.name, d.status::app.domain_status, d.verified_at, d.wrong_since, d.created_at, d.is_manually_verified
     from mine m, (values
       ('gone.example', 'verified', now(), now() - interval '70 hours', now() - interval '1 year', false),
       ('vouched.example', 'verified', now(), now() - interval '70 hours', now() - interval '1 year', true),
       ('well.example', 'verified', now(), null, now() - interval '1 year', false),
       ('new.example', 'pending', null, null, now() - interval '1 hour', false),
       ('failed.example', 'failed', null, null, now() - interval '1 year', false)
-    ) d (name, status, verified_at, wrong_since, created_at, is_vouched)`
+    ) d (name, status, verified_at, wrong_since, created_at, is_manually_verified)`
   const rows = await sql<{ name: string; hours: number }[]>`
     select d.name, round(extract(epoch from d.fails_at - now()) / 3600)::integer as hours
     from ops.domains_at_risk d where d.organisation = ${id}`

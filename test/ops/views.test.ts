@@ -40,14 +40,14 @@ t.test('every view can be read of an empty database and of one with data', async
   for (const { name } of views) t.ok(await sql.unsafe(`select * from ops.${name}`), name)
 })
 
-type Check = { what: string; isWell: boolean; cure: string; severity: string }
+type Check = { what: string; ok: boolean; cure: string; severity: string }
 
 const checks = async (tx: Tx) => {
   const rows = await tx<Check[]>`select * from ops.checks`
   return new Map(rows.map((row) => [row.what, row]))
 }
 const ill = async (tx: Tx) =>
-  [...(await checks(tx)).values()].filter(({ isWell }) => !isWell).map(({ what }) => what)
+  [...(await checks(tx)).values()].filter(({ ok }) => !ok).map(({ what }) => what)
 
 t.test('checks miss a worker and a clock until they run, and each has a cure', async (t) => {
   const session = connect(url, { max: 1, settings: { synchronous_commit: 'on' } })
@@ -62,7 +62,7 @@ t.test('checks miss a worker and a clock until they run, and each has a cure', a
   await session`select api.beat('checked-process', '{api,worker,clock}', 'here', 1)`
   await rolledBack(sql, async (tx) => {
     t.same(await ill(tx), [])
-    await tx`update app.processes set beat_at = now() - interval '31 seconds'`
+    await tx`update app.processes set heartbeat_at = now() - interval '31 seconds'`
     t.same(await ill(tx), ['heartbeats'])
   })
   await session`select api.leave('checked-process')`
@@ -74,16 +74,16 @@ t.test('checks warn of processes of several versions', async (t) => {
   t.teardown(() => Promise.all([one.end(), other.end()]))
   await one`select api.beat('process-of-one', '{api}', 'here', 1, '1.2.3')`
   await rolledBack(sql, async (tx) => {
-    t.equal((await checks(tx)).get('versions')?.isWell, true)
+    t.equal((await checks(tx)).get('versions')?.ok, true)
     // As a process does that does not report its version yet.
     await other`select api.beat('process-of-other', '{api}', 'here', 2)`
-    t.match((await checks(tx)).get('versions'), { isWell: false, severity: 'warning' })
+    t.match((await checks(tx)).get('versions'), { ok: false, severity: 'warning' })
     t.match(
       [...(await tx`select version from ops.processes order by pid`)],
       [{ version: '1.2.3' }, { version: null }],
     )
     await other`select api.leave('process-of-other')`
-    t.equal((await checks(tx)).get('versions')?.isWell, true)
+    t.equal((await checks(tx)).get('versions')?.ok, true)
   })
   await one`select api.leave('process-of-one')`
 })
@@ -96,27 +96,27 @@ t.test("checks warn of a clock that differs from the database's by over 5 s", as
       select api.beat('process-with-clock', '{api}', 'here', 1, '1.2.3', clock_timestamp() + ${ahead}::interval)`
     const [row] = await sql<{ seconds: number }[]>`
       select extract(epoch from clock_offset)::float8 as seconds from ops.processes`
-    const check = await sql<Check[]>`select * from ops.checks where what = 'clocks'`
+    const check = await sql<Check[]>`select * from ops.checks where name = 'clocks'`
     return { seconds: row?.seconds ?? Number.NaN, check: check[0] }
   }
-  t.match(await measured('4 seconds'), { check: { isWell: true } })
+  t.match(await measured('4 seconds'), { check: { ok: true } })
   const ahead = await measured('90 seconds')
   t.ok(Math.abs(ahead.seconds - 90) < 1, `${ahead.seconds} s`)
-  t.match(ahead.check, { isWell: false, severity: 'warning', cure: /receivers refuse webhooks/ })
+  t.match(ahead.check, { ok: false, severity: 'warning', cure: /receivers refuse webhooks/ })
   const behind = await measured('-90 seconds')
   t.ok(Math.abs(behind.seconds + 90) < 1, `${behind.seconds} s`)
-  t.equal(behind.check?.isWell, false)
+  t.equal(behind.check?.ok, false)
   t.equal((await measured('-10 years')).seconds, -86_400, 'the measure is bounded by a day')
   await session`select api.leave('process-with-clock')`
-  t.equal((await sql<Check[]>`select * from ops.checks where what = 'clocks'`)[0]?.isWell, true)
+  t.equal((await sql<Check[]>`select * from ops.checks where name = 'clocks'`)[0]?.ok, true)
 })
 
 t.test('checks find processes whose commits do not wait for the disk', async (t) => {
-  for (const [setting, isWell] of Object.entries({ off: false, local: true, on: true })) {
+  for (const [setting, ok] of Object.entries({ off: false, local: true, on: true })) {
     const session = connect(url, { max: 1, settings: { synchronous_commit: setting } })
     await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
-    const [check] = await sql<Check[]>`select * from ops.checks where what = 'synchronous commits'`
-    t.match(check, { isWell, severity: 'problem', cure: /a crash of the server loses messages/ })
+    const [check] = await sql<Check[]>`select * from ops.checks where name = 'synchronous commits'`
+    t.match(check, { ok, severity: 'problem', cure: /a crash of the server loses messages/ })
     t.match(
       [...(await sql`select synchronous_commit from ops.processes`)],
       [{ synchronousCommit: setting }],
@@ -196,7 +196,7 @@ t.test('organisations show what they used, what is included and what waits', asy
     await tx`
       update app.allowances set emails_used = 20, messages_accepted = 15
       where organisation_id = core.decode_id('org', ${id})`
-    await tx`update app.departures set messages = 12 where organisation_id = core.decode_id('org', ${id})`
+    await tx`update app.counters set messages = 12 where organisation_id = core.decode_id('org', ${id})`
     const [row] = await tx`select * from ops.organisations where id = ${id}`
     t.match(row, {
       plan: 'plan-500',

@@ -185,18 +185,18 @@ t.test('the queue counts deliveries, due and later', async (t) => {
 
 t.test('a check says when endpoints have failed for long, or are disabled for it', async (t) => {
   const { id } = await createEndpoint(sql, organisation)
-  const isWell = async () => {
-    const [row] = await sql`select is_well, cure from ops.checks where what = 'webhook endpoints'`
+  const ok = async () => {
+    const [row] = await sql`select ok, hint from ops.checks where name = 'webhook endpoints'`
     t.match(row?.cure, /select \* from ops\.failing_endpoints/)
-    return row?.isWell
+    return row?.ok
   }
-  t.equal(await isWell(), true)
+  t.equal(await ok(), true)
   await fail(id, ago(0.9 / 24))
-  t.equal(await isWell(), true, 'retries may still see to it')
+  t.equal(await ok(), true, 'retries may still see to it')
   await fail(id, ago(1.1 / 24))
-  t.equal(await isWell(), false)
+  t.equal(await ok(), false)
   await sql`select ops.disable_webhook_endpoint(${id}, 'failing')`
-  t.equal(await isWell(), false)
+  t.equal(await ok(), false)
   await sql`update app.webhook_endpoints set disabled_reason = 'its owner asked for it'`
-  t.equal(await isWell(), true)
+  t.equal(await ok(), true)
 })

@@ -106,7 +106,7 @@ t.test('only live emails sent within 24 hours are compared with complaints', asy
     [{ acceptedAgo: 150, sentAgo: 1 }, 'active'],
     [{ sentAgo: null }, 'paused'],
     [{ mode: 'test' }, 'paused'],
-    [{ isRehearsal: true }, 'paused'],
+    [{ isSandbox: true }, 'paused'],
   ] as [Sent, string][]) {
     const organisation = await createOrganisation(sql)
     const ids = await haveSent(sql, organisation, 3)
@@ -121,7 +121,7 @@ t.test('what was sent since the first complaint can be enough to know', async (t
   const ids = await haveSent(sql, organisation, 4)
   await record(ids.slice(0, 2).map((id) => aComplaint(id)))
   const sendMore = (count: number) => sql`
-    update app.departures set emails_sent = emails_sent + ${count}
+    update app.counters set emails_sent = emails_sent + ${count}
     where organisation_id = core.decode_id('org', ${organisation.id})`
   await sendMore(3001)
   await record([aComplaint(String(ids[2]))])
@@ -135,7 +135,7 @@ t.test('what was sent since the first complaint can be enough to know', async (t
 })
 
 t.test('complaints about rehearsals and test messages do not count', async (t) => {
-  for (const how of [{ isRehearsal: true }, { mode: 'test' }] as const) {
+  for (const how of [{ isSandbox: true }, { mode: 'test' }] as const) {
     const { organisation, state } = await afterComplaints(5, 5, how)
     t.equal(state, 'active', JSON.stringify(how))
     t.equal(await countedOf(organisation), 0)
@@ -297,10 +297,10 @@ t.test('complaints and operators at the same time leave one of both states', asy
 t.test('complaints are forgotten after a week', async (t) => {
   await sql`delete from app.complaints`
   const { organisation } = await afterComplaints(2, 2)
-  t.equal(await call('forget_complaints', {}), 0)
+  t.equal(await call('delete_old_complaints', {}), 0)
   await ageComplaints(organisation, 24 * 7 - 1)
-  t.equal(await call('forget_complaints', {}), 0)
+  t.equal(await call('delete_old_complaints', {}), 0)
   await ageComplaints(organisation, 2)
-  t.equal(await call('forget_complaints', {}), 2)
+  t.equal(await call('delete_old_complaints', {}), 2)
   t.equal(await countedOf(organisation), 0)
 })

@@ -6,10 +6,10 @@ import type { SmsReceipt } from '../../src/providers/sms.ts'
 import { createSmsListener } from '../../src/providers/sms-listener.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anSmsWorker } from '../fixtures/hand-over.ts'
+import { anSmsWorker } from '../fixtures/attempt.ts'
 import { get } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { createPayer } from '../fixtures/money.ts'
+import { createPayer } from '../fixtures/ledger.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { sendSms } from '../fixtures/sms-clock.ts'
@@ -62,7 +62,7 @@ const approve = ({ id }: TestOrganisation, sender: string) => sql`
 /** An SMS that was handed over. */
 async function sent(organisation: TestOrganisation, overrides: Record<string, unknown>) {
   const id = await sendSms(base, organisation, overrides)
-  await worker.handOver(id)
+  await worker.attemptSend(id)
   return id
 }
 
@@ -82,7 +82,7 @@ const confirmationsTo = (phone: string) => sql<
 >`
   select core.encode_id('sm', m.id) as id, m.from_address as "from", b.text as body,
     core.encode_id('org', m.organisation_id) as organisation, m.credits, m.segments, m.class, m.mode, m.status,
-    m.is_rehearsal
+    m.is_sandbox
   from app.messages m join app.bodies b on b.message_id = m.id
   where m.to_address = ${phone} and 'opt-out-confirmation' = any (m.tags)`
 
@@ -97,8 +97,8 @@ t.test('STOP to an own number opts out, is told of and confirmed once', async (t
   const last = await sent(organisation, { to: phone })
   await sendSms(base, organisation, { to: aNumber() })
   const before = await backlogOf(sql, organisation)
-  const books = () => sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
-  const booksBefore = await books()
+  const ledger_check = () => sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
+  const booksBefore = await ledger_check()
 
   const received_at = '2026-03-01T10:00:00.000Z'
   t.equal(await say({ from: phone, to: number, word: 'STOP ALL', received_at }), 1)
@@ -120,14 +120,14 @@ t.test('STOP to an own number opts out, is told of and confirmed once', async (t
     class: 'transactional',
     mode: 'live',
     status: 'queued',
-    isRehearsal: false,
+    isSandbox: false,
   })
   const { encoding, parts } = segmentsOf(confirmation?.body ?? '')
   t.same([encoding, parts.length], ['gsm7', 1])
-  t.same(await books(), booksBefore, 'it costs nothing')
+  t.same(await ledger_check(), booksBefore, 'it costs nothing')
   t.equal(await backlogOf(sql, organisation), before + 1)
   t.equal((await jobsOf(sql, confirmation?.id ?? '')).length, 1)
-  await worker.handOver(confirmation?.id ?? '')
+  await worker.attemptSend(confirmation?.id ?? '')
   const { json } = await get(`${base}/v1/sms/${confirmation?.id}`, organisation.liveKey)
   t.match(json, { status: 'sent', from: number, to: phone, credits: 0 })
   t.equal(await backlogOf(sql, organisation), before)
@@ -281,9 +281,9 @@ t.test('an opt-out of a rehearsal is confirmed as one', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = '+447700900006'
   const id = await sent(organisation, { to: phone, senderId: number })
-  await sql`update app.messages set is_rehearsal = true where id = core.decode_id('sm', ${id})`
+  await sql`update app.messages set is_sandbox = true where id = core.decode_id('sm', ${id})`
   await say({ from: phone, to: number })
-  t.match(await confirmationsTo(phone), [{ isRehearsal: true }])
+  t.match(await confirmationsTo(phone), [{ isSandbox: true }])
 })
 
 t.test('the listener of a provider records keywords and receipts', async (t) => {

@@ -9,7 +9,7 @@ function logged() {
   const lines: Record<string, unknown>[] = []
   const counted: string[] = []
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line)) })
-  const metrics = { handOver: (...labels: string[]) => counted.push(labels.join(' ')) }
+  const metrics = { attemptSend: (...labels: string[]) => counted.push(labels.join(' ')) }
   return { lines, counted, outcomes: createOutcomeLog({ log, metrics }) }
 }
 

@@ -190,7 +190,7 @@ t.test('no order and no repetition of receipts makes a difference', async (t) =>
   const [sent] = await sql`
     select d.emails_sent::integer as counted,
       (select count(*)::integer from app.messages where sent_at is not null) as n
-    from app.departures d`
+    from app.counters d`
   t.equal(sent?.counted, sent?.n, 'and so was each that was sent')
 })
 

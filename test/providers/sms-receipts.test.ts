@@ -5,7 +5,7 @@ import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt, TakenPart } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { createPayer, smsOf } from '../fixtures/money.ts'
+import { createPayer, smsOf } from '../fixtures/ledger.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { sendSmsBatch } from '../fixtures/sms.ts'
 import type { Tx } from '../fixtures/sql.ts'
@@ -317,7 +317,7 @@ t.test('what waits is what it says: a receipt for nobody is forgotten after a da
   await sql`
     update app.early_receipts set received_at = now() - interval '25 hours'
     where network_ids = ${[old]}`
-  t.equal(await call('forget_early_receipts', {}), 1)
+  t.equal(await call('delete_old_early_receipts', {}), 1)
   t.match(await sql`select network_ids from app.early_receipts`, [{ networkIds: [kept] }])
   await sql`delete from app.early_receipts`
 })

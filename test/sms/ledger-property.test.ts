@@ -3,7 +3,7 @@ import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { acceptSmsTogether } from '../fixtures/accept.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { createPayer, grant, ledgerOf, reject, smsOf, wrongBooks } from '../fixtures/money.ts'
+import { createPayer, grant, ledgerOf, reject, smsOf, wrongBooks } from '../fixtures/ledger.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 
 const { url } = await createDatabase()
@@ -24,7 +24,7 @@ for (let period = 0; period <= MAX_PERIODS; period++) {
   await sql`select api.make_partitions()`
 }
 
-type Item = { segments: number; isRehearsal: boolean }
+type Item = { segments: number; isSandbox: boolean }
 type Send = { mode: 'live' | 'test'; items: Item[] }
 type Debit = { credits: number; included: number; period: number }
 
@@ -49,8 +49,8 @@ class Account {
     let left = this.included - this.used
     let credits = send.mode === 'live' ? this.credits : Number.POSITIVE_INFINITY
     let isShort = false
-    const debits = send.items.map(({ segments, isRehearsal }) => {
-      if (isRehearsal) return { credits: 0, included: 0, period: this.period }
+    const debits = send.items.map(({ segments, isSandbox }) => {
+      if (isSandbox) return { credits: 0, included: 0, period: this.period }
       isShort ||= segments > left + credits
       if (isShort) return null
       const included = Math.min(segments, left)
@@ -114,8 +114,8 @@ class Sends implements fc.AsyncCommand<Account, null> {
         mode,
         key: `key ${keys++}`,
         isBatch: items.length > 1,
-        messages: items.map(({ segments, isRehearsal }) =>
-          smsOf(segments, { is_rehearsal: isRehearsal }),
+        messages: items.map(({ segments, isSandbox }) =>
+          smsOf(segments, { is_sandbox: isSandbox }),
         ),
       })),
     )
@@ -165,7 +165,7 @@ class EndPeriod implements fc.AsyncCommand<Account, null> {
   toString = () => 'end of period'
 }
 
-/** Everything that the books say is what the account says. */
+/** Everything that the ledger_check say is what the account says. */
 async function isRight(account: Account) {
   const { id } = account.organisation
   const wrong = (await wrongBooks(sql)).filter(({ organisation }) => organisation === id)
@@ -188,14 +188,14 @@ async function isRight(account: Account) {
 
 const item = fc.record({
   segments: fc.integer({ min: 1, max: 4 }),
-  isRehearsal: fc.constantFrom(false, false, false, true),
+  isSandbox: fc.constantFrom(false, false, false, true),
 })
 const send: fc.Arbitrary<Send> = fc.record({
   mode: fc.constantFrom('live', 'live', 'live', 'test'),
   items: fc.array(item, { minLength: 1, maxLength: 5 }),
 })
 
-t.test('any order of grants, sends, refunds and period ends leaves the books right', async () => {
+t.test('any order of grants, sends, refunds and period ends leaves the ledger_check right', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.nat(12),

@@ -11,7 +11,7 @@ import {
   reject,
   smsOf,
   wrongBooks,
-} from '../fixtures/money.ts'
+} from '../fixtures/ledger.ts'
 import { spawnService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()

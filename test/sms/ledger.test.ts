@@ -9,13 +9,13 @@ import {
   reject,
   smsOf,
   wrongBooks,
-} from '../fixtures/money.ts'
+} from '../fixtures/ledger.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { rolledBack } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
-const { base } = await startTestService(url, { roles: ['api'], hasSmsRehearsals: true })
+const { base } = await startTestService(url, { roles: ['api'], hasSandboxSms: true })
 
 const to = '+27821234567'
 
@@ -115,7 +115,7 @@ t.test('an operator gives credits and takes back what is not spent', async (t) =
   )
 })
 
-t.test('books that do not balance are found', async (t) => {
+t.test('ledger_check that do not balance are found', async (t) => {
   const organisation = await createPayer(sql, { included: 3, credits: 4 })
   const id = await send(organisation, 5)
   await reject(sql, [id])
@@ -134,9 +134,9 @@ t.test('books that do not balance are found', async (t) => {
     await rolledBack(sql, async (tx) => {
       await tx`${fraud}`
       t.match(await wrongBooks(tx), [{ organisation: organisation.id, isRight: false }], `${place}`)
-      const [check] = await tx`select is_well from ops.checks where what = 'books'`
+      const [check] = await tx`select ok from ops.checks where name = 'ledger_check'`
       // The check reads the newest balances only.
-      t.equal(check?.isWell, ![0, 6].includes(place))
+      t.equal(check?.ok, ![0, 6].includes(place))
     })
   }
 })

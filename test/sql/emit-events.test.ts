@@ -143,12 +143,12 @@ t.test('marketing to several is sent with its last copy', async (t) => {
   const to = ['copy-1@c.example', 'copy-2@c.example', 'copy-3@c.example']
   const id = await send(base, organisation, { class: 'marketing', to })
   await start(id)
-  await finish(id, 'deferred', { handed_over: [to[0]], refused: [] })
+  await finish(id, 'deferred', { settled_recipients: [to[0]], refused: [] })
   await record(id, { type: 'delivered', recipient: to[0] })
   t.strictSame(await eventsOf(sql, organisation), [], 'the others may still go out')
   await start(id)
   const refused = [{ recipient: to[2], code: '550', text: 'No.' }]
-  await finish(id, 'sent', { handed_over: to.slice(1), refused })
+  await finish(id, 'sent', { settled_recipients: to.slice(1), refused })
   const events = await eventsOf(sql, organisation)
   t.strictSame(inShort(events), ['email.sent sent', 'email.failed failed'])
   const message = 'copy-3@c.example: No.'
@@ -265,7 +265,7 @@ t.test('STOP to an SMS is reported once; to unsubscribe from email is no event',
 t.test('rehearsals are reported like others', async (t) => {
   const organisation = await withEndpoint()
   const id = await send(base, organisation)
-  await sql`update app.messages set is_rehearsal = true where id = ${(await messageOf(sql, id)).id}`
+  await sql`update app.messages set is_sandbox = true where id = ${(await messageOf(sql, id)).id}`
   await start(id)
   await finish(id, 'sent')
   await record(id, { type: 'delivered' })

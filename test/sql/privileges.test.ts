@@ -341,7 +341,7 @@ t.test('helpers have the rights of whoever calls them', async (t) => {
   }
   // What a view calls is executed as whoever reads the view.
   t.same(definers.map(({ name }) => name).sort(), [
-    'audit_is_whole',
+    'audit_is_complete',
     'complaint_rate',
     'current_usage',
     'failing_providers',

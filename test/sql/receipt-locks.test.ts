@@ -22,7 +22,7 @@ t.test(
     ] as const) {
       receipts.push({ id: await send(base, organisation), type })
     }
-    await sql`update app.messages set handover_started_at = now()`
+    await sql`update app.messages set attempt_started_at = now()`
     const record = (two: typeof receipts) => sql`
     select core.record_receipts((
       select jsonb_agg(jsonb_build_object('message_id', m.id, 'type', r.type,
@@ -30,7 +30,7 @@ t.test(
       from jsonb_to_recordset(${JSON.stringify(two)}::text::jsonb) r (id text, type text)
       join app.messages m on m.id = core.decode_id('em', r.id)))`
     const { both } = await sql.begin(async (tx) => {
-      await tx`select from app.departures for update`
+      await tx`select from app.counters for update`
       const both = Promise.all([record(receipts.slice(0, 2)), record(receipts.slice(2))])
       both.catch(() => undefined)
       await until('both to wait', async () => {

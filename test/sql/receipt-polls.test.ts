@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockTasks } from '../../src/clock.ts'
+import { clockTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -115,7 +115,7 @@ t.test('only live email is asked after that this provider took', async (t) => {
   await sql`update app.messages set status = 'queued', sent_at = null where id = ${queued}`
   await sql`update app.messages set status = 'failed' where id = ${failed}`
   await sql`update app.messages set mode = 'test', provider = null where id = ${test}`
-  await sql`update app.messages set is_rehearsal = true where id = ${rehearsal}`
+  await sql`update app.messages set is_sandbox = true where id = ${rehearsal}`
   await sql`update app.messages set provider = 'sandbox' where id = ${another}`
   await sql`update app.messages set provider = null where id = ${unknown}`
   t.same(await pollAt('11 minutes'), [unknown, ...others].sort())

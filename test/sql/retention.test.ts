@@ -136,8 +136,8 @@ t.test('parts of SMS are forgotten with their messages', async (t) => {
       insert into app.sms_parts (message_id, part, provider, network_id, phone, taken_at)
       select core.new_id(now() - a.age), 1, 'smpp', 'x', '+27820000001', now()
       from unnest(array['399 days', '401 days']::interval[]) a (age)`
-    t.same(await tx`select api.forget_sms_parts() as forgotten`, [{ forgotten: 1 }])
-    t.same(await tx`select api.forget_sms_parts() as forgotten`, [{ forgotten: 0 }])
+    t.same(await tx`select api.delete_old_sms_parts() as forgotten`, [{ forgotten: 1 }])
+    t.same(await tx`select api.delete_old_sms_parts() as forgotten`, [{ forgotten: 0 }])
   })
 })
 
@@ -166,7 +166,7 @@ t.test('sums are forgotten with their messages', async (t) => {
         complained, failed, expired, rejected)
       select (now() at time zone 'UTC')::date - d, gen_random_uuid(), 'email', 'marketing', '', 1, 1, 1, 0, 0, 0, 0, 0
       from unnest(array[400, 401]) d`
-    t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 1 }])
-    t.same(await tx`select api.forget_sums() as forgotten`, [{ forgotten: 0 }])
+    t.same(await tx`select api.delete_old_sums() as forgotten`, [{ forgotten: 1 }])
+    t.same(await tx`select api.delete_old_sums() as forgotten`, [{ forgotten: 0 }])
   })
 })

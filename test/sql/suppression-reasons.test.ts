@@ -89,10 +89,10 @@ t.test('who unsubscribed gets no marketing when what was entered by hand is remo
   t.equal(await lift(organisation, entry?.id ?? ''), 404, 'the removed entry stays removed')
 })
 
-t.test('a bounce beneath an entry by hand is forgiven with all others', async (t) => {
+t.test('a bounce other_reasons an entry by hand is forgiven with all others', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await send(base, organisation)
-  const email = 'beneath@example.com'
+  const email = 'other_reasons@example.com'
   await happen(organisation, message, ['by hand'], email)
   await happen(organisation, message, ['bounced'], email)
   t.match(await entryOf(organisation, email), { reason: 'manual' })

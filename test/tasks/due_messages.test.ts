@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockTasks } from '../../src/clock.ts'
+import { clockTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'

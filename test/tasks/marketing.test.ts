@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { OutgoingEmail } from '../../src/providers/email.ts'
-import { createSandbox } from '../../src/providers/sandbox.ts'
+import { createSandbox } from '../../src/providers/sandbox/email.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post, request } from '../fixtures/http.ts'
 import { send, type TimelineEvent } from '../fixtures/messages.ts'
@@ -99,10 +99,10 @@ t.test('copies have receipts of their own', async (t) => {
   })
   t.match(message.error, { code: 'hard_bounce' })
   const taken = await sql`
-    select copy, handovers from app.sandbox_messages
+    select copy, attempts from app.sandbox_messages
     where message_id = core.decode_id('em', ${id}) order by copy`
   t.same(taken, [
-    { copy: 1, handovers: 1 },
-    { copy: 2, handovers: 1 },
+    { copy: 1, attempts: 1 },
+    { copy: 2, attempts: 1 },
   ])
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import type { OutgoingEmail } from '../../src/providers/email.ts'
-import { createSandbox } from '../../src/providers/sandbox.ts'
+import { createSandbox } from '../../src/providers/sandbox/email.ts'
 import notifyOwner from '../../tasks/notify_owner.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -55,13 +55,13 @@ async function setUp() {
 
 const noticeOf = async (id: string) => {
   const [row] = await sql<{ attempts: number; sentAt: Date; givenUpAt: Date; error: string }[]>`
-    select attempts, sent_at, given_up_at, error from ops.notices where id = ${id}`
+    select attempts, sent_at, failed_at, error from ops.notices where id = ${id}`
   return { ...row }
 }
 
 const isMailWell = async () => {
-  const [row] = await sql`select is_well from ops.checks where what = 'owner mail'`
-  return row?.isWell
+  const [row] = await sql`select ok from ops.checks where name = 'owner mail'`
+  return row?.ok
 }
 
 t.test('the owner gets it once, from the service itself', async (t) => {
@@ -153,7 +153,7 @@ t.test('a provider that may not know it yet is asked until it must', async (t) =
   for (let attempt = 0; attempt < 3; attempt++) await t.rejects(run)
   t.same([provider.handed, provider.asked], [[], [id, id, id]])
   await sql`
-    update app.notices set handover_started_at = handover_started_at - interval '1 minute'
+    update app.notices set attempt_started_at = attempt_started_at - interval '1 minute'
     where id = ${id}`
   await run()
   t.same(provider.handed, [id])
@@ -221,10 +221,10 @@ t.test('two workers send each notice once', async (t) => {
     const rows = await sql`select from app.notices where id in ${sql(ids)} and sent_at is not null`
     return rows.length === ids.length
   })
-  const handovers = await sql<{ handovers: number }[]>`
-    select handovers from app.sandbox_messages where message_id in ${sql(ids)}`
+  const attempts = await sql<{ attempts: number }[]>`
+    select attempts from app.sandbox_messages where message_id in ${sql(ids)}`
   t.same(
-    handovers.map((row) => row.handovers),
+    attempts.map((row) => row.attempts),
     ids.map(() => 1),
   )
   for (const worker of workers) await worker.stop()

@@ -221,7 +221,7 @@ t.test('rehearsals are held to the rules too, and cost nothing', async (t) => {
   const rehearsing = await startApiAt(sql, url, NOW, true)
   const organisation = await createOrganisationAt(sql, NOW)
   const id = await sendSms(rehearsing.base, organisation, { ...promotion, to: '+447700900000' })
-  t.match(await messageOf(sql, id), { isRehearsal: true })
+  t.match(await messageOf(sql, id), { isSandbox: true })
   t.same(await startSmsAt(sql, NOW, id), [])
   t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'consent_missing' })
   t.same(await movementsOf(sql, id), [])
@@ -351,7 +351,7 @@ t.test('several fates in one call are settled together', async (t) => {
     await Promise.all([active, paused, suspended].map((one) => backlogOf(sql, one))),
     [2, 3, 0],
   )
-  t.same([...(await sql`select * from ops.books where not is_right`)], [], 'the books balance')
+  t.same([...(await sql`select * from ops.ledger_check where not is_balanced`)], [], 'the ledger_check balance')
 })
 
 t.test('emails are not started as SMS, nor test messages', async (t) => {

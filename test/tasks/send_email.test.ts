@@ -3,7 +3,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { aWorker, helpersOf } from '../fixtures/hand-over.ts'
+import { aWorker, helpersOf } from '../fixtures/attempt.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -30,7 +30,7 @@ async function setUp() {
   const worker = aWorker(sql, asService, provider)
   const id = await send(base, organisation)
   const uuid = (await messageOf(sql, id)).id
-  return { provider, task: worker.task, id, uuid, handOver: () => worker.handOver(id) }
+  return { provider, task: worker.task, id, uuid, attemptSend: () => worker.attemptSend(id) }
 }
 
 /** How long after an attempt came to nothing the next is to be made, and where that is written down. */
@@ -47,7 +47,7 @@ async function nextAttempt(id: string) {
 }
 
 t.test('a hand-over is committed as begun before the provider is called', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = async () => {
     const message = await messageOf(sql, id)
     t.equal(message.attempts, 1)
@@ -55,7 +55,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
     t.equal(message.status, 'queued')
     return { outcome: 'sent' }
   }
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'sent',
     attempts: 1,
@@ -80,7 +80,7 @@ t.test('a recipient suppressed after the message was accepted gets nothing', asy
       insert into app.suppressions (id, organisation_id, email, reason)
       select core.new_id(now()), core.decode_id('org', ${organisation.id}),
         lower(${to[1] ?? ''}::text), ${reason}::app.suppression_reason`
-    await aWorker(sql, asService, provider).handOver(json.id)
+    await aWorker(sql, asService, provider).attemptSend(json.id)
     t.equal(provider.handed.length, isSent ? 1 : 0)
     t.match(
       await messageOf(sql, json.id),
@@ -93,18 +93,18 @@ t.test('a recipient suppressed after the message was accepted gets nothing', asy
 t.test(
   'one that may have left already is asked after, though its recipient is suppressed since',
   async (t) => {
-    const { provider, id, handOver } = await setUp()
+    const { provider, id, attemptSend } = await setUp()
     provider.onSend = () => {
       throw new Error('the line went dead')
     }
     provider.onLookup = () => true
-    await handOver()
+    await attemptSend()
     await sql`
     insert into app.suppressions (id, organisation_id, email, reason)
     select core.new_id(now()), m.organisation_id, b.recipients[1], 'manual'
     from app.messages m join app.bodies b on b.message_id = m.id
     where m.id = core.decode_id('em', ${id})`
-    await handOver()
+    await attemptSend()
     t.match(await messageOf(sql, id), { status: 'sent' })
     await sql`delete from app.suppressions`
   },
@@ -155,11 +155,11 @@ t.test('the provider gets the whole email', async (t) => {
 t.test(
   'a provider that refuses for now is tried again, later each time, up to an hour',
   async (t) => {
-    const { provider, id, handOver } = await setUp()
+    const { provider, id, attemptSend } = await setUp()
     provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
     const attempts = 13
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      await handOver()
+      await attemptSend()
       const next = await nextAttempt(id)
       const expected = Math.min(3600, 5 * 2 ** (attempt - 1))
       // A fifth of jitter either way.
@@ -192,9 +192,9 @@ t.test(
 )
 
 t.test('a provider that names a retry time is tried again at that time', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => ({ outcome: 'deferred', retry_in_ms: 2000 })
-  await handOver()
+  await attemptSend()
   const next = await nextAttempt(id)
   t.equal(next?.place, 'job')
   t.equal(Math.round(next?.seconds ?? 0), 2)
@@ -203,9 +203,9 @@ t.test('a provider that names a retry time is tried again at that time', async (
 t.test('what failed together comes back apart', async (t) => {
   const delays = await Promise.all(
     Array.from({ length: 5 }, async () => {
-      const { provider, id, handOver } = await setUp()
+      const { provider, id, attemptSend } = await setUp()
       provider.onSend = () => ({ outcome: 'deferred' })
-      await handOver()
+      await attemptSend()
       return (await nextAttempt(id))?.seconds
     }),
   )
@@ -213,7 +213,7 @@ t.test('what failed together comes back apart', async (t) => {
 })
 
 t.test('after 24 hours of refusals for now a message ends failed', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   const before = await backlogOf(sql, organisation)
   provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
   const moveFirstDeferral = (interval: string) => sql`
@@ -221,12 +221,12 @@ t.test('after 24 hours of refusals for now a message ends failed', async (t) => 
     where message_id = core.decode_id('em', ${id})
       and id = (select min(id) from app.events where message_id = core.decode_id('em', ${id}))`
 
-  await handOver()
+  await attemptSend()
   await moveFirstDeferral('23 hours 59 minutes')
-  await handOver()
+  await attemptSend()
   t.equal((await messageOf(sql, id)).status, 'queued', 'a minute earlier it is tried again')
   await moveFirstDeferral('24 hours 1 second')
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'failed',
     errorCode: 'provider_unavailable',
@@ -245,10 +245,10 @@ t.test('after 24 hours of refusals for now a message ends failed', async (t) => 
 })
 
 t.test('a provider that refuses for good ends a message failed at once', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   const before = await backlogOf(sql, organisation)
   provider.onSend = () => ({ outcome: 'failed', code: '550', text: 'No such thing.' })
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'failed',
     errorCode: 'provider_rejected',
@@ -266,11 +266,11 @@ t.test('a provider that refuses for good ends a message failed at once', async (
 t.test(
   'after a failure in the middle a provider is asked, and what it knows is sent',
   async (t) => {
-    const { provider, id, handOver } = await setUp()
+    const { provider, id, attemptSend } = await setUp()
     provider.onSend = () => {
       throw new Error('the connection was reset')
     }
-    await handOver()
+    await attemptSend()
     t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
     t.match(await timelineOf(sql, id), [
       { type: 'queued' },
@@ -280,7 +280,7 @@ t.test(
     t.same(provider.asked, [])
 
     provider.onLookup = () => true
-    await handOver()
+    await attemptSend()
     t.match(await messageOf(sql, id), { status: 'sent', attempts: 2, handoverStartedAt: null })
     t.equal(provider.asked.length, 1)
     t.equal(provider.handed.length, 1, 'it was not handed over again')
@@ -288,29 +288,29 @@ t.test(
 )
 
 t.test('after a failure in the middle what the provider does not know is sent again', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = async () => ({ outcome: 'ambiguous', text: 'no answer in time' })
-  await handOver()
+  await attemptSend()
   provider.onSend = () => {
     t.equal(provider.asked.length, 1, 'it was asked first')
     return { outcome: 'sent' }
   }
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
   t.equal(provider.handed.length, 2)
 })
 
 t.test('a provider that cannot even be asked is not handed the message', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => {
     throw new Error('reset')
   }
-  await handOver()
+  await attemptSend()
   provider.onLookup = () => {
     throw new Error('still not there')
   }
-  await handOver()
-  await handOver()
+  await attemptSend()
+  await attemptSend()
   t.equal(provider.handed.length, 1)
   t.equal(provider.asked.length, 2)
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 3, handoverStartedAt: Date })
@@ -322,21 +322,21 @@ t.test('a provider that cannot even be asked is not handed the message', async (
 
 t.test('a provider that learns late of what it took is given the time', async (t) => {
   const provider = createStandIn({ settlesWithinMs: 600_000 })
-  const { handOver } = aWorker(sql, asService, provider)
+  const { attemptSend } = aWorker(sql, asService, provider)
   const id = await send(base, organisation)
   const began = async (minutesAgo: number) => {
     const [row] = await sql<{ at: Date }[]>`
-      update app.messages set handover_started_at = now() - ${minutesAgo} * interval '1 minute'
-      where id = core.decode_id('em', ${id}) returning handover_started_at as at`
+      update app.messages set attempt_started_at = now() - ${minutesAgo} * interval '1 minute'
+      where id = core.decode_id('em', ${id}) returning attempt_started_at as at`
     return row?.at
   }
   provider.onSend = () => {
     throw new Error('the connection was reset')
   }
-  await handOver(id)
+  await attemptSend(id)
   for (const minutesAgo of [0, 5, 9]) {
     const beganAt = await began(minutesAgo)
-    await handOver(id)
+    await attemptSend(id)
     t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: beganAt })
     t.match((await timelineOf(sql, id)).at(-1), {
       type: 'deferred',
@@ -350,33 +350,33 @@ t.test('a provider that learns late of what it took is given the time', async (t
     throw new Error('it cannot be asked')
   }
   const beganAt = await began(11)
-  await handOver(id)
+  await attemptSend(id)
   t.same((await messageOf(sql, id)).handoverStartedAt, beganAt, 'nothing was handed over since')
   provider.onLookup = () => false
-  await handOver(id)
+  await attemptSend(id)
   t.equal(provider.handed.length, 2, 'it is handed over again')
   t.ok(Number((await messageOf(sql, id)).handoverStartedAt) > Number(beganAt))
-  await handOver(id)
+  await attemptSend(id)
   t.equal(provider.handed.length, 2, 'and given the time again')
 
   provider.onLookup = () => true
-  await handOver(id)
+  await attemptSend(id)
   t.match(await messageOf(sql, id), { status: 'sent', attempts: 8, handoverStartedAt: null })
   t.equal(provider.handed.length, 2)
 })
 
 t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
   const provider = createStandIn()
-  const { handOver, sandbox } = aWorker(sql, asService, provider)
+  const { attemptSend, sandbox } = aWorker(sql, asService, provider)
   const id = await send(base, organisation)
-  await sql`update app.messages set is_rehearsal = true where id = core.decode_id('em', ${id})`
-  await handOver(id)
+  await sql`update app.messages set is_sandbox = true where id = core.decode_id('em', ${id})`
+  await attemptSend(id)
   t.match(await messageOf(sql, id), { status: 'sent', provider: 'sandbox' })
   t.same([provider.handed.length, sandbox.handed.length], [0, 1])
 })
 
 t.test('a hand-over that was cut off by a crash is asked about first', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   // Takes it and never answers, as if the process had been killed meanwhile.
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
   const { promise: answer, resolve: answerLate } = Promise.withResolvers<void>()
@@ -386,9 +386,9 @@ t.test('a hand-over that was cut off by a crash is asked about first', async (t)
     return { outcome: 'sent' }
   }
   provider.onLookup = () => true
-  const cutOff = handOver()
+  const cutOff = attemptSend()
   await isTaken
-  await aWorker(sql, asService, provider).handOver(id)
+  await aWorker(sql, asService, provider).attemptSend(id)
   const sent = await messageOf(sql, id)
   t.match(sent, { status: 'sent', attempts: 2 })
   t.equal(provider.handed.length, 1)
@@ -409,13 +409,13 @@ t.test('a hand-over that is aborted when the process stops has an unknown outcom
     worker.abort()
     return never
   }
-  await aWorker(sql, asService, provider).handOver(id, worker.signal)
+  await aWorker(sql, asService, provider).attemptSend(id, worker.signal)
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
   t.ok(await nextAttempt(id))
 })
 
 t.test('a provider that does not answer in time is asked before the next attempt', async (t) => {
-  const { provider, id, uuid, handOver } = await setUp()
+  const { provider, id, uuid, attemptSend } = await setUp()
   provider.onSend = () => never
   await aWorker(sql, asService, provider, { answersWithinMs: 10 }).task({ id: uuid }, helpers)
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
@@ -424,7 +424,7 @@ t.test('a provider that does not answer in time is asked before the next attempt
     detail: { text: 'the provider did not answer in time' },
   })
   provider.onLookup = () => true
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
   t.equal(provider.handed.length, 1)
 })
@@ -461,7 +461,7 @@ t.test('a message that is put off has one job, wherever its worker dies', async 
 })
 
 t.test('a late refusal does not undo what was sent', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   const { promise: isCalled, resolve: call } = Promise.withResolvers<void>()
   const { promise: answer, resolve: refuseLate } = Promise.withResolvers<void>()
   provider.onSend = async () => {
@@ -470,9 +470,9 @@ t.test('a late refusal does not undo what was sent', async (t) => {
     return { outcome: 'failed', text: 'a duplicate' }
   }
   provider.onLookup = () => true
-  const cutOff = handOver()
+  const cutOff = attemptSend()
   await isCalled
-  await aWorker(sql, asService, provider).handOver(id)
+  await aWorker(sql, asService, provider).attemptSend(id)
   refuseLate()
   await cutOff
   t.match(await messageOf(sql, id), { status: 'sent', errorCode: null })
@@ -501,9 +501,9 @@ t.test('emails in hand at the same time each get their own outcome', async (t) =
 })
 
 t.test('a job whose message is gone, sent already or only a test does nothing', async (t) => {
-  const { provider, task, uuid, handOver } = await setUp()
-  await handOver()
-  await handOver()
+  const { provider, task, uuid, attemptSend } = await setUp()
+  await attemptSend()
+  await attemptSend()
   t.same(provider.handed, [uuid], 'the second job found it sent')
 
   await task({ id: randomUUID() }, helpers)
@@ -529,11 +529,11 @@ t.test('a payload that names no message is refused', async (t) => {
 async function healthSeen() {
   const rows = await sql<{ failingSince: Date; lastError: string }[]>`
     select failing_since, last_error from ops.failing_providers where provider = 'stand-in'`
-  const [check] = await sql<{ isWell: boolean }[]>`
-    select is_well from ops.checks where what = 'provider'`
+  const [check] = await sql<{ ok: boolean }[]>`
+    select ok from ops.checks where name = 'provider'`
   const metrics = await sql`
     select from api.metrics() where name = 'provider_failing_seconds'`
-  t.same([check?.isWell, metrics.length], [rows.length === 0, rows.length])
+  t.same([check?.ok, metrics.length], [rows.length === 0, rows.length])
   return rows
 }
 
@@ -545,27 +545,27 @@ const earlier = (interval: string) => sql`
     last_failed_at = last_failed_at - ${interval}::interval`
 
 t.test('a provider that cannot be reached fails at once, until it takes a message', async (t) => {
-  const { provider, handOver } = await setUp()
+  const { provider, attemptSend } = await setUp()
   provider.onSend = () => ({ outcome: 'deferred', about: 'connection', text: 'nobody there' })
-  await handOver()
+  await attemptSend()
   const [first] = await healthSeen()
   t.equal(first?.lastError, 'nobody there')
   provider.onSend = () => {
     throw new Error('no answer')
   }
-  await handOver()
+  await attemptSend()
   t.match(await healthSeen(), [{ failingSince: first?.failingSince, lastError: 'no answer' }])
   provider.onSend = () => ({ outcome: 'sent' })
-  await handOver()
+  await attemptSend()
   t.same(await healthSeen(), [])
 })
 
 t.test('refusals of messages and recipients never make a provider fail', async (t) => {
   for (const outcome of ['deferred', 'failed', 'ambiguous'] as const) {
     for (let attempt = 1; attempt <= 4; attempt += 1) {
-      const { provider, handOver } = await setUp()
+      const { provider, attemptSend } = await setUp()
       provider.onSend = () => ({ outcome, about: 'message', text: '451 mailbox full' })
-      await handOver()
+      await attemptSend()
       await earlier('1 minute')
     }
   }
@@ -574,10 +574,10 @@ t.test('refusals of messages and recipients never make a provider fail', async (
 })
 
 t.test('a provider fails after three refusals in a row over a minute', async (t) => {
-  const { provider, handOver } = await setUp()
+  const { provider, attemptSend } = await setUp()
   const refuse = async () => {
     provider.onSend = () => ({ outcome: 'deferred', about: 'provider', text: '421 busy' })
-    await handOver()
+    await attemptSend()
     return (await healthSeen()).length
   }
   const [first, second, third] = [await refuse(), await refuse(), await refuse()]
@@ -589,10 +589,10 @@ t.test('a provider fails after three refusals in a row over a minute', async (t)
   t.match(await healthSeen(), [{ failingSince: row?.firstFailedAt, lastError: '421 busy' }])
 
   provider.onSend = () => ({ outcome: 'deferred', text: 'it was not asked' })
-  await handOver()
+  await attemptSend()
   t.equal((await healthSeen()).length, 1, 'an attempt without the provider says nothing of it')
   provider.onSend = () => ({ outcome: 'deferred', about: 'message', text: '451 mailbox full' })
-  await handOver()
+  await attemptSend()
   t.same(await healthSeen(), [], 'it works: it refuses one mailbox')
 
   t.equal(await refuse(), 0)

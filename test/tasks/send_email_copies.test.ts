@@ -1,9 +1,9 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import type { HandOver } from '../../src/providers/email.ts'
+import type { SendResult } from '../../src/providers/email.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { aWorker } from '../fixtures/hand-over.ts'
+import { aWorker } from '../fixtures/attempt.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -26,7 +26,7 @@ async function setUp(count: number) {
   const id = await send(base, organisation, { class: 'marketing', to })
   /** Addresses whose copies arrived, once for each time. */
   const taken: string[] = []
-  const answers = new Map<string, HandOver>()
+  const answers = new Map<string, SendResult>()
   const provider = createStandIn()
   provider.onSend = async ({ recipients: [recipient = ''] }) => {
     // Not in one go, as no provider answers.
@@ -37,7 +37,7 @@ async function setUp(count: number) {
   }
   provider.onLookup = ({ recipients: [recipient = ''] }) => taken.includes(recipient)
   const worker = aWorker(sql, call, provider)
-  return { id, to, provider, taken, answers, worker, handOver: () => worker.handOver(id) }
+  return { id, to, provider, taken, answers, worker, attemptSend: () => worker.attemptSend(id) }
 }
 
 type Change = { type: string; recipient: string; code?: string; text?: string; is_hard?: boolean }
@@ -56,18 +56,18 @@ async function report(id: string, ...changes: Change[]) {
 const typesOf = async (id: string) => (await timelineOf(sql, id)).map(({ type }) => type)
 
 const handedOverOf = async (id: string) => {
-  const [row] = await sql<{ handedOver: string[] | null }[]>`
-    select handed_over from app.bodies where message_id = core.decode_id('em', ${id})`
-  return row?.handedOver?.toSorted() ?? null
+  const [row] = await sql<{ settledRecipients: string[] | null }[]>`
+    select settled_recipients from app.bodies where message_id = core.decode_id('em', ${id})`
+  return row?.settledRecipients?.toSorted() ?? null
 }
 
-const later: HandOver = { outcome: 'deferred', code: '421', text: 'Later.' }
-const no: HandOver = { outcome: 'failed', code: '550', text: 'Not to them.' }
+const later: SendResult = { outcome: 'deferred', code: '421', text: 'Later.' }
+const no: SendResult = { outcome: 'failed', code: '550', text: 'Not to them.' }
 
 t.test('all copies taken, the message is sent, once', async (t) => {
-  const { id, to, provider, taken, handOver } = await setUp(50)
+  const { id, to, provider, taken, attemptSend } = await setUp(50)
   const before = await backlogOf(sql, organisation)
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'sent', attempts: 1, provider: 'stand-in' })
   t.same(taken.toSorted(), to.toSorted())
   t.same(new Set(provider.emails.map(({ to }) => to.length)), new Set([1]))
@@ -77,19 +77,19 @@ t.test('all copies taken, the message is sent, once', async (t) => {
 })
 
 t.test('copies put off half-way go out later, and the others only once', async (t) => {
-  const { id, to, taken, answers, handOver } = await setUp(30)
+  const { id, to, taken, answers, attemptSend } = await setUp(30)
   for (const recipient of to.slice(14)) answers.set(recipient, later)
-  await handOver()
+  await attemptSend()
   t.same(await handedOverOf(id), to.slice(0, 14).toSorted())
   t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null, sentAt: null })
   t.match((await timelineOf(sql, id)).at(-1), { type: 'deferred', detail: { code: '421' } })
   t.equal((await jobsOf(sql, id)).length, 1)
 
   for (const recipient of to.slice(14, 20)) answers.delete(recipient)
-  await handOver()
+  await attemptSend()
   t.same(await handedOverOf(id), to.slice(0, 20).toSorted(), 'it adds to what was settled before')
   answers.clear()
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'sent', attempts: 3 })
   t.same(taken.toSorted(), to.toSorted())
 })
@@ -107,10 +107,10 @@ t.test('a crash in the middle of the copies doubles none that the provider knows
     return new Promise<never>(() => undefined)
   }
   const process = new AbortController()
-  const cutOff = worker.handOver(id, process.signal)
+  const cutOff = worker.attemptSend(id, process.signal)
   await isStuck
   provider.onSend = take
-  await aWorker(sql, call, provider).handOver(id)
+  await aWorker(sql, call, provider).attemptSend(id)
   const sent = await messageOf(sql, id)
   t.match(sent, { status: 'sent', attempts: 2, handoverStartedAt: null })
   t.same(taken.toSorted(), to.toSorted())
@@ -122,23 +122,23 @@ t.test('a crash in the middle of the copies doubles none that the provider knows
 })
 
 t.test('copies of which nobody knows are looked up, those that are settled are not', async (t) => {
-  const { id, to, provider, taken, answers, handOver } = await setUp(3)
+  const { id, to, provider, taken, answers, attemptSend } = await setUp(3)
   answers.set(to[1] ?? '', { outcome: 'ambiguous', text: 'Reset.' })
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), { type: 'deferred', detail: { text: 'Reset.' } })
   taken.push(to[1] ?? '')
-  await handOver()
+  await attemptSend()
   t.equal(provider.asked.length, 1)
   t.equal(provider.handed.length, 3)
   t.match(await messageOf(sql, id), { status: 'sent' })
 })
 
 t.test('all copies refused for good, the message has failed and never left', async (t) => {
-  const { id, to, answers, handOver } = await setUp(3)
+  const { id, to, answers, attemptSend } = await setUp(3)
   const before = await backlogOf(sql, organisation)
   for (const recipient of to) answers.set(recipient, no)
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'failed',
     sentAt: null,
@@ -150,15 +150,15 @@ t.test('all copies refused for good, the message has failed and never left', asy
 
   answers.clear()
   await sql`select ops.retry_message(${id})`
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'sent', errorCode: null }, 'it can be retried')
 })
 
 t.test('one copy refused for good, its recipient has failed and the others have it', async (t) => {
-  const { id, to, taken, answers, handOver } = await setUp(3)
+  const { id, to, taken, answers, attemptSend } = await setUp(3)
   const before = await backlogOf(sql, organisation)
   answers.set(to[1] ?? '', no)
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'failed',
     sentAt: Date,
@@ -175,14 +175,14 @@ t.test('one copy refused for good, its recipient has failed and the others have 
 })
 
 t.test('a copy refused for good is not tried again while others are', async (t) => {
-  const { id, to, provider, answers, handOver } = await setUp(3)
+  const { id, to, provider, answers, attemptSend } = await setUp(3)
   answers.set(to[0] ?? '', no)
   answers.set(to[2] ?? '', later)
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'queued', sentAt: null, errorCode: null })
   t.same((await typesOf(id)).toSorted(), ['deferred', 'failed', 'queued'])
   answers.clear()
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
   t.same(
     provider.emails.map(({ copy }) => copy),
@@ -192,44 +192,44 @@ t.test('a copy refused for good is not tried again while others are', async (t) 
 })
 
 t.test('receipts of some copies do not stop the others, and count in the end', async (t) => {
-  const { id, to, taken, answers, handOver } = await setUp(3)
+  const { id, to, taken, answers, attemptSend } = await setUp(3)
   const before = await backlogOf(sql, organisation)
   const [first = '', second = '', third = ''] = to
   answers.set(third, later)
-  await handOver()
+  await attemptSend()
   await report(id, { type: 'delivered', recipient: first })
   await report(id, { type: 'bounced', recipient: second, text: 'Gone.', is_hard: true })
   t.match(await messageOf(sql, id), { status: 'queued', sentAt: null })
   t.equal(await backlogOf(sql, organisation), before)
 
   answers.clear()
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'bounced', sentAt: Date, errorMessage: 'Gone.' })
   t.same(taken, to, 'though a recipient that has it is suppressed by now')
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
 t.test('receipts that were all faster than the end of the hand-over count', async (t) => {
-  const { id, to, provider, handOver } = await setUp(2)
+  const { id, to, provider, attemptSend } = await setUp(2)
   const take = provider.onSend
   provider.onSend = async (email) => {
     const answer = await take(email)
     await report(id, { type: 'delivered', recipient: email.recipients[0] ?? '' })
     return answer
   }
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'delivered', sentAt: Date, deliveredAt: Date })
   t.same(await typesOf(id), ['queued', 'sent', ...to.map(() => 'delivered')])
 })
 
 t.test('whose copy is still to come and who was suppressed since gets nothing', async (t) => {
-  const { id, to, taken, answers, handOver } = await setUp(2)
+  const { id, to, taken, answers, attemptSend } = await setUp(2)
   const [first = '', second = ''] = to
   answers.set(second, later)
-  await handOver()
+  await attemptSend()
   answers.clear()
   await sql`select ops.suppress_globally(${second})`
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'recipient_suppressed' })
   t.same(taken, [first])
 })
@@ -242,7 +242,7 @@ t.test('a provider may refuse some recipients of an email that goes out whole', 
     outcome: 'sent',
     refused: [{ recipient: 'whole.2@c.example', code: '550', text: 'Nobody there.' }],
   })
-  await aWorker(sql, call, provider).handOver(id)
+  await aWorker(sql, call, provider).attemptSend(id)
   t.match(await messageOf(sql, id), {
     status: 'failed',
     sentAt: Date,

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import type { SmsHandOver } from '../../src/providers/sms.ts'
+import type { SmsSendResult } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anSmsWorker, helpersOf } from '../fixtures/hand-over.ts'
+import { anSmsWorker, helpersOf } from '../fixtures/attempt.ts'
 import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { createPayer, smsOf } from '../fixtures/money.ts'
+import { createPayer, smsOf } from '../fixtures/ledger.ts'
 import { sendSmsBatch } from '../fixtures/sms.ts'
 import { PROMOTION, sendSms, startApiAt } from '../fixtures/sms-clock.ts'
 import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
@@ -32,7 +32,7 @@ async function setUp({ segments = 1, kind = 'transactional' } = {}) {
   const sms = kind === 'marketing' ? marketing : {}
   const id = await sendSms(base, organisation, smsOf(segments, sms))
   const uuid = (await messageOf(sql, id)).id
-  return { provider, task: worker.task, id, uuid, handOver: () => worker.handOver(id) }
+  return { provider, task: worker.task, id, uuid, attemptSend: () => worker.attemptSend(id) }
 }
 
 const partsTaken = (id: string) => sql<{ part: number; provider: string; networkId: string }[]>`
@@ -55,7 +55,7 @@ async function refundOf(id: string) {
 }
 
 t.test('a hand-over is committed as begun before the provider is called', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = async (sms) => {
     t.match(await messageOf(sql, id), {
       status: 'queued',
@@ -67,7 +67,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
     return { outcome: 'sent', parts: partsOf(sms) }
   }
   const before = await backlogOf(sql, organisation)
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'sent',
     attempts: 1,
@@ -81,8 +81,8 @@ t.test('a hand-over is committed as begun before the provider is called', async 
 })
 
 t.test('all parts of a long one are noted, each under its id', async (t) => {
-  const { id, uuid, handOver } = await setUp({ segments: 3 })
-  await handOver()
+  const { id, uuid, attemptSend } = await setUp({ segments: 3 })
+  await attemptSend()
   t.match(
     await partsTaken(id),
     [1, 2, 3].map((part) => ({ part, networkId: `${uuid}.${part}` })),
@@ -90,10 +90,10 @@ t.test('all parts of a long one are noted, each under its id', async (t) => {
 })
 
 t.test('a network that refuses for good ends an SMS failed, refunded, at once', async (t) => {
-  const { provider, id, handOver } = await setUp({ segments: 2 })
+  const { provider, id, attemptSend } = await setUp({ segments: 2 })
   const before = await backlogOf(sql, organisation)
   provider.onSend = () => ({ outcome: 'failed', code: 'ESME_RINVDSTADR', text: 'No such number.' })
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'failed',
     errorCode: 'provider_rejected',
@@ -110,14 +110,14 @@ t.test('a network that refuses for good ends an SMS failed, refunded, at once', 
 })
 
 t.test('one that was partly taken and then refused has failed, and is not refunded', async (t) => {
-  const { provider, id, handOver } = await setUp({ segments: 3 })
+  const { provider, id, attemptSend } = await setUp({ segments: 3 })
   provider.onSend = (sms) => ({
     outcome: 'failed',
     code: '1',
     text: 'Too long.',
     parts: partsOf(sms).slice(0, 1),
   })
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
   t.match(await partsTaken(id), [{ part: 1 }])
   t.equal(await refundOf(id), null)
@@ -125,17 +125,17 @@ t.test('one that was partly taken and then refused has failed, and is not refund
 
 t.test('what a network takes in part and puts off goes on with the rest', async (t) => {
   for (const kind of ['transactional', 'marketing']) {
-    const { provider, id, handOver } = await setUp({ segments: 3, kind })
+    const { provider, id, attemptSend } = await setUp({ segments: 3, kind })
     provider.onSend = (sms) => ({
       outcome: 'deferred',
       code: 'ESME_RTHROTTLED',
       parts: partsOf(sms).slice(0, 1),
     })
-    await handOver()
+    await attemptSend()
     t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null })
     t.ok(await isPutOff(id))
     provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
-    await handOver()
+    await attemptSend()
     t.match(provider.handed, [{ takenParts: [] }, { takenParts: ['1'], attempt: 2 }])
     t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
     t.equal((await partsTaken(id)).length, 3)
@@ -143,9 +143,9 @@ t.test('what a network takes in part and puts off goes on with the rest', async 
 })
 
 t.test('one refused for now for a day ends failed, refunded as it never left', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => ({ outcome: 'deferred', text: 'Not now.' })
-  await handOver()
+  await attemptSend()
   t.strictSame((await timelineOf(sql, id)).at(-1)?.detail, {
     attempt: 1,
     provider: 'stand-in',
@@ -154,7 +154,7 @@ t.test('one refused for now for a day ends failed, refunded as it never left', a
   await sql`
     update app.events set occurred_at = occurred_at - interval '24 hours 1 second'
     where message_id = core.decode_id('sm', ${id})`
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), {
     status: 'failed',
     errorCode: 'provider_unavailable',
@@ -164,13 +164,13 @@ t.test('one refused for now for a day ends failed, refunded as it never left', a
 })
 
 t.test('transactional of which nobody knows is sent again, the open parts only', async (t) => {
-  const { provider, id, handOver } = await setUp({ segments: 2 })
+  const { provider, id, attemptSend } = await setUp({ segments: 2 })
   provider.onSend = (sms) => ({
     outcome: 'ambiguous',
     text: 'the link was lost',
     parts: partsOf(sms).slice(0, 1),
   })
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), {
     type: 'deferred',
@@ -178,21 +178,21 @@ t.test('transactional of which nobody knows is sent again, the open parts only',
   })
   t.ok(await isPutOff(id))
   provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
-  await handOver()
+  await attemptSend()
   t.same(provider.handed[1]?.takenParts, ['1'])
   t.match(await messageOf(sql, id), { status: 'sent', handoverStartedAt: null })
 })
 
 t.test('what may have left is not refunded when it fails later', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => {
     throw new Error('the link was lost')
   }
-  await handOver()
+  await attemptSend()
   provider.onSend = () => ({ outcome: 'deferred', text: 'Not now.' })
-  await handOver()
+  await attemptSend()
   provider.onSend = () => ({ outcome: 'failed', text: 'No.' })
-  await handOver()
+  await attemptSend()
   t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
   t.equal(await refundOf(id), null)
 })
@@ -200,12 +200,12 @@ t.test('what may have left is not refunded when it fails later', async (t) => {
 t.test(
   'marketing of which nobody knows has failed, and is neither sent again nor refunded',
   async (t) => {
-    const { provider, id, handOver } = await setUp({ kind: 'marketing' })
+    const { provider, id, attemptSend } = await setUp({ kind: 'marketing' })
     const before = await backlogOf(sql, organisation)
     provider.onSend = () => {
       throw new Error('the provider did not answer in time')
     }
-    await handOver()
+    await attemptSend()
     t.match(await messageOf(sql, id), {
       status: 'failed',
       errorCode: 'provider_unavailable',
@@ -222,25 +222,25 @@ t.test(
     ])
     t.equal(await refundOf(id), null)
     t.equal(await backlogOf(sql, organisation), before - 1)
-    await handOver()
+    await attemptSend()
     t.equal(provider.handed.length, 1)
   },
 )
 
 t.test('a hand-over that a crash cut off counts as one that may have arrived', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   // Takes it and does not answer, as if the process had been killed meanwhile.
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
-  const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsHandOver>()
+  const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsSendResult>()
   provider.onSend = () => {
     take()
     return answer
   }
-  const cutOff = handOver()
+  const cutOff = attemptSend()
   await isTaken
   const next = createSmsStandIn()
   next.onSend = () => ({ outcome: 'failed', text: 'No.' })
-  await anSmsWorker(sql, asService, next).handOver(id)
+  await anSmsWorker(sql, asService, next).attemptSend(id)
   t.match(next.handed, [{ attempt: 2, takenParts: [] }])
   const failed = await messageOf(sql, id)
   t.match(failed, { status: 'failed', attempts: 2 })
@@ -253,25 +253,25 @@ t.test('a hand-over that a crash cut off counts as one that may have arrived', a
 })
 
 t.test('marketing that a crash cut off is not begun again', async (t) => {
-  const { id, uuid, provider, handOver } = await setUp({ kind: 'marketing' })
+  const { id, uuid, provider, attemptSend } = await setUp({ kind: 'marketing' })
   await asService('start_sms', { ids: [uuid] })
-  await handOver()
+  await attemptSend()
   t.equal(provider.handed.length, 0)
   t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
   t.equal(await refundOf(id), null)
 })
 
 t.test('an answer that comes late changes nothing but what is known of the parts', async (t) => {
-  const { provider, id, uuid, handOver } = await setUp({ segments: 2 })
+  const { provider, id, uuid, attemptSend } = await setUp({ segments: 2 })
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
-  const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsHandOver>()
+  const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsSendResult>()
   provider.onSend = () => {
     take()
     return answer
   }
-  const cutOff = handOver()
+  const cutOff = attemptSend()
   await isTaken
-  await anSmsWorker(sql, asService, createSmsStandIn()).handOver(id)
+  await anSmsWorker(sql, asService, createSmsStandIn()).attemptSend(id)
   const sent = await messageOf(sql, id)
   t.match(sent, { status: 'sent', attempts: 2 })
   answerLate({ outcome: 'failed', text: 'a duplicate', parts: [{ part: 1, network_id: 'other' }] })
@@ -282,7 +282,7 @@ t.test('an answer that comes late changes nothing but what is known of the parts
 
 t.test('a worker that stops before it asks has not handed anything over', async (t) => {
   const { provider, id } = await setUp({ kind: 'marketing' })
-  await anSmsWorker(sql, asService, provider).handOver(id, AbortSignal.abort())
+  await anSmsWorker(sql, asService, provider).attemptSend(id, AbortSignal.abort())
   t.equal(provider.handed.length, 0)
   t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null })
   t.ok(await isPutOff(id))
@@ -290,10 +290,10 @@ t.test('a worker that stops before it asks has not handed anything over', async 
 
 t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
   const provider = createSmsStandIn()
-  const { handOver, sandbox } = anSmsWorker(sql, asService, provider)
+  const { attemptSend, sandbox } = anSmsWorker(sql, asService, provider)
   const id = await sendSms(base, organisation)
-  await sql`update app.messages set is_rehearsal = true where id = core.decode_id('sm', ${id})`
-  await handOver(id)
+  await sql`update app.messages set is_sandbox = true where id = core.decode_id('sm', ${id})`
+  await attemptSend(id)
   t.match(await messageOf(sql, id), { status: 'sent', provider: 'sandbox' })
   t.match(await partsTaken(id), [{ provider: 'sandbox' }])
   t.same([provider.handed.length, sandbox.handed.length], [0, 1])
@@ -327,19 +327,19 @@ t.test('a payload that names no SMS does nothing', async (t) => {
 })
 
 t.test('a provider that takes nothing is named by what waits for it', async (t) => {
-  const { provider, id, handOver } = await setUp()
+  const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => ({
     outcome: 'deferred',
     about: 'connection',
     text: 'The queue is full.',
   })
-  await handOver()
+  await attemptSend()
   // The clock of the service stands still, that of an operator does not.
   await sql`update app.provider_health set last_failed_at = now()`
   await asService('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
   const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
   t.match(row?.why, /because the provider stand-in takes nothing since .*: The queue is full\.$/)
   provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
-  await handOver()
+  await attemptSend()
   t.same(await sql`select from ops.failing_providers`, [])
 })

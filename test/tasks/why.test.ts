@@ -27,7 +27,7 @@ const why = async (id: string | null) => {
 const retry = (id: string) => sql`select ops.retry_message(${id})`
 
 /** One worker's hand-over of a message that ends so. */
-async function handOver(id: string, outcome: string, text?: string, about?: string) {
+async function attemptSend(id: string, outcome: string, text?: string, about?: string) {
   const message = await messageOf(sql, id)
   const [taken] = await jobsOf(sql, id)
   await call('start_emails', { ids: [message.id] })
@@ -92,7 +92,7 @@ t.test('with a worker', async (t) => {
 
   t.test('a message that was refused for now waits for its next attempt', async (t) => {
     const id = await send(base, organisation)
-    await handOver(id, 'deferred', 'Come back later.', 'connection')
+    await attemptSend(id, 'deferred', 'Come back later.', 'connection')
     const [job] = await jobsOf(sql, id)
     t.match(
       await why(id),
@@ -102,7 +102,7 @@ t.test('with a worker', async (t) => {
       ),
     )
     const other = await send(base, organisation)
-    await handOver(other, 'deferred', 'The mailbox is full.', 'message')
+    await attemptSend(other, 'deferred', 'The mailbox is full.', 'message')
     t.match(await why(other), / because it was put off: The mailbox is full\.$/)
     t.match(await why(id), / because it was put off: Come back later\.$/, 'it takes others')
   })
@@ -110,7 +110,7 @@ t.test('with a worker', async (t) => {
   t.test('a message that waits outside the job table says until when', async (t) => {
     const id = await send(base, organisation)
     for (let attempt = 1; attempt <= 8; attempt += 1)
-      await handOver(id, 'ambiguous', 'reset', 'connection')
+      await attemptSend(id, 'ambiguous', 'reset', 'connection')
     const [due] = await sql<{ dueAt: Date }[]>`
       select due_at from app.due_messages where message_id = core.decode_id('em', ${id})`
     t.match(
@@ -165,7 +165,7 @@ t.test('with a worker', async (t) => {
 
 t.test('a message that does not wait says what it is', async (t) => {
   const sent = await send(base, organisation)
-  await handOver(sent, 'sent')
+  await attemptSend(sent, 'sent')
   t.equal(await why(sent), 'It does not wait: it is sent.')
   await call('record_receipts', {
     receipts: JSON.stringify([
@@ -179,7 +179,7 @@ t.test('a message that does not wait says what it is', async (t) => {
   })
   t.equal(await why(sent), 'It does not wait: it is delivered.')
   const failed = await send(base, organisation)
-  await handOver(failed, 'failed', 'No such thing.')
+  await attemptSend(failed, 'failed', 'No such thing.')
   t.equal(await why(failed), 'It does not wait: it is failed (No such thing).')
   const test = await post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
   t.match(await why(test.json.id), /^It does not wait: it was sent with a test key/)
@@ -199,13 +199,13 @@ t.test('a retry of a failed message goes on with its timeline', async (t) => {
   const before = await backlogOf(sql, organisation)
   const id = await send(base, organisation)
   const used = await usedOf()
-  await handOver(id, 'failed', 'No such thing.')
+  await attemptSend(id, 'failed', 'No such thing.')
   t.same(await jobsOf(sql, id), [])
   await retry(id)
   t.match(await messageOf(sql, id), { status: 'queued', errorCode: null, errorMessage: null })
   t.equal(await backlogOf(sql, organisation), before + 1)
   t.match(await jobsOf(sql, id), [{ attempts: 0, lockedBy: null }])
-  await handOver(id, 'sent')
+  await attemptSend(id, 'sent')
   t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
   t.match(await timelineOf(sql, id), [
     { type: 'queued' },
@@ -219,20 +219,20 @@ t.test('a retry of a failed message goes on with its timeline', async (t) => {
 
 t.test('a retry of a message that failed after 24 hours has 24 hours before it', async (t) => {
   const id = await send(base, organisation)
-  await handOver(id, 'deferred', 'Not now.')
+  await attemptSend(id, 'deferred', 'Not now.')
   await sql`
     update app.events set occurred_at = now() - interval '25 hours'
     where message_id = core.decode_id('em', ${id})`
-  await handOver(id, 'deferred', 'Not now.')
+  await attemptSend(id, 'deferred', 'Not now.')
   t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
   await retry(id)
-  await handOver(id, 'deferred', 'Not now.')
+  await attemptSend(id, 'deferred', 'Not now.')
   t.match(await messageOf(sql, id), { status: 'queued', errorCode: null })
 })
 
 t.test('a retry of a message that waits is made now, in place of the next attempt', async (t) => {
   const [soon, later] = [await send(base, organisation), await send(base, organisation)]
-  await handOver(soon, 'deferred')
+  await attemptSend(soon, 'deferred')
   await sql`
     delete from graphile_worker._private_jobs
     where payload ->> 'id' = core.decode_id('em', ${later})::text`
@@ -263,12 +263,12 @@ t.test('a retry leaves alone what is in hand', async (t) => {
 
 t.test('what was sent, rejected or only a test cannot be retried', async (t) => {
   const sent = await send(base, organisation)
-  await handOver(sent, 'sent')
+  await attemptSend(sent, 'sent')
   await t.rejects(retry(sent), { message: /^the message is sent; only one that waits/ })
   const suspended = await createOrganisation(sql)
   const rejected = await send(base, suspended)
   await sql`select ops.suspend(${suspended.id}, 'fraud')`
-  await handOver(rejected, 'sent')
+  await attemptSend(rejected, 'sent')
   await t.rejects(retry(rejected), { message: /^the message is rejected; only/ })
   const test = await post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
   await t.rejects(retry(test.json.id), { message: 'a test message is never sent' })

@@ -15,9 +15,9 @@ await liftRate(sql, organisation)
 const tryAgain = await restFailedJobs(sql)
 
 const handoversOf = async (id: string) => {
-  const [row] = await sql<{ handovers: number }[]>`
-    select handovers from app.sandbox_messages where message_id = core.decode_id('em', ${id})`
-  return row?.handovers ?? 0
+  const [row] = await sql<{ attempts: number }[]>`
+    select attempts from app.sandbox_messages where message_id = core.decode_id('em', ${id})`
+  return row?.attempts ?? 0
 }
 
 /** Settles once a message has left the queue and no job for it is left. */

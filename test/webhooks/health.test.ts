@@ -52,7 +52,7 @@ async function aFailingEndpoint(hours: number) {
 }
 
 const judge = async () => {
-  const [row] = await sql<{ judged: number }[]>`select api.judge_endpoints() as judged`
+  const [row] = await sql<{ judged: number }[]>`select api.check_failing_endpoints() as judged`
   return row?.judged
 }
 

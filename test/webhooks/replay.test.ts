@@ -103,7 +103,7 @@ t.test('enabling an endpoint delivers what it missed, once told to', async (t) =
   await sql`
     update app.webhook_endpoints set failing_since = now() - interval '4 days'
     where id = core.decode_id('we', ${endpoint.id})`
-  await sql`select api.judge_endpoints()`
+  await sql`select api.check_failing_endpoints()`
   await clearDeliveries(sql)
   t.match(await stateOf(sql, endpoint), { disabledReason: 'failing', waiting: 0 })
   const meanwhile = await send(base, organisation)

@@ -11,7 +11,7 @@ function aWorker() {
   const open: (() => void)[] = []
   const ended: { endpoint_id: string; pause_seconds: number }[] = []
   const call = async (name: string, args: Record<string, string>) => {
-    if (name === 'end_turns') ended.push(...JSON.parse(args.turns ?? ''))
+    if (name === 'release_leases') ended.push(...JSON.parse(args.turns ?? ''))
     if (name !== 'start_deliveries') return []
     const turns: { endpoint_id: string }[] = JSON.parse(args.turns ?? '')
     return turns

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { SetupError } from '../../setup-error.ts'
+import { SetupError } from '../../errors.ts'
 import { succeeds } from '../attempt.ts'
 import { reasonOf, run, type User } from '../run.ts'
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
-import { SetupError } from '../../setup-error.ts'
+import { SetupError } from '../../errors.ts'
 import { succeeds } from '../attempt.ts'
 import { reasonOf, run, type User } from '../run.ts'
 import { share, useYourOwn } from './binaries.ts'

@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { SetupError } from '../../setup-error.ts'
+import { SetupError } from '../../errors.ts'
 import { succeeds, within } from '../attempt.ts'
 import { readOr } from '../kept-file.ts'
 import { ps, run } from '../run.ts'

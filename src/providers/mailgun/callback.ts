@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import * as v from 'valibot'
-import { storable } from '../../storable.ts'
+import { storable } from '../../text/storable.ts'
 import type { Callback, Receipt } from '../email.ts'
 import { readMessageId } from '../message-id.ts'
 

@@ -92,7 +92,7 @@ export async function deleteDomain(client: Client, name: string): Promise<void> 
 }
 
 /** Take an address off the lists by which Mailgun refuses it for a domain. */
-export async function forgetSuppression(
+export async function removeSuppression(
   client: Client,
   name: string,
   address: string,

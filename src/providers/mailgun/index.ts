@@ -1,7 +1,7 @@
 import { DomainRefused, type EmailProvider, ProviderUnavailable } from '../email.ts'
 import { createCallbackReader } from './callback.ts'
 import { type Account, createClient } from './client.ts'
-import { checkDomain, createDomain, deleteDomain, forgetSuppression } from './domains.ts'
+import { checkDomain, createDomain, deleteDomain, removeSuppression } from './domains.ts'
 import { isKnown, receiptsOf } from './events.ts'
 import { rotateDkim } from './keys.ts'
 import { sendEmail } from './send.ts'
@@ -48,8 +48,8 @@ export function createMailgun(
       }),
     deleteDomain: (name) => asked(name, () => deleteDomain(client, name)),
     rotateDkim: (name, rotation) => asked(name, () => rotateDkim(client, name, rotation)),
-    forgetSuppression: (domain, address) =>
-      asked(domain, () => forgetSuppression(client, domain, address)),
+    removeSuppression: (domain, address) =>
+      asked(domain, () => removeSuppression(client, domain, address)),
     receiptsOf: (email) => asked(email.domain, () => receiptsOf(client, email)),
     readCallback: createCallbackReader(signingKey),
     async examine() {

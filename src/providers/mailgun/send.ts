@@ -1,4 +1,4 @@
-import type { About, HandOver, OutgoingEmail } from '../email.ts'
+import type { About, SendResult, OutgoingEmail } from '../email.ts'
 import { messageIdOf } from '../message-id.ts'
 import type { Client } from './client.ts'
 import { MailgunError } from './transport.ts'
@@ -6,7 +6,7 @@ import { MailgunError } from './transport.ts'
 type Form = Parameters<Client['messages']['create']>[1]
 
 /** Hands an email over, under a Message-ID of ours by which Mailgun can be asked for it. */
-export async function sendEmail(client: Client, email: OutgoingEmail): Promise<HandOver> {
+export async function sendEmail(client: Client, email: OutgoingEmail): Promise<SendResult> {
   try {
     const { id } = await client.messages.create(email.domain, formOf(email))
     if (id) return { outcome: 'sent' }
@@ -24,7 +24,7 @@ export async function sendEmail(client: Client, email: OutgoingEmail): Promise<H
  * refusals than of this very email, such as of a key or for a spent quota, pass when the operator
  * has seen to them.
  */
-function outcomeOf({ status, isRefusal, isUnsent }: MailgunError): HandOver['outcome'] {
+function outcomeOf({ status, isRefusal, isUnsent }: MailgunError): SendResult['outcome'] {
   if (isRefusal) return 'failed'
   if (isUnsent) return 'deferred'
   return status === null || status >= 500 ? 'ambiguous' : 'deferred'

@@ -1,5 +1,5 @@
 import type { Interfaces } from 'mailgun.js/definitions'
-import { storable } from '../../storable.ts'
+import { storable } from '../../text/storable.ts'
 
 /** Kept in timelines and shown to operators. */
 const MAX_WORDS = 500

@@ -1,4 +1,4 @@
-import { storable } from '../../storable.ts'
+import { storable } from '../../text/storable.ts'
 
 /** The type of number (TON) that an address is sent with (SMPP 3.4, 5.2.5). */
 const NATIONAL = 2

@@ -56,7 +56,7 @@ const reasons = new Map([
 ])
 
 /** What to do about a failure; null when it means that all is well. */
-export function cureOf({ code, status, label }: LinkFailed): string | null {
+export function hintOf({ code, status, label }: LinkFailed): string | null {
   // Who asks while the service runs, with an account that may be bound once, has seen all there is.
   if (status === ALREADY_BOUND) return null
   if (status !== null) {

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
 import type { SmsListener, SmsProvider } from '../sms.ts'
 import { readDelivery } from './delivery.ts'
-import { cureOf, LinkFailed } from './failure.ts'
-import { createSender } from './hand-over.ts'
+import { hintOf, LinkFailed } from './failure.ts'
+import { createSender } from './attempt.ts'
 import { Link, open } from './link.ts'
-import { Pace } from './pace.ts'
+import { Pace } from './limiter.ts'
 import type { Fields } from './pdu.ts'
 import { readSmsc } from './smsc.ts'
 import { OK, TRY_AGAIN } from './status.ts'
@@ -109,7 +109,7 @@ export function createSmpp({
         await session.unbind()
         return null
       } catch (error) {
-        return cureOf(LinkFailed.from(error))
+        return hintOf(LinkFailed.from(error))
       }
     },
     async close() {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { summarise } from '../../summary.ts'
+import { summarise } from '../../telemetry/summary.ts'
 import { connect } from './connect.ts'
 import { LinkFailed } from './failure.ts'
 import { Session, type SessionOptions } from './session.ts'

@@ -1,4 +1,4 @@
-import { storable } from '../../storable.ts'
+import { storable } from '../../text/storable.ts'
 import type { SmsReceipt } from '../sms.ts'
 import { phoneOf } from './address.ts'
 import { networkIdOf, spellingsOf } from './network-id.ts'

@@ -1,5 +1,5 @@
 import { textOf } from '../../sms/segments.ts'
-import { storable } from '../../storable.ts'
+import { storable } from '../../text/storable.ts'
 import type { Fields } from './pdu.ts'
 
 /** esm_class: a header stands before the text. */

@@ -1,9 +1,9 @@
 import { createTransport, type NodemailerError } from 'nodemailer'
-import type { Secrets } from '../../secrets.ts'
+import type { Secrets } from '../../crypto/secrets.ts'
 import { makeDkimKey } from '../dkim-keys.ts'
 import type { EmailProvider, Refused } from '../email.ts'
-import { type Answer, confirmed, isForNow, unconfirmed } from './answer.ts'
-import { cureOf } from './cure.ts'
+import { type Answer, confirmed, isForNow, unconfirmed } from './response.ts'
+import { hintOf } from './hint.ts'
 import { messageOf, signatureOf } from './message.ts'
 import { RelayPool } from './pool.ts'
 import { readRelay } from './relay.ts'
@@ -96,7 +96,7 @@ export function createSmtp({
     checkDomain: async () => 'active',
     deleteDomain: async () => undefined,
     rotateDkim: (_, { renew }) => makeDkimKey(secrets, renew, 'next'),
-    forgetSuppression: async () => undefined,
+    removeSuppression: async () => undefined,
     receiptsOf: async () => [],
     readCallback: null,
     async examine() {
@@ -105,7 +105,7 @@ export function createSmtp({
         await examined.verify()
         return null
       } catch (error) {
-        return cureOf(error as NodemailerError)
+        return hintOf(error as NodemailerError)
       } finally {
         examined.close()
       }

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import type { DKIMOptions, SendMailOptions } from 'nodemailer'
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
-import type { Secrets } from '../../secrets.ts'
+import type { Secrets } from '../../crypto/secrets.ts'
 import type { OutgoingEmail } from '../email.ts'
 import { messageIdOf } from '../message-id.ts'
 

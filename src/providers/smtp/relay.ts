@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { SMTPPoolOptions } from 'nodemailer'
 import * as v from 'valibot'
-import { isLoopback } from '../../loopback.ts'
+import { isLoopback } from '../../net/loopback.ts'
 
 /** What an SMTP_URL says. */
 export type Relay = {

@@ -206,10 +206,10 @@ t.test("an address is taken off all of Mailgun's lists", async (t) => {
   for (const list of ['bounces', 'unsubscribes', 'complaints']) {
     refused.add(`${list} ${address}`).add(`${list} other@example.com`)
   }
-  await provider.forgetSuppression(name, address)
+  await provider.removeSuppression(name, address)
   t.equal(refused.size, 3)
-  await provider.forgetSuppression(name, 'never@example.com')
-  await provider.forgetSuppression('gone.example', address)
+  await provider.removeSuppression(name, 'never@example.com')
+  await provider.removeSuppression('gone.example', address)
   mailgun.expectTrouble(/^DELETE .*complaints/, { isCarriedOut: true, answer: 'reset' })
-  t.type(await errorOf(provider.forgetSuppression(name, address)), ProviderUnavailable)
+  t.type(await errorOf(provider.removeSuppression(name, address)), ProviderUnavailable)
 })

@@ -13,7 +13,7 @@ import { until } from '../../fixtures/until.ts'
 const { url, sql } = await createDatabase()
 const mailgun = await startMailgun()
 const { base } = await startTestService(url, {
-  hasRehearsals: true,
+  hasSandboxMessages: true,
   createEmailProvider: () =>
     createMailgun({
       ...mailgun.account,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HELD_MS, holdLimits } from '../../fixtures/patience.ts'
+import { HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
 import { sendInVain, smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
 import { type Reply, startSmsc } from '../../fixtures/smsc.ts'

@@ -1,6 +1,6 @@
 import smpp from 'smpp'
 import t from 'tap'
-import { clockAhead, HELD_MS, holdLimits } from '../../fixtures/patience.ts'
+import { clockAhead, HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
 import { smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
 import { type Reply, startSmsc } from '../../fixtures/smsc.ts'

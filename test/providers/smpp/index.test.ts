@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockAhead } from '../../fixtures/patience.ts'
+import { clockAhead } from '../../fixtures/time-limit.ts'
 import { smppTo } from '../../fixtures/smpp.ts'
 import { testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
 import { startSmsc, tagging, tagOf } from '../../fixtures/smsc.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Pace, type Turn } from '../../../src/providers/smpp/pace.ts'
+import { Pace, type Turn } from '../../../src/providers/smpp/limiter.ts'
 import { VirtualTimer } from '../../fixtures/timer.ts'
 
 /** Asks for so many turns and ends each as `answer` says; answers with the moments at which they came. */

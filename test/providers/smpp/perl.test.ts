@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockAhead } from '../../fixtures/patience.ts'
+import { clockAhead } from '../../fixtures/time-limit.ts'
 import { noNetSmpp, startPerlSmsc } from '../../fixtures/perl-smsc.ts'
 import { listen, smppTo } from '../../fixtures/smpp.ts'
 import { smsTo, testSmsProvider } from '../../fixtures/sms-provider-suite.ts'

@@ -3,7 +3,7 @@ import { createSmsProvider } from '../../../src/providers/index.ts'
 import { createDatabase } from '../../fixtures/database.ts'
 import { get } from '../../fixtures/http.ts'
 import type { TimelineEvent } from '../../fixtures/messages.ts'
-import { createPayer, smsOf } from '../../fixtures/money.ts'
+import { createPayer, smsOf } from '../../fixtures/ledger.ts'
 import { startTestService } from '../../fixtures/service.ts'
 import { atTime, PROMOTION, sendSms } from '../../fixtures/sms-clock.ts'
 import { type Smsc, startSmsc } from '../../fixtures/smsc.ts'
@@ -39,7 +39,7 @@ const smsc: Smsc = await startSmsc(t, {
 })
 const { base } = await startTestService(url, {
   clock: { 'postgram.now': AT_NOON },
-  hasSmsRehearsals: true,
+  hasSandboxSms: true,
   createSmsProvider: (call, listener, log) =>
     createSmsProvider({
       sms: { provider: 'smpp', url: smsc.url, window: 10, rate: 1000, countryCode: '27' },
@@ -80,7 +80,7 @@ t.test('an SMS that the network refuses has the name and the number of the statu
   t.match(sms.error, { code: 'provider_rejected', message: text })
   t.match(sms.events.at(-1), { type: 'failed', detail: { code: 'ESME_RINVDSTADR', text } })
   const reasons = await atTime(sql, AT_NOON, async (tx) => {
-    await tx`select api.sum_up_changes()`
+    await tx`select api.sum_status_changes()`
     return tx`select reason from ops.bounce_reasons where code = 'provider_rejected'`
   })
   t.same([...reasons], [{ reason: text }])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/telemetry/log.ts'
 import { createSmpp } from '../../../src/providers/smpp/index.ts'
 import { readSmsc } from '../../../src/providers/smpp/smsc.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { freePort } from '../../fixtures/free-port.ts'
-import { patienceOf } from '../../fixtures/patience.ts'
+import { timeLimitOf } from '../../fixtures/time-limit.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 import { smtpTo } from '../../fixtures/relay.ts'
 import { type Script, type Step, startScriptedRelay } from '../../fixtures/scripted-relay.ts'
@@ -166,7 +166,7 @@ for (const [step, outcome] of places) {
 }
 
 t.test('a relay that falls silent is given up, wherever that is', async (t) => {
-  const patience = patienceOf(t)
+  const patience = timeLimitOf(t)
   for (const [step, outcome] of places) {
     const silent: Script = step === 'content' ? { '.': 'silence' } : { [step]: 'silence' }
     const relay = await startScriptedRelay(t, silent)
@@ -196,7 +196,7 @@ t.test('an answer that makes no sense may mean that the message was taken', asyn
 })
 
 t.test('what waits for a connection in vain does not leave later', async (t) => {
-  const patience = patienceOf(t)
+  const patience = timeLimitOf(t)
   const relay = await startScriptedRelay(t, { '.': ['silence', '250 Taken'] })
   const smtp = smtpTo(relay.address, { parameters: '&maxConnections=1' })
   const sending = smtp.send(emailTo(ann))

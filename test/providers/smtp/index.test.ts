@@ -2,7 +2,7 @@ import t from 'tap'
 import type { OutgoingEmail } from '../../../src/providers/email.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
 import { createSmtp } from '../../../src/providers/smtp/index.ts'
-import { createSecrets } from '../../../src/secrets.ts'
+import { createSecrets } from '../../../src/crypto/secrets.ts'
 import { headerOf, noMailReader, readMails } from '../../fixtures/mail-reader.ts'
 import { emailTo, testProvider } from '../../fixtures/provider-suite.ts'
 import { secrets, smtpTo } from '../../fixtures/relay.ts'
@@ -168,7 +168,7 @@ t.test('a domain gets two keys of ours, and records in the name of the relay', a
   t.equal(await smtp.checkDomain('sender.example'), 'active')
   t.equal(await smtp.checkDomain('unknown.example'), 'active', 'DNS alone decides')
   await smtp.deleteDomain('sender.example')
-  await smtp.forgetSuppression('sender.example', ann)
+  await smtp.removeSuppression('sender.example', ann)
   t.same(
     await smtp.receiptsOf({
       id: emailTo(ann).id,

@@ -96,9 +96,9 @@ t.test('an organisation sends by a relay from a domain of its own', { skip }, as
     return json.events.find(({ type }: { type: string }) => type === 'deferred')
   })
   t.match(deferred.detail, { provider: 'smtp', code: '451 4.2.0', text: 'Not now' })
-  const [seen] = await sql<{ why: string; isWell: boolean }[]>`
-    select ops.why(${later}) as why, c.is_well from ops.checks c where c.what = 'provider'`
-  t.match(seen, { why: /it was put off: Not now\.$/, isWell: true })
+  const [seen] = await sql<{ why: string; ok: boolean }[]>`
+    select ops.why(${later}) as why, c.ok from ops.checks c where c.name = 'provider'`
+  t.match(seen, { why: /it was put off: Not now\.$/, ok: true })
   t.same([...(await sql`select * from ops.failing_providers`)], [], 'one refused recipient')
 
   await sql`select ops.rotate_dkim('shop.example')`

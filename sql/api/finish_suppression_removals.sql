@@ -1,0 +1,23 @@
+create function api.finish_suppression_removals(organisation_id uuid, emails text[], job text default null)
+returns integer
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(core.suppression_removal_lock(finish_suppression_removals.organisation_id));
+  delete from app.suppression_removals s
+  where s.organisation_id = finish_suppression_removals.organisation_id and s.email = any (emails);
+  if job is null then
+    return 0;
+  end if;
+  -- The worker would do that in a moment. Who adds an address before it must see that this job is over.
+  delete from graphile_worker._private_jobs j where j.id = job::bigint;
+  return core.enqueue_suppression_removals(array(
+    select finish_suppression_removals.organisation_id
+    where exists (
+      select from app.suppression_removals s where s.organisation_id = finish_suppression_removals.organisation_id)));
+end
+$$;
+
+comment on function api.finish_suppression_removals is
+  'Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued.';

@@ -1,0 +1,21 @@
+create function api.set_scheduled_tasks(tasks jsonb)
+returns integer
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_tasks integer;
+begin
+  delete from app.scheduled_tasks c
+  where c.name not in (select t.name from jsonb_to_recordset(tasks) as t (name text));
+  insert into app.scheduled_tasks (name, schedule)
+  select t.name, t.schedule
+  from jsonb_to_recordset(tasks) as t (name text, schedule text)
+  order by t.name
+  on conflict (name) do update set schedule = excluded.schedule;
+  get diagnostics v_tasks = row_count;
+  return v_tasks;
+end
+$$;
+
+comment on function api.set_scheduled_tasks is 'Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks.';

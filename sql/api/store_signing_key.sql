@@ -1,0 +1,17 @@
+create function api.store_signing_key(id uuid, identity jsonb, records jsonb)
+returns integer
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  perform from app.domains d where d.id = store_signing_key.id for no key update;
+  perform core.store_identity(store_signing_key.id, store_signing_key.identity);
+  update app.domains d set records = store_signing_key.records
+  where d.id = store_signing_key.id and d.records = '[]';
+  return found::integer;
+end
+$$;
+
+comment on function api.store_signing_key is
+  'Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it.';

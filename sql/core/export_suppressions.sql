@@ -1,0 +1,28 @@
+create function core.export_suppressions(person text)
+returns setof core.personal_record
+language sql stable
+as $$
+  select 'suppression', s.organisation_id, core.encode_id('sup', s.id), s.created_at,
+    core.suppression_object(s)::jsonb || jsonb_build_object('other_reasons', s.other_reasons)
+  from app.suppressions s
+  where s.email = person
+  union all
+  select 'hard bounce', null, core.encode_id('em', b.message_id), b.created_at, to_jsonb(b) - 'message_id'
+  from app.hard_bounces b
+  where b.email = person
+  union all
+  select 'consent', c.organisation_id, null, coalesce(c.opted_out_at, c.consented_at), to_jsonb(c) - 'organisation_id'
+  from app.consents c
+  where c.phone = person
+  union all
+  select 'opt-out registry', null, null, b.created_at, to_jsonb(b)
+  from app.blocked_numbers b
+  where b.phone = person
+  union all
+  select 'kept by hash', nullif(a.organisation_id, core.everyone()), encode(a.sha256, 'hex'), a.erased_at,
+    jsonb_build_object('bar', a.bar)
+  from core.suppressions_by_hash(person) a
+$$;
+
+comment on function core.export_suppressions is
+  'What stands against sending to an address, in lower case, or a number, and consents; of who was erased what is kept by hash.';

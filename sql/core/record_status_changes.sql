@@ -1,0 +1,11 @@
+create function core.record_status_changes(changes core.message_change[])
+returns void
+language sql volatile
+as $$
+  insert into app.changes (message_id, change, at)
+  select c.message_id, c.change, core.now()
+  from unnest(changes) c
+  where c.change in ('queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected')
+$$;
+
+comment on function core.record_status_changes is 'Have changes of live messages counted in the reports.';

@@ -1,0 +1,16 @@
+create function core.restore_other_reasons(lifted app.suppressions[])
+returns integer
+language sql volatile
+as $$
+  with uncovered as (
+    insert into app.suppressions (id, organisation_id, email, reason, other_reasons, created_at)
+    select core.new_id(core.now()), l.organisation_id, l.email, l.other_reasons[1], l.other_reasons[2:], core.now()
+    from unnest(lifted) l
+    where cardinality(l.other_reasons) > 0
+    returning 1
+  )
+  select count(*)::integer from uncovered
+$$;
+
+comment on function core.restore_other_reasons is
+  'List addresses anew, whose entries were removed, for what else stands against them. Answers how many.';

@@ -1,0 +1,180 @@
+import { attempt, type Entry, type Run } from './run.ts'
+import { createBatchQueue, weightOf } from './queue.ts'
+import { Unreachable } from '../connection-errors.ts'
+import { createLanes } from './lanes.ts'
+import { processTime, type Time } from './time.ts'
+
+export type Batcher<Item, Result> = {
+  /**
+   * Puts an item into the next run; settles with its own result. If `signal` aborts while the item is in no
+   * run, the item is removed and rejects with Unreachable.
+   */
+  (item: Item, signal?: AbortSignal): Promise<Result>
+  /** Settles once nothing is in progress and nothing waits. */
+  idle(): Promise<void>
+}
+
+/** Owners take turns: what one puts in delays the items of others by little. */
+export type Fairness<Item> = {
+  /** Whose item it is. An owner is in one run at a time. */
+  ownerOf(item: Item): string
+  /** An owner has at most so much weight in a shared run; a heavier item runs without those of others. */
+  share: number
+  /** At most so much weight in a shared run. */
+  maxSharedWeight: number
+}
+
+export type BatcherOptions<Item> = {
+  /** At most so much weight in one run, unless a single item has more. */
+  maxWeight: number
+  /** An item's weight, 1 by default. */
+  weigh?: (item: Item) => number
+  fairness?: Fairness<Item>
+  time?: Time
+}
+
+/** Heavy runs in progress have as much weight as so many full runs, or a single item. */
+const HEAVY_RUNS = 2
+
+/** An item that so many shared runs left out runs without items of others. */
+const MAX_LEFT_OUT = 5
+
+/** An item that was left out waits so long, then twice as long each time: as a rule a short accept has the lock. */
+const LEFT_OUT_WAITS_MS = 10
+
+/**
+ * Collects the items that arrive while a run is in progress and passes them to the next run together:
+ * under load one transaction carries many requests, when idle nothing waits. batch-attempt.ts says what
+ * happens when a run fails, lanes.ts how many runs are in progress at a time. With fairness, heavy items run
+ * without those of other owners, and `run` may return LEFT_OUT for an item of a shared run.
+ */
+export function createBatcher<Item, Result>(
+  run: Run<Item, Result>,
+  { maxWeight, weigh = () => 1, fairness, time = processTime }: BatcherOptions<Item>,
+): Batcher<Item, Result> {
+  const share = fairness?.share ?? maxWeight
+  const limits = { share, maxWeight: fairness?.maxSharedWeight ?? maxWeight }
+  const shared = createBatchQueue<Entry<Item, Result>>()
+  const heavy = createBatchQueue<Entry<Item, Result>>()
+  const lanes = createLanes({
+    maxHeavyWeight: HEAVY_RUNS * maxWeight,
+    time,
+    onMayBegin: schedule,
+  })
+  /** Owners with a run in progress: in another run they would wait for the locks of the first. */
+  const busy = new Set<unknown>()
+  let leftOutWaiting = 0
+  let isScheduled = false
+  let onIdle: (() => void)[] = []
+
+  function put(entry: Entry<Item, Result>, options?: { isFirst: boolean }) {
+    if (entry.state === 'settled') return
+    const isShared = !fairness || (entry.weight <= share && entry.timesLeftOut < MAX_LEFT_OUT)
+    const queue = isShared ? shared : heavy
+    queue.put(entry, options)
+  }
+
+  function abandon(entry: Entry<Item, Result>) {
+    if (entry.state !== 'waiting') return
+    if (!shared.remove(entry)) heavy.remove(entry)
+    entry.state = 'settled'
+    entry.reject(new Unreachable('the database did not take what was before it in time'))
+    settleIdle()
+  }
+
+  function schedule() {
+    if (isScheduled) return
+    isScheduled = true
+    // After all sockets that are readable now have been read: their requests go out together.
+    setImmediate(() => {
+      isScheduled = false
+      openRuns()
+    })
+  }
+
+  /** `isSharedFirst`: of an owner who waits for both kinds of run. */
+  function openRuns({ isSharedFirst = false } = {}) {
+    const kinds = isSharedFirst ? [openShared, openHeavy] : [openHeavy, openShared]
+    for (const open of kinds) open()
+  }
+
+  function openShared() {
+    if (shared.isEmpty() || !lanes.mayBeginShared(() => shared.fillsRun(busy, limits))) return
+    const entries = shared.takeOfSeveral(busy, limits)
+    if (entries.length > 0) void start(entries, true)
+  }
+
+  function openHeavy() {
+    for (;;) {
+      const entries = heavy.takeOfOne(busy, maxWeight, lanes.mayBeginHeavy)
+      if (entries.length === 0) return
+      void start(entries, false)
+    }
+  }
+
+  async function start(entries: Entry<Item, Result>[], isShared: boolean) {
+    const lane = lanes.begin({ isShared, weight: weightOf(entries) })
+    for (const { owner } of entries) busy.add(owner)
+    const { settle, leftOut } = await attempt(run, entries, isShared)
+    lanes.end(lane)
+    for (const { owner } of entries) busy.delete(owner)
+    putAgain(leftOut)
+    // The next run first: the database works on it while those who got their results go on.
+    openRuns({ isSharedFirst: !isShared })
+    settle()
+    settleIdle()
+  }
+
+  /** Puts entries that were left out back in their places, each when its wait is over. */
+  function putAgain(entries: Entry<Item, Result>[]) {
+    leftOutWaiting += entries.length
+    for (const [times, group] of Map.groupBy(entries, ({ timesLeftOut }) => timesLeftOut)) {
+      time.after(LEFT_OUT_WAITS_MS * 2 ** times, () => {
+        leftOutWaiting -= group.length
+        for (const entry of group.toReversed()) {
+          entry.timesLeftOut += 1
+          // It may be heavier than `weigh` knows.
+          if (entry.timesLeftOut >= MAX_LEFT_OUT) entry.weight = Math.max(entry.weight, share)
+          put(entry, { isFirst: true })
+        }
+        openRuns()
+        settleIdle()
+      })
+    }
+  }
+
+  function isIdle(): boolean {
+    return lanes.isEmpty() && shared.isEmpty() && heavy.isEmpty() && leftOutWaiting === 0
+  }
+
+  function settleIdle() {
+    if (!isIdle()) return
+    for (const resolve of onIdle) resolve()
+    onIdle = []
+  }
+
+  const batcher = (item: Item, signal?: AbortSignal) =>
+    new Promise<Result>((resolve, reject) => {
+      const entry: Entry<Item, Result> = {
+        item,
+        // Without fairness each item has an owner of its own, and turns are the order of arrival.
+        owner: fairness ? fairness.ownerOf(item) : Symbol(),
+        weight: weigh(item),
+        timesLeftOut: 0,
+        state: 'waiting',
+        resolve,
+        reject,
+      }
+      if (signal?.aborted) return abandon(entry)
+      signal?.addEventListener('abort', () => abandon(entry), { once: true })
+      put(entry)
+      schedule()
+    })
+  const idle = () =>
+    isIdle()
+      ? Promise.resolve()
+      : new Promise<void>((resolve) => {
+          onIdle.push(resolve)
+        })
+  return Object.assign(batcher, { idle })
+}

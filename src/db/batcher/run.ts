@@ -1,0 +1,125 @@
+import { concernsAll, isTimeout } from '../repeated-call.ts'
+
+/** The result of an item that a shared run left out, as it would have kept the others waiting. */
+export const LEFT_OUT = Symbol('left out')
+
+/** Processes items together; returns one result for each, in order. Must be safe to repeat when it fails. */
+export type Run<Item, Result> = (
+  items: Item[],
+  isShared: boolean,
+) => Promise<(Result | typeof LEFT_OUT)[]>
+
+/** An item and what settles it. */
+export type Entry<Item, Result> = {
+  item: Item
+  owner: unknown
+  weight: number
+  timesLeftOut: number
+  state: 'waiting' | 'running' | 'settled'
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
+
+export type Attempted<Item, Result> = {
+  /** Settles the entries that have not been settled yet; the caller may begin the next run before. */
+  settle(): void
+  leftOut: Entry<Item, Result>[]
+}
+
+/** A part that waits for a lock does not keep the others waiting. */
+const PARTS_AFTER_TIMEOUT = 4
+
+/**
+ * Runs entries together. If that fails, runs parts of them, so that an item that cannot be processed fails
+ * alone: each owner's entries after a time-out, which one owner's lock may cause; halves after another
+ * error. Entries settle with their part. An error that concerns all, or a time-out of a single owner, fails
+ * all entries. Never rejects.
+ */
+export async function attempt<Item, Result>(
+  run: Run<Item, Result>,
+  entries: readonly Entry<Item, Result>[],
+  isShared: boolean,
+): Promise<Attempted<Item, Result>> {
+  const waiting = entries.filter(({ state }) => state === 'waiting')
+  if (waiting.length === 0) return { settle() {}, leftOut: [] }
+  for (const entry of waiting) entry.state = 'running'
+  try {
+    const results = await run(
+      waiting.map(({ item }) => item),
+      isShared,
+    )
+    if (results.length !== waiting.length) {
+      throw new Error(`${results.length} results for ${waiting.length} items`)
+    }
+    return succeeded(waiting, results)
+  } catch (error) {
+    const owners = Map.groupBy(waiting, ({ owner }) => owner)
+    const isTimedOut = isTimeout(error)
+    if (waiting.length === 1 || concernsAll(error) || (isTimedOut && owners.size === 1)) {
+      return failed(waiting, error)
+    }
+    for (const entry of waiting) entry.state = 'waiting'
+    return isTimedOut
+      ? attemptParts(run, [...owners.values()], isShared, PARTS_AFTER_TIMEOUT)
+      : attemptParts(run, halvesOf(waiting), isShared, 1)
+  }
+}
+
+/** Runs parts, so many at a time; each settles when it ends. */
+async function attemptParts<Item, Result>(
+  run: Run<Item, Result>,
+  parts: Entry<Item, Result>[][],
+  isShared: boolean,
+  atATime: number,
+): Promise<Attempted<Item, Result>> {
+  const leftOut: Entry<Item, Result>[] = []
+  const next = parts.values()
+  const runNext = async () => {
+    for (const part of next) {
+      const attempted = await attempt(run, part, isShared)
+      attempted.settle()
+      leftOut.push(...attempted.leftOut)
+    }
+  }
+  await Promise.all(Array.from({ length: atATime }, runNext))
+  return { settle() {}, leftOut }
+}
+
+function succeeded<Item, Result>(
+  entries: Entry<Item, Result>[],
+  results: (Result | typeof LEFT_OUT)[],
+): Attempted<Item, Result> {
+  const leftOut = entries.filter((_, place) => results[place] === LEFT_OUT)
+  for (const entry of leftOut) entry.state = 'waiting'
+  return {
+    leftOut,
+    settle() {
+      for (const [place, entry] of entries.entries()) {
+        const result = results[place] as Result | typeof LEFT_OUT
+        if (result === LEFT_OUT) continue
+        entry.state = 'settled'
+        entry.resolve(result)
+      }
+    },
+  }
+}
+
+function failed<Item, Result>(
+  entries: Entry<Item, Result>[],
+  error: unknown,
+): Attempted<Item, Result> {
+  return {
+    leftOut: [],
+    settle() {
+      for (const entry of entries) {
+        entry.state = 'settled'
+        entry.reject(error)
+      }
+    },
+  }
+}
+
+function halvesOf<One>(all: One[]): One[][] {
+  const middle = Math.ceil(all.length / 2)
+  return [all.slice(0, middle), all.slice(middle)]
+}

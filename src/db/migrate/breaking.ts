@@ -1,0 +1,63 @@
+import type postgres from 'postgres'
+import { SetupError } from '../../errors.ts'
+import type { Sql } from '../client.ts'
+import type { SqlFile } from './sql-files.ts'
+
+/** Why a migration was refused: processes run that could not go on after it. */
+export class Breaking extends SetupError {}
+
+/** The first line of a migration that says of itself that older processes cannot go on after it. */
+const MARK = '--! breaking'
+
+type Process = { roles: string[]; host: string; pid: number }
+
+/** What marked migrations have against older processes, a sentence each. */
+export function breakingMigrations(applied: readonly SqlFile[]): string[] {
+  return applied
+    .filter(({ text }) => text.split('\n', 1)[0]?.trimEnd() === MARK)
+    .map(({ name }) => `sql/${name} is marked as breaking`)
+}
+
+/**
+ * Throws Breaking when there are problems and a process that would have them: any that runs, or any in
+ * `role`. `outcome` says what was changed until now.
+ */
+export async function refuseToBreak(
+  sql: Sql | postgres.TransactionSql,
+  problems: readonly string[],
+  {
+    role = null,
+    outcome = 'Nothing was changed.',
+  }: { role?: string | null; outcome?: string } = {},
+): Promise<void> {
+  if (problems.length === 0) return
+  const processes = await runningProcesses(sql, role)
+  if (processes.length === 0) return
+  const names = new Set(
+    processes.map(({ roles, host, pid }) => `  ${roles.join(', ')} on ${host}, process ${pid}`),
+  )
+  throw new Breaking(
+    [
+      'This version would break processes that run now:',
+      ...names,
+      'They would miss this:',
+      ...problems.map((problem) => `  ${problem}`),
+      `${outcome} Stop them, migrate, and start the new version; or, if their requests may fail`,
+      'until each is restarted: npm run migrate -- --breaking',
+    ].join('\n'),
+  )
+}
+
+/** A database that is not one of ours yet has none. */
+async function runningProcesses(
+  sql: Sql | postgres.TransactionSql,
+  role: string | null,
+): Promise<Process[]> {
+  const [table] = await sql<{ exists: boolean }[]>`
+    select to_regclass('app.processes') is not null as exists`
+  if (!table?.exists) return []
+  return sql<Process[]>`
+    select p.roles, p.host, p.pid from app.processes p
+    where core.lock_holder(p.pool_id) is not null and (${role}::text is null or ${role} = any (p.roles))
+    order by p.started_at`
+}

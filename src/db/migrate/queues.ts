@@ -1,0 +1,96 @@
+/** The queues' own schemas in the database: which there are, whether they may be upgraded, and that. */
+import { runMigrations } from 'graphile-worker'
+import pg from 'pg'
+import { PgBoss } from 'pg-boss'
+import { refuseToBreak } from './breaking.ts'
+import { pgOptions, type Sql } from '../client.ts'
+import { type OwnQueues, ownQueues, type QueueSchemas } from './own-queues.ts'
+import { Outdated } from '../readiness.ts'
+
+/** The schemas that the database has. */
+async function queuesIn(sql: Sql): Promise<QueueSchemas> {
+  const [there] = await sql<{ worker: boolean; boss: boolean }[]>`
+    select to_regclass('graphile_worker.migrations') is not null as worker,
+      to_regclass('pgboss.version') is not null as boss`
+  const [worker] = there?.worker
+    ? await sql<{ last: number; breaking: number[] }[]>`
+        select max(m.id) as last, coalesce(json_agg(m.id order by m.id) filter (where m.breaking), '[]') as breaking
+        from graphile_worker.migrations m
+        having max(m.id) is not null`
+    : []
+  const [boss] = there?.boss
+    ? await sql<{ version: number }[]>`select v.version from pgboss.version v`
+    : []
+  return { worker: worker ?? null, boss: boss?.version ?? null }
+}
+
+/**
+ * Throws before anything is changed: Outdated when the database has schemas that the libraries do not
+ * know, and Breaking when they would change them so that processes that run could not go on. Answers
+ * whether they would change anything.
+ *
+ * graphile-worker says of its migrations which of them older workers cannot go on after, and those end by
+ * themselves then; after any other they go on, and so do our functions, which know no more of its tables
+ * than they. From before such a one all processes count, as all of them add jobs. pg-boss says nothing of
+ * the kind and refuses to start on any version but its own, so of it every difference counts; but only
+ * clocks use it.
+ */
+export async function checkQueues(sql: Sql, isBreaking: boolean): Promise<boolean> {
+  const [own, there] = [await ownQueues(), await queuesIn(sql)]
+  const newer = [beyondWorker(own, there), beyondBoss(own, there)].filter((what) => what !== null)
+  if (newer.length > 0) {
+    throw new Outdated(`${newer.join('; ')}: upgrade this one. Nothing was changed.`)
+  }
+  if (!isBreaking) {
+    const before = there.worker?.last ?? Number.POSITIVE_INFINITY
+    const ofWorker = own.worker.breaking
+      .filter((id) => id > before)
+      .map((id) => `migration ${id} of graphile-worker is marked as breaking`)
+    const ofBoss =
+      there.boss !== null && there.boss !== own.boss
+        ? [`pg-boss's schema would be ${own.boss}, not ${there.boss}`]
+        : []
+    const scope = ofWorker.length > 0 ? {} : { role: 'clock' }
+    await refuseToBreak(sql, [...ofWorker, ...ofBoss], scope)
+  }
+  return there.worker?.last !== own.worker.last || there.boss !== own.boss
+}
+
+/**
+ * What keeps a process of this version from starting in these roles, because a newer one upgraded the
+ * queues; null when nothing does. An API alone uses neither library.
+ */
+export async function foreignQueues(sql: Sql, roles: readonly string[]): Promise<string | null> {
+  const [own, there] = [await ownQueues(), await queuesIn(sql)]
+  const problems = [
+    roles.includes('worker') ? beyondWorker(own, there) : null,
+    roles.includes('clock') ? beyondBoss(own, there) : null,
+  ].filter((what) => what !== null)
+  return problems.length > 0 ? problems.join('; ') : null
+}
+
+function beyondWorker(own: OwnQueues, there: QueueSchemas): string | null {
+  const unknown = there.worker?.breaking.find((id) => id > own.worker.last)
+  return unknown === undefined
+    ? null
+    : `the database has migration ${unknown} of graphile-worker, which is newer than this version and breaks it`
+}
+
+function beyondBoss(own: OwnQueues, there: QueueSchemas): string | null {
+  return there.boss === null || there.boss <= own.boss
+    ? null
+    : `the database has schema ${there.boss} of pg-boss, and this version works with ${own.boss} only`
+}
+
+/** Installs or upgrades both. For graphile-worker no lock is waited for longer than `lockTimeout`. */
+export async function installQueues(url: string, lockTimeout: string): Promise<void> {
+  // Accepts write to its tables. (pg-boss sets a limit of its own, and only clocks use its tables.)
+  const pgPool = new pg.Pool(pgOptions(url, { lock_timeout: lockTimeout }))
+  // What breaks a connection fails the migration; without a listener it would end the process.
+  pgPool.on('error', () => undefined)
+  pgPool.on('connect', (client) => client.on('error', () => undefined))
+  await runMigrations({ pgPool }).finally(() => pgPool.end())
+  const boss = new PgBoss({ ...pgOptions(url), supervise: false, schedule: false })
+  await boss.start()
+  await boss.stop({ graceful: false })
+}

@@ -1,0 +1,90 @@
+import { Router } from '@koa/router'
+import type { Context, Middleware } from 'koa'
+import type { Logger } from 'pino'
+import { createBatcher } from '../../db/batcher/index.ts'
+import type { Call } from '../../db/call.ts'
+import { Refusal } from '../../errors.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Callback, EmailProvider } from '../../providers/email.ts'
+import { structureProblem } from '../../schemas/json.ts'
+import { summarise } from '../../telemetry/summary.ts'
+import type { ReadBody } from '../body/index.ts'
+import { timeLimitOf } from '../time-limit.ts'
+
+export type CallbackOptions = {
+  call: Call
+  log: Logger
+  emailProvider: EmailProvider
+  readBody: ReadBody
+  metrics: Pick<Metrics, 'receipt'>
+}
+
+/** An event is some KB; whoever sends more is no provider. */
+const LIMIT_BYTES = 1024 * 1024
+const MAX_VALUES = 10_000
+
+/** As many as one commit should carry; more only make it longer. */
+const MAX_IN_ONE_COMMIT = 100
+
+/** Anyone can send callbacks, so each reason is logged once a minute, with the count. */
+const REFUSALS_EVERY_MS = 60_000
+
+/**
+ * POST /providers/<name>/events: what the email provider reports by itself (design section 10). 200
+ * for what is recorded, or was before; 406, at which Mailgun gives up, for what can never be right;
+ * anything else, as while the database is away, makes it try again.
+ */
+export function callbacksRouter(options: CallbackOptions) {
+  const { call, log, emailProvider, readBody, metrics } = options
+  const { name, readCallback } = emailProvider
+  // A wrong signing key shows in this alone.
+  const refusals = summarise<string>(
+    (reason, refused) =>
+      log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
+    REFUSALS_EVERY_MS,
+  )
+  const record = createBatcher<Callback, string>(
+    async (callbacks) => {
+      const received = await call('receive_callbacks', {
+        callbacks: JSON.stringify(callbacks.map(describe)),
+      })
+      // A callback that is recorded may bring a receipt that a poll, or another callback, brought before.
+      for (const type of received.flatMap(({ stored }) => stored)) metrics.receipt('email', type)
+      return received.flatMap(({ outcomes }) => outcomes)
+    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
+
+  const router = new Router()
+  if (readCallback) {
+    router.post(`/providers/${name}/events`, async (ctx) => {
+      const body = await readBody(ctx as Context, LIMIT_BYTES).catch(unreadable)
+      const text = body?.toString() ?? ''
+      const isPlain = structureProblem(text, MAX_VALUES) === null
+      const callback = isPlain ? readCallback(text) : undefined
+      const outcome = callback
+        ? await timeLimitOf(ctx as Context).wait((signal) => record(callback, signal))
+        : 'unreadable'
+      const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
+      if (isRefused) refusals.note(outcome, outcome)
+      ctx.status = isRefused ? 406 : 200
+      ctx.body = { status: outcome }
+    })
+  }
+  return {
+    routes: router.routes() as unknown as Middleware,
+    idle: record.idle,
+    /** Logs refusals that are not logged yet. */
+    flush: refusals.flush,
+  }
+}
+
+/** No callback, where the body can never be read; throws where it can be read later. */
+function unreadable(error: unknown): undefined {
+  const isFinal = error instanceof Refusal && error.code !== 'rate_limited' && error.status !== 408
+  if (!isFinal) throw error
+}
+
+function describe({ token, signedAt, receipt }: Callback, n: number) {
+  return { n, token, signed_at: signedAt, receipt }
+}

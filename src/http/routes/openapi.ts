@@ -1,0 +1,120 @@
+import { Router } from '@koa/router'
+import { toJsonSchema } from '@valibot/to-json-schema'
+import type { Middleware } from 'koa'
+import type * as v from 'valibot'
+import { type Code, catalogue } from '../../errors.ts'
+import { answers, error, type Schema, successes } from '../responses.ts'
+import type { Endpoint } from '../endpoint.ts'
+
+/** What the interface says of a request beyond its schema. */
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  schema: { type: 'string', maxLength: 255 },
+  description: 'For 24 hours the same key with the same body returns the original response.',
+}
+
+/** The OpenAPI 3.1 document of these endpoints, made from what serves them. */
+export function openapi(endpoints: Endpoint[], publicUrl: string): Schema {
+  const paths: Record<string, Record<string, Schema>> = {}
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = {
+      ...paths[path],
+      [endpoint.method.toLowerCase()]: operation(endpoint),
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Postgram', version: 'v1' },
+    servers: [{ url: publicUrl }],
+    security: [{ key: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'sk_live_… or sk_test_…' },
+      },
+      schemas: { Error: { type: 'object', properties: { error } } },
+    },
+  }
+}
+
+function operation(endpoint: Endpoint): Schema {
+  const pathParameters = [...endpoint.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const isPost = endpoint.method === 'POST'
+  const content = { 'application/json': { schema: answers[endpoint.answer] } }
+  const { statuses = [200] } = endpoint
+  return {
+    summary: endpoint.summary,
+    description: `Scope ${endpoint.scope}.`,
+    parameters: [
+      ...pathParameters,
+      ...(isPost ? [idempotencyKey] : queryParameters(endpoint.query)),
+    ],
+    ...(isPost
+      ? {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: schemaOf(endpoint.request) } },
+          },
+        }
+      : {}),
+    responses: {
+      ...Object.fromEntries(
+        statuses.map((status) => [status, { description: successes[status], content }]),
+      ),
+      ...refusals(endpoint.refusals),
+    },
+  }
+}
+
+function queryParameters(query?: v.GenericSchema): Schema[] {
+  const { properties = {}, required = [] } = query ? schemaOf(query) : {}
+  return Object.entries(properties as Record<string, Schema>).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: (required as string[]).includes(name),
+    schema,
+  }))
+}
+
+/** By status, each with the codes that have it. */
+function refusals(own: readonly Code[]): Record<string, Schema> {
+  const everywhere: Code[] = [
+    ...(['unauthorized', 'insufficient_scope', 'org_suspended'] as const),
+    ...(['rate_limited', 'validation_error', 'internal_error'] as const),
+  ]
+  const codes = new Set([...everywhere, ...own])
+  const byStatus = Map.groupBy(codes, (code) => catalogue[code][0])
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      status,
+      {
+        description: codes.join(', '),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  )
+}
+
+/** Rules that JSON Schema cannot say, such as those across fields, are left out. */
+function schemaOf(schema: v.GenericSchema): Schema {
+  const { $schema, ...rest } = toJsonSchema(schema, { errorMode: 'ignore', typeMode: 'input' })
+  return rest
+}
+
+/** GET /openapi.json. */
+export function openapiRouter(endpoints: Endpoint[], publicUrl: string): Middleware {
+  const document = JSON.stringify(openapi(endpoints, publicUrl))
+  const router = new Router()
+  router.get('/openapi.json', (ctx) => {
+    ctx.type = 'json'
+    ctx.body = document
+  })
+  return router.routes() as unknown as Middleware
+}

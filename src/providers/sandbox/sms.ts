@@ -1,0 +1,92 @@
+import type { Call } from '../../db/call.ts'
+import { isSandboxNumber } from './numbers.ts'
+import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
+import type { OutgoingSms, SmsProvider, SmsReceipt } from '../sms.ts'
+import type { InboundKeyword } from '../sms-listener.ts'
+
+/** After the receipts, as who replies has read the message. */
+const REPLIES_AFTER_MS = 2 * REPORTS_AFTER_MS
+
+const NAME = 'sandbox'
+
+type Report = Pick<SmsReceipt, 'type' | 'code' | 'text'>
+
+const reportByDigit: Record<string, Report> = {
+  1: { type: 'failed', code: 'UNDELIV', text: 'The number could not be reached.' },
+  2: { type: 'expired', code: 'EXPIRED', text: 'The phone was off for too long.' },
+}
+
+const replyByDigit: Record<string, Pick<InboundKeyword, 'keyword' | 'word'>> = {
+  6: { keyword: 'stop', word: 'STOP' },
+  7: { keyword: 'start', word: 'START' },
+}
+
+/**
+ * An SMS provider that sends nothing outside and behaves like a network: by the last digit of a
+ * sandbox number a message is undelivered (1), expires (2), is refused for good (3) or for now (4),
+ * is deferred once (5), is delivered and answered with STOP (6) or START (7). All others are
+ * delivered. It reports by itself, as the email sandbox does.
+ */
+export function createSmsSandbox(call: Call): SmsProvider {
+  const take = sandboxNetwork(call)
+
+  return {
+    name: NAME,
+    async send(sms) {
+      const digit = digitOf(sms)
+      if (digit === '3') {
+        return refusal('failed', 'message', 'ESME_RINVDSTADR', 'The sandbox rejects this.')
+      }
+      if (digit === '4') {
+        return refusal('deferred', 'provider', 'ESME_RSYSERR', 'The sandbox is not available.')
+      }
+      if (digit === '5' && sms.attempt === 1) return slow('provider', 'ESME_RTHROTTLED')
+      const report = reportByDigit[digit] ?? { type: 'delivered', code: 'DELIVRD' }
+      const reply = replyByDigit[digit]
+      const parts = openParts(sms).map((part) => ({ part, network_id: `${sms.id}.${part}` }))
+      const receipts = parts.map(({ part, network_id }) => ({
+        ...{ id: sms.id, copy: part, kind: 'sms' as const, due_in_ms: REPORTS_AFTER_MS },
+        reports: [receiptOf(sms, network_id, report)],
+      }))
+      const replies = reply
+        ? [
+            {
+              ...{ id: sms.id, copy: 0, kind: 'reply' as const, due_in_ms: REPLIES_AFTER_MS },
+              reports: [replyTo(sms, reply)],
+            },
+          ]
+        : []
+      await Promise.all([...receipts, ...replies].map((each) => take(each)))
+      return { outcome: 'sent', parts }
+    },
+    examine: async () => null,
+    close: async () => undefined,
+  }
+}
+
+/** The last digit of a sandbox number; empty for any other number. */
+function digitOf({ recipient }: OutgoingSms): string {
+  return isSandboxNumber(recipient) ? recipient.slice(-1) : ''
+}
+
+/** The parts that the network does not have yet. */
+function openParts({ segments, takenParts }: OutgoingSms): number[] {
+  return Array.from({ length: segments }, (_, place) => place + 1).filter(
+    (part) => !takenParts.includes(String(part)),
+  )
+}
+
+function receiptOf(
+  { recipient }: OutgoingSms,
+  networkId: string,
+  report: Report,
+): Omit<SmsReceipt, 'occurred_at'> {
+  return { provider: NAME, network_ids: [networkId], phone: recipient, ...report }
+}
+
+function replyTo(
+  { recipient, sender }: OutgoingSms,
+  reply: Pick<InboundKeyword, 'keyword' | 'word'>,
+): Omit<InboundKeyword, 'received_at'> {
+  return { provider: NAME, from: recipient, to: sender, ...reply }
+}

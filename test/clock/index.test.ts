@@ -1,0 +1,112 @@
+import { PgBoss } from 'pg-boss'
+import { pino } from 'pino'
+import t from 'tap'
+import { clockTasks, keepingRecord } from '../../src/clock/index.ts'
+import { type Call, caller } from '../../src/db/call.ts'
+import type { EmailProvider } from '../../src/providers/email.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+type Row = {
+  task: string
+  schedule: string
+  lastRun: Date | null
+  rows: number | null
+  error: string | null
+}
+
+const shown = async () =>
+  new Map((await sql<Row[]>`select * from ops.clock`).map((row) => [row.task, row]))
+
+t.test('two clocks list what they run, and each tick runs once', async (t) => {
+  const clocks = [
+    await startTestService(url, { roles: ['clock'] }),
+    await startTestService(url, { roles: ['clock'] }),
+  ]
+  const before = await shown()
+  t.same(
+    [...before.values()].map(({ task, schedule }) => [task, schedule]).sort(),
+    clockTasks.map(({ name, schedule }) => [name, schedule]).sort(),
+  )
+
+  // The ticks of a minute, as pg-boss makes them.
+  const boss = new PgBoss({ connectionString: url, schedule: false, supervise: false })
+  await boss.start()
+  t.teardown(() => boss.stop({ graceful: false }))
+  for (const { name } of clockTasks) await boss.send(name)
+  await until('a run of each', async () =>
+    [...(await shown()).values()].every(({ lastRun }) => lastRun !== null),
+  )
+  // Whatever else ticked meanwhile is among both.
+  await until('as many runs of each as jobs', async () => {
+    const wrong = await sql`
+      select from app.scheduled_tasks t
+      where (select count(*) from app.task_runs r where r.task = t.name)
+        <> (select count(*) from pgboss.job j where j.name = t.name and j.state = 'completed')
+        or exists (select from pgboss.job j where j.name = t.name and j.state <> 'completed')`
+    return wrong.length === 0
+  })
+  for (const row of (await shown()).values()) {
+    t.type(row.rows, 'number', row.task)
+    t.equal(row.error, null)
+  }
+  // What they would run when a minute begins is in the way of what follows.
+  for (const clock of clocks) await clock.stop()
+})
+
+t.test('a clock that cannot be started ends its process', { timeout: 120_000 }, async (t) => {
+  await sql`revoke execute on function api.set_scheduled_tasks from postgram_service`
+  t.teardown(() => sql`grant execute on function api.set_scheduled_tasks to postgram_service`)
+  await t.rejects(spawnService(url, 'clock'), /ended with 1/)
+})
+
+t.test('a run that failed leaves why, and the doctor says so until one succeeds', async (t) => {
+  const tools = { call: caller(sql), log: pino({ level: 'silent' }) }
+  const wellAfter = async (run: () => Promise<number>) => {
+    await keepingRecord(tools, 'make-partitions', run).catch(() => undefined)
+    const [check] = await sql`select ok from ops.checks where name = 'clock tasks'`
+    return check?.ok
+  }
+  const failure = new Error(`no room\0 left ${'x'.repeat(600)}`)
+  t.equal(await wellAfter(() => Promise.reject(failure)), false)
+  await t.rejects(
+    keepingRecord(tools, 'make-partitions', () => Promise.reject(failure)),
+    failure,
+  )
+  const failed = (await shown()).get('make-partitions')
+  t.equal(failed?.rows, null)
+  t.match(failed?.error, /^no room\uFFFD left x+$/)
+  t.equal(await wellAfter(async () => 7), true)
+  t.match((await shown()).get('make-partitions'), { rows: 7, error: null })
+})
+
+t.test(
+  'what keeps coming does not keep a task from its end, and what had gathered is done',
+  async (t) => {
+    const run = (name: string, found: number[]) => {
+      let calls = 0
+      const call = async () => {
+        if (calls === found.length + 10) throw new Error('it finds no end')
+        return found[calls++] ?? 3
+      }
+      const task = clockTasks.find((one) => one.name === name)
+      return task?.run(call as unknown as Call, {} as EmailProvider)
+    }
+    for (const name of ['enqueue-due-messages', 'sum-up-changes', 'forget-callbacks']) {
+      t.equal(await run(name, [20_000, 20_000, 20_000, 17]), 60_017, name)
+      t.equal(await run(name, [3]), 3, name)
+      t.equal(await run(name, [0]), 0, name)
+    }
+  },
+)
+
+t.test('runs are forgotten after a week', async (t) => {
+  await sql`
+    insert into app.task_runs (task, started_at, duration_ms, rows)
+    select 'make-partitions', now() - a.age, 1, 0
+    from unnest(array['6 days 23 hours', '7 days 1 hour']::interval[]) a (age)`
+  t.same(await sql`select api.delete_old_task_runs() as forgotten`, [{ forgotten: 1 }])
+})

@@ -1,0 +1,73 @@
+import t from 'tap'
+import { clockTasks } from '../../src/clock/index.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { sendSms } from '../fixtures/sms-clock.ts'
+import { until } from '../fixtures/until.ts'
+
+/** A real minute passes here, and pg-boss looks for ticks each half minute. */
+const TICKS_COME_WITHIN_MS = 240_000
+
+const { url, sql } = await createDatabase()
+
+const daily = clockTasks.filter(({ schedule }) => /^\d+ \d+ /.test(schedule))
+const minutely = clockTasks.filter(({ schedule }) => schedule === '* * * * *')
+
+/** For each task the ticks that pg-boss made, by the minute that they are for, and how often it ran. */
+async function ticks() {
+  const rows = await sql<{ task: string; minutes: string[]; runs: number }[]>`
+    select t.name as task,
+      array(select j.data ->> 'slot' from pgboss.job j
+        where j.name = '__pgboss__send-it' and j.data ->> 'name' = t.name order by 1) as minutes,
+      (select count(*)::integer from app.task_runs r where r.task = t.name) as runs
+    from app.scheduled_tasks t`
+  return rows
+}
+
+/** The ticks of these tasks, once all have run and there are so many of each. */
+const ranAll = (what: string, tasks: typeof clockTasks, least: number) =>
+  until(
+    what,
+    async () => {
+      const rows = (await ticks()).filter(({ task }) => tasks.some(({ name }) => name === task))
+      return (
+        rows.every(({ minutes, runs }) => minutes.length >= least && runs >= minutes.length) && rows
+      )
+    },
+    TICKS_COME_WITHIN_MS,
+  )
+
+t.test('what fell due while no clock ran is done as soon as one does, once', async (t) => {
+  const { base } = await startTestService(url, { roles: ['api'] })
+  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
+  await sendSms(base, await createOrganisation(sql), { scheduledAt })
+  const { stop } = await startTestService(url, { roles: ['clock'] })
+  await stop()
+
+  // Two days pass.
+  await sql`update app.due_messages set due_at = now() - interval '1 day'`
+  await sql`update pgboss.version set cron_on = now() - interval '2 days'`
+  await sql`update pgboss.schedule set created_on = now() - interval '3 days'`
+  await sql`delete from pgboss.job`
+  await sql`delete from app.task_runs`
+
+  await startTestService(url, { roles: ['clock'] })
+  await startTestService(url, { roles: ['clock'] })
+  for (const { task, minutes, runs } of await ranAll('the nights that were missed', daily, 1)) {
+    t.equal(runs, minutes.length, task)
+    t.ok(minutes.length < 3, `${task}: one for all nights, and maybe this minute's`)
+  }
+  await ranAll('the ticks of this minute', minutely, 1)
+  t.same([...(await sql`select from app.due_messages`)], [])
+  const jobs = await sql`select from graphile_worker.jobs where task_identifier = 'send_sms'`
+  t.equal(jobs.length, 1)
+})
+
+// Among the ticks are that of the minute that was missed, and that of the minute in which they started.
+t.test('of two clocks one runs each task of a minute, and no other does', async (t) => {
+  for (const { task, minutes, runs } of await ranAll('the next minute', minutely, 3)) {
+    t.same(minutes, [...new Set(minutes)], task)
+    t.equal(runs, minutes.length, task)
+  }
+})

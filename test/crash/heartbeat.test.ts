@@ -1,0 +1,146 @@
+import { hostname } from 'node:os'
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { connect } from '../../src/db/client.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { endWaiting, holdSandbox } from '../fixtures/hold-sandbox.ts'
+import { sendBatch } from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { spawnService, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const api = await startTestService(url, { roles: ['api'] })
+const service = connect(url, { role: 'postgram_service', max: 1 })
+t.teardown(() => service.end())
+
+type Process = { pool: string; roles: string[]; host: string; pid: number; isAlive: boolean }
+
+const processOf = async (pid: number | undefined) => {
+  const [row] = await sql<Process[]>`
+    select pool, roles, host, pid, is_alive from ops.processes
+    where pid = ${pid ?? 0} and not roles && '{api,sms,webhooks,upkeep}'`
+  return row
+}
+
+const lockHolder = async (pool: string) => {
+  const [row] = await sql<{ pid: number | null }[]>`select core.lock_holder(${pool}) as pid`
+  return row?.pid ?? null
+}
+
+const lockedBy = async (pool: string) => {
+  const [row] = await sql<{ jobs: number }[]>`
+    select count(*)::integer as jobs from graphile_worker._private_jobs where locked_by = ${pool}`
+  return row?.jobs ?? 0
+}
+
+const messages = (count: number) =>
+  Array.from({ length: count }, () => ({ to: 'delivered@sandbox.postgram.test' }))
+
+/** What any other process does every few seconds; each of them is one of its own. */
+const sweepOnce = () =>
+  caller(service)('beat', { pool_id: 'the-test-itself', roles: ['api'], host: 'here', pid: 1 })
+
+t.test('a process that was killed is swept and its jobs are freed', async (t) => {
+  const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })
+  const { pid } = worker.child
+  const listed = await processOf(pid)
+  t.match(listed, { roles: ['worker'], host: hostname(), pid, isAlive: true })
+  const pool = listed?.pool ?? ''
+
+  const [ids, killedAt] = await sql.begin(async (tx) => {
+    await holdSandbox(tx)
+    const ids = await sendBatch(api.base, await createOrganisation(sql), messages(60))
+    await until('jobs in hand', async () => (await lockedBy(pool)) >= 20)
+    // Nobody sweeps what is locked, however late its last beats were.
+    await tx`select from app.processes where pool_id = ${pool} for update`
+    await worker.end('SIGKILL')
+    t.ok(await processOf(pid), 'its row outlives it')
+    await endWaiting(tx)
+    return [ids, performance.now()] as const
+  })
+  await until('the sweep', async () => !(await processOf(pid)))
+  const seconds = (performance.now() - killedAt) / 1000
+  t.comment(`swept after ${seconds.toFixed(1)} s`)
+  t.equal(await lockedBy(pool), 0)
+  const [left] = await sql<{ free: number; queued: number }[]>`
+    select
+      (select count(*)::integer from graphile_worker._private_jobs where locked_at is null) as free,
+      (select count(*)::integer from app.messages where status = 'queued') as queued`
+  t.same(left, { free: ids.length, queued: ids.length })
+  await until('the sweep of its pools for SMS and webhooks', async () => {
+    const rows = await sql`select from ops.processes where pid = ${pid ?? 0}`
+    return rows.length === 0
+  })
+})
+
+t.test('a process whose connection was cut takes its lock again and keeps its jobs', async (t) => {
+  const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })
+  const pool = (await processOf(worker.child.pid))?.pool ?? ''
+  const holder = await lockHolder(pool)
+  t.type(holder, 'number')
+  const next = await sql.begin(async (tx) => {
+    await holdSandbox(tx)
+    await sendBatch(api.base, await createOrganisation(sql), messages(20))
+    await until('jobs in hand', async () => (await lockedBy(pool)) > 0)
+    await sweepOnce()
+    // However late its beats are on a busy machine: the last one was after that of who sweeps.
+    await sql`update app.processes set heartbeat_at = now() where pool_id = ${pool}`
+    await sql`select pg_terminate_backend(${holder})`
+    await until('the lock to be free', async () => (await lockHolder(pool)) !== holder)
+    t.equal(await sweepOnce(), 0, 'nobody takes it for gone meanwhile')
+    const holderNow = await until('the lock to be taken', () => lockHolder(pool))
+    t.ok(await lockedBy(pool))
+    return holderNow
+  })
+  t.not(next, holder)
+  t.match(await processOf(worker.child.pid), { pool, isAlive: true })
+  await until('the messages to be sent', async () => {
+    const queued = await sql`select from app.messages where status = 'queued'`
+    return queued.length === 0
+  })
+  const twice = await sql`select from app.sandbox_messages where attempts > 1`
+  t.equal(twice.length, 0, 'nothing was handed over twice')
+  t.equal(await worker.end('SIGTERM'), 0)
+  t.equal(await processOf(worker.child.pid), undefined)
+})
+
+t.test('processes that all lose their connections at once do not sweep each other', async (t) => {
+  const others = [
+    await startTestService(url, { roles: ['api'] }),
+    await startTestService(url, { roles: ['api'] }),
+  ]
+  const list = () => sql<{ pool: string }[]>`
+    select pool from ops.processes where pool <> 'the-test-itself' order by pool`
+  const before = await list()
+  t.equal(before.length, 3)
+  await sql`
+    select pg_terminate_backend(a.pid) from pg_stat_activity a
+    where a.datname = current_database() and a.application_name = 'postgram presence'`
+  await sweepOnce()
+  await until('all locks to be taken', async () => {
+    const holders = await Promise.all(before.map(({ pool }) => lockHolder(pool)))
+    return holders.every(Boolean)
+  })
+  t.same(await list(), before)
+  for (const other of others) await other.stop()
+  t.equal((await list()).length, 1, 'who stops takes itself off the list')
+})
+
+t.test('a process that beats is not swept for a lock that is slow to come back', async (t) => {
+  // Its lock is held by a session that is cut off but not known to be: it beats without it.
+  // Its last beat is ahead of all others, however long this test is held up.
+  await sql`
+    insert into app.processes (pool_id, roles, host, pid, heartbeat_at)
+    values ('pool-without-lock', '{worker}', 'elsewhere', 2, now() + interval '1 hour')`
+  await sweepOnce()
+  t.equal(await sweepOnce(), 0)
+  t.equal((await sql`select from app.processes where pool_id = 'pool-without-lock'`).length, 1)
+  await sql`
+    update app.processes set heartbeat_at = now() - interval '1 hour' where pool_id = 'pool-without-lock'`
+  await until('the sweep by the API', async () => {
+    const rows = await sql`select from app.processes where pool_id = 'pool-without-lock'`
+    return rows.length === 0
+  })
+  t.equal(await lockHolder('pool-without-lock'), null)
+})

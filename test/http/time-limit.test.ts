@@ -1,0 +1,40 @@
+import t from 'tap'
+import { Unreachable } from '../../src/db/connection-errors.ts'
+import { createTimeLimit } from '../../src/http/time-limit.ts'
+
+const UNKNOWN = { message: 'it is unknown whether a call took effect' }
+
+const never = () => new Promise<never>(() => undefined)
+
+t.test('patience.wait: returns what the work returns, and rejects with its error', async (t) => {
+  const patience = createTimeLimit(60_000)
+  t.equal(await patience.wait(async () => 'result'), 'result')
+  await t.rejects(
+    patience.wait(async () => {
+      throw new Error('no')
+    }),
+    { message: 'no' },
+  )
+})
+
+t.test('patience.wait: work that does not end has an unknown outcome', async (t) => {
+  await t.rejects(createTimeLimit(1).wait(never), UNKNOWN)
+})
+
+t.test('patience.wait: work that its signal ends before it began says so', async (t) => {
+  const work = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Unreachable('not begun')))
+    })
+  await t.rejects(createTimeLimit(1).wait(work), { name: 'Unreachable' })
+})
+
+t.test('patience.wait: the parts of a request share its time', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+  const patience = createTimeLimit(60_000)
+  await patience.wait(async () => {
+    now = 60_000
+  })
+  await t.rejects(patience.wait(never), UNKNOWN)
+})

@@ -1,0 +1,87 @@
+import t from 'tap'
+import { type Occasion, writeNotice } from '../../src/notifications/notices.ts'
+import { createDatabase } from '../fixtures/database.ts'
+
+const { sql } = await createDatabase()
+
+const createdAt = new Date('2026-11-20T09:05:30Z')
+const write = (kind: Occasion['kind'], detail: unknown) =>
+  writeNotice({ kind, detail, createdAt, organisationName: 'Acme' }, 'https://postgram.test')
+
+const records = ['CNAME pg1._domainkey.acme.example: missing', 'MX mail.acme.example: mismatch']
+
+t.test('a pause is told with its figures, what it means and what to do', (t) => {
+  const { subject, text } = write('org_paused', { complaints: 3, sent: 1234 })
+  t.equal(subject, 'Sending is paused: too many recipients complained')
+  t.match(text, 'Sending for Acme is paused since 2026-11-20 09:05 UTC')
+  t.match(text, 'Complaints within 24 hours: 3\nEmails sent within 24 hours: 1234\n')
+  t.match(text, '423 org_paused')
+  t.match(text, '\nhttps://postgram.test/docs/errors#org_paused\n')
+  t.end()
+})
+
+t.test('a domain that lost its records is told with them', (t) => {
+  const { subject, text } = write('domain_failed', { domain: 'acme.example', records })
+  t.equal(subject, 'acme.example can no longer send: its DNS records are gone')
+  t.match(text, 'Acme can no longer send from acme.example.')
+  t.match(
+    text,
+    '\n  CNAME pg1._domainkey.acme.example: missing\n  MX mail.acme.example: mismatch\n',
+  )
+  t.match(text, '\nhttps://postgram.test/docs/errors#domain_not_verified\n')
+  t.end()
+})
+
+t.test('a domain that was never right is told with what is missing', (t) => {
+  const { subject, text } = write('domain_not_found', { domain: 'acme.example', records })
+  t.equal(subject, 'acme.example is not verified: its DNS records were not found')
+  t.match(
+    text,
+    '\n  CNAME pg1._domainkey.acme.example: missing\n  MX mail.acme.example: mismatch\n',
+  )
+  t.match(text, 'POST /v1/domains/{id}/verify')
+  const unconfirmed = write('domain_not_found', { domain: 'acme.example', records: [] })
+  t.match(unconfirmed.text, '\n  none that DNS shows, but')
+  t.end()
+})
+
+const endpoint = {
+  endpoint: 'we_01',
+  url: 'https://hooks.acme.example/postgram',
+  failingSince: '2026-11-17T09:04:59.123Z',
+  lastError: 'answered 500',
+}
+
+t.test('an endpoint that fails is told with what it last came to', (t) => {
+  const { subject, text } = write('webhook_failing', endpoint)
+  t.equal(subject, 'A webhook endpoint has been failing for a day')
+  t.match(
+    text,
+    'No event of Acme could be delivered to https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC.',
+  )
+  t.match(text, '\n\nThe last attempt came to this: answered 500\n')
+  t.match(text, 'within 10 seconds')
+  t.match(text, '\nhttps://postgram.test/docs/webhooks#retries\n')
+  t.end()
+})
+
+t.test('one that was disabled is told what became of its events', (t) => {
+  const { subject, text } = write('webhook_disabled', { ...endpoint, lastError: null })
+  t.equal(subject, 'A webhook endpoint was disabled: it failed for three days')
+  t.match(text, 'https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC')
+  t.match(text, 'came to this: no answer')
+  t.match(text, 'kept for 30 days')
+  t.match(text, '\nhttps://postgram.test/docs/webhooks#disabled\n')
+  t.end()
+})
+
+t.test('there are words for every kind, and details that make no sense have none', async (t) => {
+  const kinds = await sql<{ kind: Occasion['kind'] }[]>`
+    select unnest(enum_range(null::app.notice_kind)) as kind`
+  t.equal(kinds.length, 5)
+  const detail = { ...endpoint, complaints: 1, sent: 1, domain: 'acme.example', records: [] }
+  for (const { kind } of kinds) {
+    t.match(write(kind, detail), { subject: /^.{10,100}$/, text: /Acme.*\n$/s })
+    t.throws(() => write(kind, {}), { name: 'ValiError' })
+  }
+})

@@ -1,0 +1,140 @@
+import t from 'tap'
+import { caller } from '../../../src/db/call.ts'
+import { connect } from '../../../src/db/client.ts'
+import { createSmsSandbox } from '../../../src/providers/sandbox/sms.ts'
+import { createDatabase } from '../../fixtures/database.ts'
+import { get } from '../../fixtures/http.ts'
+import { backlogOf, type TimelineEvent } from '../../fixtures/messages.ts'
+import { createPayer, smsOf } from '../../fixtures/ledger.ts'
+import type { TestOrganisation } from '../../fixtures/organisation.ts'
+import { startTestService } from '../../fixtures/service.ts'
+import { sendSms } from '../../fixtures/sms-clock.ts'
+import { testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
+import { until } from '../../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api', 'worker'] })
+const service = connect(url, { role: 'postgram_service' })
+t.teardown(() => service.end())
+
+const numberWith = (digit: number) => `+44770090012${digit}`
+
+testSmsProvider('sandbox', async () => ({
+  provider: createSmsSandbox(caller(service)),
+  phones: { taken: numberWith(0), refusedForGood: numberWith(3), refusedByAll: numberWith(4) },
+  async partsOf({ id }) {
+    const rows = await sql<{ copy: number }[]>`
+      select copy from app.sandbox_messages s, generate_series(1, s.attempts)
+      where message_id = ${id} and kind = 'sms'`
+    return rows.map(({ copy }) => copy)
+  },
+}))
+
+/** Sends, and settles with the SMS as its sender sees it once it has come to that status. */
+async function outcome(
+  organisation: TestOrganisation,
+  overrides: Record<string, unknown>,
+  status: string,
+) {
+  const id = await sendSms(base, organisation, overrides)
+  return until(`${id} to be ${status}`, async () => {
+    const { json } = await get(`${base}/v1/sms/${id}`, organisation.liveKey)
+    return json.status === status && json
+  })
+}
+
+const typesOf = ({ events }: { events: TimelineEvent[] }) => events.map(({ type }) => type)
+
+t.test('any number is delivered, but for the sandbox numbers that say otherwise', async (t) => {
+  const organisation = await createPayer(sql, { included: 100 })
+  for (const to of [numberWith(0), numberWith(8), '+27821234561', '+447700901001']) {
+    const sms = await outcome(organisation, { to }, 'delivered')
+    t.same(typesOf(sms), ['queued', 'sent', 'delivered'])
+    t.match(sms, { to, error: null, sentAt: String, deliveredAt: String, segments: 1 })
+    t.match(sms.events[1].detail, { provider: 'sandbox', attempt: 1 })
+    t.match(sms.events[2].detail, { part: 1, code: 'DELIVRD' })
+    t.ok(sms.createdAt <= sms.sentAt && sms.sentAt <= sms.deliveredAt)
+  }
+  t.equal(await backlogOf(sql, organisation), 0)
+})
+
+t.test('a long one is delivered part by part', async (t) => {
+  const organisation = await createPayer(sql, { included: 100 })
+  const sms = await outcome(organisation, smsOf(3, { to: numberWith(0) }), 'delivered')
+  t.same(typesOf(sms), ['queued', 'sent', 'delivered', 'delivered', 'delivered'])
+  t.same(
+    sms.events
+      .slice(2)
+      .map(({ detail }: TimelineEvent) => detail.part)
+      .sort(),
+    [1, 2, 3],
+  )
+})
+
+t.test('1 is not delivered, 2 expires', async (t) => {
+  const organisation = await createPayer(sql, { included: 100 })
+  const failed = await outcome(organisation, smsOf(2, { to: numberWith(1) }), 'failed')
+  t.same(typesOf(failed), ['queued', 'sent', 'failed', 'failed'])
+  t.match(failed, { sentAt: String, deliveredAt: null, error: { code: 'network_rejected' } })
+  const expired = await outcome(organisation, { to: numberWith(2) }, 'expired')
+  t.same(typesOf(expired), ['queued', 'sent', 'expired'])
+  t.match(expired, { sentAt: String, deliveredAt: null, error: { code: 'expired' } })
+})
+
+t.test('3 is refused for good, 4 for now', async (t) => {
+  const organisation = await createPayer(sql, { included: 100 })
+  const failed = await outcome(organisation, { to: numberWith(3) }, 'failed')
+  t.same(typesOf(failed), ['queued', 'failed'])
+  t.match(failed, { sentAt: null, error: { code: 'provider_rejected' } })
+
+  const id = await sendSms(base, organisation, { to: numberWith(4) })
+  const { json } = await until('a deferral', async () => {
+    const answer = await get(`${base}/v1/sms/${id}`, organisation.liveKey)
+    return answer.json.events.length > 1 && answer
+  })
+  t.match(json, { status: 'queued', error: null, sentAt: null })
+  t.match(json.events[1], { type: 'deferred', detail: { code: 'ESME_RSYSERR', attempt: 1 } })
+})
+
+t.test('5 is deferred once, for two seconds, and delivered', async (t) => {
+  const organisation = await createPayer(sql, { included: 100 })
+  const sms = await outcome(organisation, { to: numberWith(5) }, 'delivered')
+  t.same(typesOf(sms), ['queued', 'deferred', 'sent', 'delivered'])
+  t.ok(Date.parse(sms.sentAt) - Date.parse(sms.createdAt) >= 2000)
+})
+
+t.test('6 replies STOP, which is confirmed, and 7 START', async (t) => {
+  const organisation = await createPayer(sql, { included: 100 })
+  const number = '+27820000001'
+  await sql`
+    insert into app.senders (organisation_id, sender, approved_at)
+    values (core.decode_id('org', ${organisation.id}), ${number}, now())`
+  const [stops, starts] = [numberWith(6), numberWith(7)]
+  await sql`
+    insert into app.consents (organisation_id, phone, source, consented_at, opted_out_at, opted_out_by)
+    values (core.decode_id('org', ${organisation.id}), ${starts}, 'a form', now(), now(), 'STOP')`
+
+  const sms = await outcome(organisation, { to: stops, senderId: number }, 'delivered')
+  const { json } = await until('the opt-out', async () => {
+    const answer = await get(`${base}/v1/sms/${sms.id}`, organisation.liveKey)
+    return answer.json.events.length > 3 && answer
+  })
+  t.same(typesOf(json), ['queued', 'sent', 'delivered', 'opted_out'])
+  t.match(json.events[3].detail, { word: 'STOP' })
+  t.match(json, { status: 'delivered', error: null })
+  const consentOf = async (phone: string) => {
+    const [row] = await sql`select opted_out_by from app.consents where phone = ${phone}`
+    return row?.optedOutBy
+  }
+  t.equal(await consentOf(stops), 'STOP')
+  const confirmation = await until('the confirmation to be delivered', async () => {
+    const [row] = await sql`
+      select status from app.messages where tags = '{opt-out-confirmation}' and to_address = ${stops}`
+    return row?.status === 'delivered' && row
+  })
+  t.ok(confirmation)
+
+  await outcome(organisation, { to: starts, senderId: number }, 'delivered')
+  await until('consent to be back', async () => (await consentOf(starts)) === null)
+  t.equal(await consentOf(stops), 'STOP')
+})

@@ -1,0 +1,241 @@
+import t from 'tap'
+import { caller } from '../../src/db/call.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { addEvents, attemptsAt, stateOf, type TestEndpoint } from '../fixtures/deliveries.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
+
+// No worker runs: jobs are locked by hand, as those of two pools.
+const { url, sql } = await createDatabase()
+await startTestService(url, { roles: ['api'] })
+const organisation = await createOrganisation(sql)
+const call = caller(sql)
+
+const uuidOf = async ({ id }: TestEndpoint) => {
+  const [row] = await sql<{ id: string }[]>`select core.decode_id('we', ${id}) as id`
+  return row?.id ?? ''
+}
+
+/** A job that this pool is at work on. */
+async function aJob(worker: string | null) {
+  const [row] = await sql<{ id: string }[]>`
+    with added as materialized (select id from graphile_worker.add_job('deliver_webhook'))
+    select id from added`
+  await setWorker(row?.id ?? '', worker)
+  return row?.id ?? ''
+}
+
+const setWorker = (job: string, worker: string | null) => sql`
+  update graphile_worker._private_jobs
+  set locked_by = ${worker}, locked_at = ${worker && new Date()} where id = ${job}`
+
+async function setUp(events: number) {
+  const endpoint = await createEndpoint(sql, organisation)
+  await addEvents(sql, [endpoint], events)
+  const endpoint_id = await uuidOf(endpoint)
+  const start = (job: string, worker: string, inHand: string[] = [], room = 100) =>
+    call('start_deliveries', {
+      turns: JSON.stringify([{ endpoint_id, job, worker, in_hand: inHand, room }]),
+    })
+  const end = (job: string, worker: string, pause_seconds = 0) =>
+    call('release_leases', { turns: JSON.stringify([{ endpoint_id, job, worker, pause_seconds }]) })
+  const finish = (delivery: Awaited<ReturnType<typeof start>>[number], error: string | null) =>
+    call('finish_deliveries', {
+      results: JSON.stringify([
+        {
+          endpoint_id,
+          event_id: delivery.eventId,
+          attempt: delivery.attempt,
+          started_at: delivery.startedAt,
+          duration_ms: 1,
+          status: error ? null : 200,
+          error,
+        },
+      ]),
+    })
+  return { endpoint, start, end, finish, state: () => stateOf(sql, endpoint) }
+}
+
+t.test('one job has the turn until it gives it up', async (t) => {
+  const { start, end, state } = await setUp(3)
+  const [first, second] = [await aJob('pool-1'), await aJob('pool-2')]
+  const inHand = (await start(first, 'pool-1', [], 2)).map(({ eventId }) => eventId)
+  t.equal(inHand.length, 2)
+  t.same(await start(second, 'pool-2'), [], 'it is taken')
+  t.equal(await end(second, 'pool-2'), 0, 'and nobody else gives it up')
+  const [third, ...others] = await start(first, 'pool-1', inHand)
+  t.same(others, [], 'what is in hand is not begun again')
+  t.notOk(inHand.includes(third?.eventId ?? ''))
+  t.equal(await end(first, 'pool-1'), 1, 'a job has what is left')
+  t.notOk((await state()).isHeld)
+  t.equal((await start(second, 'pool-2')).length, 3)
+})
+
+t.test('however many jobs find no room for an endpoint, one waits for it', async (t) => {
+  const { endpoint, end } = await setUp(3)
+  const endpoint_id = await uuidOf(endpoint)
+  const waiting = async () => [
+    ...(await sql<{ id: string; runAt: Date }[]>`
+      select j.id, j.run_at from graphile_worker._private_jobs j
+      where j.payload ->> 'endpoint' = ${endpoint_id} and j.run_at > now() and j.locked_at is null`),
+  ]
+  t.equal(await end(await aJob('pool-1'), 'pool-1', 600), 1)
+  const [first, ...others] = await waiting()
+  t.same(others, [])
+  t.equal(await end(await aJob('pool-2'), 'pool-2', 700), 1)
+  t.same(await waiting(), [first], 'and is not put off for ever')
+  await setWorker(first?.id ?? '', 'pool-1')
+  t.equal(await end(first?.id ?? '', 'pool-1', 600), 1, 'put off once more')
+  const [next, ...more] = await waiting()
+  t.same(more, [])
+  t.not(next?.id, first?.id)
+})
+
+t.test('who has nothing in hand and gets nothing has given it up', async (t) => {
+  const { start, state, finish } = await setUp(1)
+  const job = await aJob('pool-1')
+  const [delivery] = await start(job, 'pool-1')
+  if (!delivery) throw new Error('nothing was due')
+  t.same(await start(job, 'pool-1', [delivery.eventId]), [])
+  t.ok((await state()).isHeld)
+  await finish(delivery, null)
+  t.same(await start(job, 'pool-1'), [])
+  t.notOk((await state()).isHeld)
+})
+
+t.test(
+  'the turn of a job that is gone or freed is anyone’s, that of the job anew as well',
+  async (t) => {
+    for (const how of ['gone', 'freed'] as const) {
+      const { start } = await setUp(2)
+      const [first, second] = [await aJob('pool-1'), await aJob('pool-2')]
+      t.equal((await start(first, 'pool-1')).length, 2)
+      if (how === 'gone') await sql`delete from graphile_worker._private_jobs where id = ${first}`
+      else await setWorker(first, null)
+      t.equal((await start(second, 'pool-2')).length, 2, how)
+      await setWorker(first, 'pool-3')
+      t.same(await start(first, 'pool-3'), [], 'too late')
+    }
+    const { start } = await setUp(2)
+    const job = await aJob('pool-1')
+    await start(job, 'pool-1')
+    await setWorker(job, 'pool-2')
+    t.equal((await start(job, 'pool-2')).length, 2, 'it is its own after a crash')
+  },
+)
+
+t.test(
+  'a process that was taken for gone gets nothing for a job that another one has',
+  async (t) => {
+    const { start, end, state } = await setUp(2)
+    const job = await aJob('pool-2')
+    t.same(await start(job, 'pool-1'), [])
+    t.equal((await start(job, 'pool-2')).length, 2)
+    t.same(await start(job, 'pool-1'), [])
+    t.equal(await end(job, 'pool-1'), 0)
+    t.ok((await state()).isHeld)
+  },
+)
+
+t.test('of two jobs that ask at once one gets the turn', async (t) => {
+  const { endpoint } = await setUp(2)
+  const [first, second] = [await aJob('pool-1'), await aJob('pool-1')]
+  const endpoint_id = await uuidOf(endpoint)
+  const asked = [second, first].map((job) => ({
+    ...{ endpoint_id, job, worker: 'pool-1' },
+    ...{ in_hand: [], room: 100 },
+  }))
+  t.equal((await call('start_deliveries', { turns: JSON.stringify(asked) })).length, 2)
+  const [held] = await sql<{ heldBy: string }[]>`
+    select held_by from app.webhook_endpoints where id = ${endpoint_id}`
+  t.equal(held?.heldBy, first)
+})
+
+t.test('at an endpoint are at most 32 under way, and 4 while it fails', async (t) => {
+  const { start, finish } = await setUp(50)
+  const job = await aJob('pool-1')
+  const all = await start(job, 'pool-1')
+  t.equal(all.length, 32)
+  t.ok(all.every(({ isFailing }) => !isFailing))
+  const [one, two, ...others] = all
+  if (!one || !two) throw new Error('nothing was due')
+  const ids = others.map(({ eventId }) => eventId)
+  t.equal((await start(job, 'pool-1', ids)).length, 2)
+  t.equal((await start(job, 'pool-1', ids, 1)).length, 1)
+  await finish(one, 'answered 500')
+  t.same(await start(job, 'pool-1', ids), [])
+  const few = await start(job, 'pool-1', ids.slice(0, 1))
+  t.equal(few.length, 3)
+  t.ok(few.every(({ isFailing }) => isFailing))
+  await finish(two, null)
+  t.equal((await start(job, 'pool-1', ids)).length, 2, 'a success lifts that')
+})
+
+t.test('an outcome that is recorded twice counts once', async (t) => {
+  const { endpoint, start, finish, state } = await setUp(1)
+  const job = await aJob('pool-1')
+  const [delivery] = await start(job, 'pool-1')
+  if (!delivery) throw new Error('nothing was due')
+  t.equal(await finish(delivery, 'answered 500'), 0)
+  const { failingSince } = await state()
+  await finish(delivery, 'answered 500')
+  const [waiting] = await sql`
+    select attempts from app.webhook_deliveries where endpoint_id = ${delivery.endpointId}`
+  t.same(waiting, { attempts: 1 })
+  t.equal((await attemptsAt(sql, endpoint)).length, 1)
+  t.same((await state()).failingSince, failingSince)
+})
+
+t.test('what was replayed while its last attempt was under way begins anew', async (t) => {
+  const { endpoint, start, finish, state } = await setUp(1)
+  const job = await aJob('pool-1')
+  await sql`
+    update app.webhook_deliveries set attempts = 5
+    where endpoint_id = core.decode_id('we', ${endpoint.id})`
+  const [last] = await start(job, 'pool-1')
+  if (!last) throw new Error('nothing was due')
+  t.equal(last.attempt, 6)
+  await sql`select ops.replay_event(core.encode_id('evt', ${last.eventId}::uuid))`
+  await finish(last, 'answered 500')
+  t.match(await start(job, 'pool-1'), [{ eventId: last.eventId, attempt: 1, body: last.body }])
+  t.equal((await state()).waiting, 1)
+})
+
+t.test(
+  'of outcomes that are recorded together the last one tells how the endpoint is',
+  async (t) => {
+    const { endpoint, start, state } = await setUp(3)
+    const job = await aJob('pool-1')
+    const results = (...errors: (string | null)[]) =>
+      start(job, 'pool-1').then((deliveries) =>
+        call('finish_deliveries', {
+          results: JSON.stringify(
+            errors.map((error, place) => ({
+              endpoint_id: deliveries[place]?.endpointId,
+              event_id: deliveries[place]?.eventId,
+              attempt: deliveries[place]?.attempt,
+              started_at: deliveries[place]?.startedAt,
+              duration_ms: 1,
+              error,
+            })),
+          ),
+        }),
+      )
+    const longAgo = new Date('2026-01-01T00:00:00Z')
+    const failFor = () => sql`
+    update app.webhook_endpoints set failing_since = ${longAgo}, warned_at = ${longAgo}
+    where id = core.decode_id('we', ${endpoint.id})`
+    await failFor()
+    await results('one')
+    t.match(await state(), { failingSince: longAgo, warnedAt: longAgo, lastError: 'one' })
+    t.equal(await results(null, 'two'), 1)
+    const { failingSince } = await state()
+    t.ok(Number(failingSince) > Number(longAgo), 'its days begin anew after a success')
+    t.match(await state(), { warnedAt: null, lastError: 'two' })
+    await addEvents(sql, [endpoint], 2)
+    await failFor()
+    t.equal(await results('three', null), 1)
+    t.match(await state(), { failingSince: null, warnedAt: null, lastError: null })
+  },
+)

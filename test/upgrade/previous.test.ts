@@ -1,0 +1,67 @@
+import t from 'tap'
+import { codeSha256 } from '../../src/db/migrate/sql-files.ts'
+import { createEmptyDatabase } from '../fixtures/database.ts'
+import { allSentOnce, startLoad } from '../fixtures/load.ts'
+import { copyVersion, previousVersion } from '../fixtures/next-version.ts'
+import { cutRelease, upgradeByPage } from '../fixtures/release.ts'
+import { type ServiceProcess, spawnService } from '../fixtures/service.ts'
+
+const DONE = { code: 0, stdout: '', stderr: '' }
+/** What this version is refused for while the previous one runs; null where they run side by side. */
+const BREAKS = null as RegExp | null
+/** Ahead of every other. */
+const VERSION = '99.0.0'
+
+t.test('the steps of the page release this version and upgrade to it under load', async (t) => {
+  const found = await previousVersion()
+  if (!found) t.comment('there is no history here: this version takes the place of itself')
+  const { folder, run } = found ?? (await copyVersion())
+  const present = await copyVersion()
+  const notes = await cutRelease(VERSION, { folder: present.folder, installed: folder })
+  t.match(notes, /^### Changed\n\n- /, 'the tag has the notes of the changelog')
+  t.notMatch(notes, /^## /m, 'and of no other release')
+
+  const { url, sql } = await createEmptyDatabase()
+  // Whatever the server of the tests has.
+  await sql`alter database ${sql(new URL(url).pathname.slice(1))} set synchronous_commit = on`
+  t.same(await run(['migrate'], url), DONE)
+  const old = await spawnService(url, 'all', { DATABASE_URL: url }, folder)
+  const load = await startLoad(sql, old.base)
+  await load.more(200)
+
+  const versions = () => sql`select ok from ops.checks where name = 'versions'`
+  const fresh: ServiceProcess[] = []
+  const [upgraded, checked] = await upgradeByPage(VERSION, folder, {
+    env: { DATABASE_URL: url, SECRET_KEY: Buffer.alloc(32).toString('base64') },
+    async restart() {
+      t.same([...(await sql`select sha256 from app.code`)], [{ sha256: await codeSha256() }])
+      await load.more(200)
+      // As on the next machine: it serves before this one stops.
+      fresh.push(await spawnService(url, 'all', { DATABASE_URL: url }, folder))
+      load.join(...fresh.map(({ base }) => base))
+      await load.more(400)
+      t.same([...(await versions())], [{ ok: false }], 'both versions are seen')
+      await load.leave(old.base)
+      t.equal(await old.end('SIGTERM'), 0)
+    },
+  })
+  if (found && BREAKS) {
+    t.match(upgraded, { code: 1, stderr: BREAKS })
+    await load.more(200)
+    await load.stop()
+    t.same(load.failures, [])
+    t.equal(await old.end('SIGTERM'), 0)
+    t.same(await present.run(['migrate'], url), DONE)
+    return
+  }
+  t.match(upgraded, { code: 0 })
+  t.match(checked, { code: 0, stdout: `Postgram ${VERSION}\n` })
+  t.notMatch(checked?.stdout, /^PROBLEM/m)
+  t.match(checked?.stdout, new RegExp(`^ok {6}version: ${VERSION}$`, 'm'))
+  t.same([...(await versions())], [{ ok: true }])
+  await load.more(200)
+  await load.stop()
+  t.same(load.failures, [])
+  await allSentOnce(t, sql)
+  t.equal(await fresh[0]?.end('SIGTERM'), 0)
+})

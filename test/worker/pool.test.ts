@@ -1,0 +1,89 @@
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { startWorkerPool } from '../../src/worker/pool.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { until } from '../fixtures/until.ts'
+
+const { url, sql } = await createDatabase()
+
+/** A log, and what is waited for in it. */
+function aLog() {
+  const waiting: { text: string; resolve: () => void }[] = []
+  const log = pino(
+    {},
+    {
+      write: (line: string) => {
+        for (const { text, resolve } of waiting) if (line.includes(text)) resolve()
+      },
+    },
+  )
+  const said = (text: string) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    waiting.push({ text, resolve })
+    return promise
+  }
+  return { log, said }
+}
+
+/** A pool with one task; `worked` settles when that has run so often, with the pools that had its jobs. */
+async function startPool(t: Test, announce: (poolId: string) => Promise<void>, times = 1) {
+  const { log, said } = aLog()
+  const worked = Promise.withResolvers<(string | null)[]>()
+  const failed = said('Error occurred fetching jobs')
+  const holders: (string | null)[] = []
+  const pool = await startWorkerPool({
+    url,
+    role: 'postgram_service',
+    tasks: {
+      async work_here(_, { job }) {
+        holders.push(job.locked_by)
+        if (holders.length === times) worked.resolve(holders)
+      },
+    },
+    concurrency: 1,
+    metrics: createMetrics({ pools: {} }),
+    log,
+    announce,
+  })
+  t.teardown(() => pool.stop())
+  return { worked: worked.promise, failed }
+}
+
+const hideTasks = () => sql`alter table graphile_worker._private_tasks rename to hidden_tasks`
+const showTasks = () => sql`alter table graphile_worker.hidden_tasks rename to _private_tasks`
+const addJobs = (count: number) =>
+  sql`select graphile_worker.add_job('work_here') from generate_series(1, ${count})`
+
+t.test('a pool whose first look fails is begun anew', async (t) => {
+  const ids: string[] = []
+  await hideTasks()
+  const { worked, failed } = await startPool(t, async (id) => {
+    ids.push(id)
+  })
+  await failed
+  await showTasks()
+  await addJobs(1)
+  await worked
+  t.ok(ids.length > 1)
+})
+
+t.test('one that could not be announced takes no jobs, also once another is', async (t) => {
+  let calls = 0
+  const listed: (string | null)[] = []
+  await hideTasks()
+  const { worked, failed } = await startPool(
+    t,
+    async (id) => {
+      calls += 1
+      if (calls === 2) await showTasks()
+      if (calls === 2) throw new Error('the database was away')
+      listed.push(id)
+    },
+    300,
+  )
+  await failed
+  await until('the next one that is listed', async () => listed.length > 1)
+  await addJobs(300)
+  t.same(new Set(await worked), new Set(listed.slice(1)))
+})
