@@ -1,5 +1,5 @@
-import type { Call } from './db/call.ts'
 import type { Secrets } from './crypto/secrets.ts'
+import type { Call } from './db/call.ts'
 import { SetupError } from './errors.ts'
 import { isOpenedBy } from './webhooks/secrets.ts'
 

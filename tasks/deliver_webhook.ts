@@ -4,8 +4,8 @@ import type { Delivery } from '../src/db/api.gen.ts'
 import { createBatcher } from '../src/db/batcher/index.ts'
 import type { Call } from '../src/db/call.ts'
 import { type AttemptOptions, type AttemptResult, attempt } from '../src/webhooks/attempt.ts'
-import { createShares } from '../src/webhooks/shares.ts'
 import { createTurn, type Turn } from '../src/webhooks/lease.ts'
+import { createShares } from '../src/webhooks/shares.ts'
 
 const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
 

@@ -1,8 +1,8 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Call } from '../src/db/call.ts'
-import type { Metrics } from '../src/telemetry/metrics.ts'
 import type { EmailProvider, Receipt } from '../src/providers/email.ts'
+import type { Metrics } from '../src/telemetry/metrics.ts'
 
 const payloadSchema = v.object({
   ids: v.pipe(v.array(v.pipe(v.string(), v.uuid())), v.maxLength(100)),

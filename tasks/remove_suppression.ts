@@ -16,7 +16,9 @@ export default function removeSuppression(call: Call, provider: EmailProvider): 
     const { organisation: organisation_id } = v.parse(payloadSchema, payload)
     const forgotten: string[] = []
     const failures: Error[] = []
-    for (const { email, domains } of await call('start_suppression_removals', { organisation_id })) {
+    for (const { email, domains } of await call('start_suppression_removals', {
+      organisation_id,
+    })) {
       const before = failures.length
       for (const domain of domains) {
         if (abortSignal?.aborted) break

@@ -4,9 +4,9 @@ import type { Call } from '../src/db/call.ts'
 import type { Signer } from '../src/domains/signer.ts'
 import { sendCopies } from '../src/marketing/send-copies.ts'
 import type { UnsubscribeLinks } from '../src/marketing/unsubscribe-link.ts'
-import type { EmailProvider } from '../src/providers/email.ts'
 import { attemptSend } from '../src/providers/attempt.ts'
 import { attemptTask, type OnOutcome } from '../src/providers/attempt-task.ts'
+import type { EmailProvider } from '../src/providers/email.ts'
 import { createLargeBodies } from '../src/providers/large-bodies.ts'
 
 export type SendEmailOptions = {

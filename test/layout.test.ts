@@ -13,32 +13,18 @@ const root = resolve(import.meta.dirname, '..')
 const layers = [
   ['main'],
   ['cli'],
-  ['service', 'seed', 'doctor', 'config'],
-  ['config-values', 'http', 'dashboard', 'worker', 'clock', 'presence', 'secret-key'],
+  ['service', 'config'],
+  ['http', 'dashboard', 'worker', 'clock'],
   ['tasks'],
-  ['domains', 'marketing', 'notices'],
-  ['providers', 'webhooks', 'schemas', 'worker-pool'],
+  ['domains', 'marketing', 'notifications'],
+  ['providers', 'webhooks', 'schemas', 'secret-key'],
   ['db'],
-  [
-    'errors',
-    'html',
-    'ids',
-    'loopback',
-    'log',
-    'metrics',
-    'secrets',
-    'setup-error',
-    'sms',
-    'storable',
-    'summary',
-    'table',
-  ],
-  ['version'],
+  ['telemetry', 'crypto', 'errors', 'net', 'sms', 'text'],
   ['package.json'],
 ]
 
 /** Only these ask the database other than through call(): as its owner, before or beside the service. */
-const ownersFiles = /^src\/((db|cli|doctor)\/.*|seed)\.ts$/
+const ownersFiles = /^src\/(db|cli)\/.*\.ts$/
 
 type Import = { from: string; to: string; isTypeOnly: boolean }
 
@@ -152,7 +138,9 @@ t.test('every module has its place in the layers, and imports from lower ones on
 })
 
 t.test('config is read by main alone; others know its types at most', async (t) => {
-  const readers = imports.filter(({ to, isTypeOnly }) => to === 'src/config/index.ts' && !isTypeOnly)
+  const readers = imports.filter(
+    ({ to, isTypeOnly }) => to === 'src/config/index.ts' && !isTypeOnly,
+  )
   t.same(
     readers.map(({ from }) => from),
     ['src/main.ts'],

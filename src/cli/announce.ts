@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { type Demo, firstSteps } from './demo.ts'
 import type { Role, Service } from '../service.ts'
+import { type Demo, firstSteps } from './demo.ts'
 
 export type Announcement = {
   roles: readonly Role[]

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config/index.ts'
+import { createSecrets } from '../crypto/secrets.ts'
 import { describeAddress } from '../db/address.ts'
 import { type ClientOptions, connect, type Sql } from '../db/client.ts'
-import { codeAge } from '../db/migrate/code-age.ts'
 import { hasEmbedded, openEmbedded } from '../db/embedded/index.ts'
 import { secretKey } from '../db/kept-file.ts'
 import { ensureLogin } from '../db/login.ts'
+import { codeAge } from '../db/migrate/code-age.ts'
 import { migrate } from '../db/migrate/index.ts'
-import { createSecrets } from '../crypto/secrets.ts'
-import { type Demo, demoOf } from './demo.ts'
 import { SetupError } from '../errors.ts'
+import { type Demo, demoOf } from './demo.ts'
 import { blaming } from './explain.ts'
 
 export type Database = {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
 import type { Sql } from '../db/client.ts'
-import { codeAge, OLDER_DATABASE } from '../db/migrate/code-age.ts'
 import { keepOnce, readOr } from '../db/kept-file.ts'
+import { codeAge, OLDER_DATABASE } from '../db/migrate/code-age.ts'
 import { SetupError } from '../errors.ts'
 
 const demoSchema = v.object({ organisation: v.string(), liveKey: v.string(), testKey: v.string() })

@@ -1,7 +1,7 @@
 import type { Config } from '../config/index.ts'
 import type { Sql } from '../db/client.ts'
-import { firstSteps, seed } from './demo.ts'
 import { asOwner, type Database, prepareEmbedded } from './database.ts'
+import { firstSteps, seed } from './demo.ts'
 
 /** Prints the keys of the demo organisation, which it makes where it is missing, and a first request. */
 export async function runSeed(config: Config): Promise<void> {

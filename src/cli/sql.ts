@@ -3,8 +3,8 @@ import type { Sql } from '../db/client.ts'
 import { connectionProblem, isDenied } from '../db/connection-problem.ts'
 import { isReadOnlyError } from '../db/read-only.ts'
 import { SetupError } from '../errors.ts'
-import { formatTable, printableLines } from './table.ts'
 import { asOwner } from './database.ts'
+import { formatTable, printableLines } from './table.ts'
 import { UsageError } from './usage.ts'
 
 /** Asks as the owner; without --write nothing can be changed by accident. */

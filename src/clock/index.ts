@@ -18,7 +18,7 @@ type ClockTask = {
 }
 
 /** All that the clock asks for; each is one SQL call that may come late or twice without harm. */
-export const clockTasks: ClockTask[] = [
+export const scheduledTasks: ClockTask[] = [
   {
     name: 'enqueue-due-messages',
     schedule: '* * * * *',
@@ -89,7 +89,11 @@ export const clockTasks: ClockTask[] = [
     schedule: '47 3 * * *',
     run: (call) => call('delete_old_complaints', {}),
   },
-  { name: 'forget-sandbox', schedule: '37 3 * * *', run: (call) => call('delete_old_sandbox_messages', {}) },
+  {
+    name: 'forget-sandbox',
+    schedule: '37 3 * * *',
+    run: (call) => call('delete_old_sandbox_messages', {}),
+  },
   {
     name: 'forget-callbacks',
     schedule: '*/10 * * * *',
@@ -155,9 +159,9 @@ export async function startClock(options: {
   const stop = () => boss.stop({ graceful: true, timeout: 5000, close: true })
   try {
     await boss.start()
-    const tasks = clockTasks.map(({ name, schedule }) => ({ name, schedule }))
+    const tasks = scheduledTasks.map(({ name, schedule }) => ({ name, schedule }))
     await call('set_scheduled_tasks', { tasks: JSON.stringify(tasks) })
-    for (const { name, schedule, run } of clockTasks) {
+    for (const { name, schedule, run } of scheduledTasks) {
       await boss.createQueue(name)
       // One run for all that came due while no clock ran: a night's task does not wait for the next night.
       await boss.schedule(name, schedule, null, { missed: 'once' })
@@ -189,7 +193,9 @@ export async function keepingRecord(
     log.warn({ err: error, task }, 'a task of the clock failed')
     const words = storable(error instanceof Error ? error.message : String(error))
     // The database may be what failed; then the error below is all there is.
-    await call('record_task_run', { task, duration_ms: took(), error: words }).catch(() => undefined)
+    await call('record_task_run', { task, duration_ms: took(), error: words }).catch(
+      () => undefined,
+    )
     throw error
   }
 }

@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import type { ClockSettings } from '../db/client.ts'
+import { SetupError } from '../errors.ts'
 import {
   clockSettings,
   countryCode,
@@ -20,8 +22,6 @@ import {
   unversionedUrl,
   word,
 } from './values.ts'
-import type { ClockSettings } from '../db/client.ts'
-import { SetupError } from '../errors.ts'
 
 export type Config = {
   /** The address of the service's login; null when it is not set, or the database is the embedded one. */

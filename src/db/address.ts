@@ -2,8 +2,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, checkServerIdentity, getCACertificates } from 'node:tls'
-import { isLoopback } from '../net/loopback.ts'
 import { SetupError } from '../errors.ts'
+import { isLoopback } from '../net/loopback.ts'
 
 export type Address = {
   /** The address without what the fields below say, for postgres.js. */

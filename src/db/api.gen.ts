@@ -189,7 +189,7 @@ export type SmsToSend = {
   takenParts: string[]
 }
 
-export type SuppressionToForget = {
+export type SuppressionRemoval = {
   email: string
   domains: string[]
 }
@@ -219,6 +219,8 @@ export type Api = {
   begin_release: { args: { id: string }; result: DomainWork[] }
   /** Note that a domain's identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found, rate_limited. */
   begin_removal: { args: { organisation_id: string; id: string; since?: Date }; result: DomainWork[] }
+  /** Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many. */
+  check_failing_endpoints: { args: Record<string, never>; result: number }
   /** Write 8 MB to a temporary file, which fails with disk_full where the database has no room for more data. Returns the bytes that were written. */
   check_space: { args: Record<string, never>; result: number }
   /** Clear away what waits for an endpoint that is disabled or deleted: its events are kept, and can be replayed once it is enabled. Answers how many, at most 5 000. */
@@ -227,6 +229,20 @@ export type Api = {
   close_periods: { args: Record<string, never>; result: number }
   /** How the database stands to a version, named by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (it has not been here). */
   code_age: { args: { sha256: string }; result: string }
+  /** Forget the tokens of callbacks that are too old to be taken again. Answers how many, at most 20 000. */
+  delete_old_callbacks: { args: Record<string, never>; result: number }
+  /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
+  delete_old_complaints: { args: Record<string, never>; result: number }
+  /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
+  delete_old_early_receipts: { args: Record<string, never>; result: number }
+  /** Forget what the sandbox network took more than a week ago. Answers how many. */
+  delete_old_sandbox_messages: { args: Record<string, never>; result: number }
+  /** Forget the parts of SMS that are older than messages are kept. Answers how many, at most 20 000. */
+  delete_old_sms_parts: { args: Record<string, never>; result: number }
+  /** Forget the sums of days whose messages are kept no longer. Answers how many rows. */
+  delete_old_sums: { args: Record<string, never>; result: number }
+  /** Forget what the clock ran more than a week ago. Answers how many runs. */
+  delete_old_task_runs: { args: Record<string, never>; result: number }
   /** Remove one of the organisation's own entries, here and at the provider (interface 4.10); an address that is suppressed for another reason too is listed anew for that. Refuses not_found, also for what a hard bounce made. */
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
   /** What is to be asked about a domain whose check is due; no row when it is gone, or in someone's hands. */
@@ -241,8 +257,6 @@ export type Api = {
   end_release: { args: { id: string; is_removed: boolean }; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
-  /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
-  release_leases: { args: { turns: string }; result: number }
   /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job is about to look. Answers how many. A job that is one too many finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
@@ -257,8 +271,6 @@ export type Api = {
   finish_deliveries: { args: { results: string }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
-  /** Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued. */
-  finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
   /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies about (message, provider or connection: whom a failure concerns; absent when the provider was not asked), retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), settled_recipients (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
   finish_messages: { args: { results: string }; result: number }
   /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
@@ -267,20 +279,8 @@ export type Api = {
   finish_poll: { args: { receipts: string }; result: string[] }
   /** Record that the provider has rotated a domain's DKIM keys: which selector signs now, which retired, and the new key. Answers 0 when the domain is gone. */
   finish_rotation: { args: { id: string; activate: string; retire: string; key: string }; result: number }
-  /** Forget the tokens of callbacks that are too old to be taken again. Answers how many, at most 20 000. */
-  delete_old_callbacks: { args: Record<string, never>; result: number }
-  /** Forget what the clock ran more than a week ago. Answers how many runs. */
-  delete_old_task_runs: { args: Record<string, never>; result: number }
-  /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
-  delete_old_complaints: { args: Record<string, never>; result: number }
-  /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
-  delete_old_early_receipts: { args: Record<string, never>; result: number }
-  /** Forget what the sandbox network took more than a week ago. Answers how many. */
-  delete_old_sandbox_messages: { args: Record<string, never>; result: number }
-  /** Forget the parts of SMS that are older than messages are kept. Answers how many, at most 20 000. */
-  delete_old_sms_parts: { args: Record<string, never>; result: number }
-  /** Forget the sums of days whose messages are kept no longer. Answers how many rows. */
-  delete_old_sums: { args: Record<string, never>; result: number }
+  /** Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued. */
+  finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
   /** null when the organisation has no such domain, else the domain object as JSON text (interface 4.5). */
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** null when the organisation has no such message, else the message object with its events as JSON text (interface 4.3). channel: email or sms. */
@@ -291,12 +291,6 @@ export type Api = {
   has_test_clock: { args: Record<string, never>; result: boolean }
   /** The SHA-256 of the SQL code in place; a process whose own differs is of another version. */
   health: { args: Record<string, never>; result: string }
-  /** Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many. */
-  check_failing_endpoints: { args: Record<string, never>; result: number }
-  /** Keep a key for sealing secrets from now on, if the newest is still the one that the caller saw (left out: none); modulus in decimal. Answers whether it was kept. */
-  store_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
-  /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it. */
-  store_signing_key: { args: { id: string; identity: string; records: string }; result: number }
   /** Take a process that stops off the list and hand back what it may still hold. */
   leave: { args: { pool_id: string }; result: boolean }
   /** The domain objects of an organisation as JSON text, newest first (interface 4.5). */
@@ -307,8 +301,6 @@ export type Api = {
   make_partitions: { args: Record<string, never>; result: number }
   /** What Prometheus is told of the database: queues, clock, processes and connections, at a cost that does not grow with them. */
   metrics: { args: Record<string, never>; result: Metric[] }
-  /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
-  record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** null when there is no such organisation, else what it calls itself. */
   organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new. */
@@ -325,6 +317,10 @@ export type Api = {
   record_sms_receipts: { args: { receipts: string }; result: number }
   /** Record the size of each table for this day, and forget sizes from more than 400 days ago. Returns how many tables there are. */
   record_table_sizes: { args: Record<string, never>; result: number }
+  /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
+  record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
+  /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
+  release_leases: { args: { turns: string }; result: number }
   /** Keep the private key of a sealing key as the SECRET_KEY now in use has encrypted it. */
   reseal_sealing_key: { args: { id: string; private_key: string }; result: null }
   /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
@@ -349,14 +345,18 @@ export type Api = {
   start_deliveries: { args: { turns: string }; result: Delivery[] }
   /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. Emails whose large_bytes go beyond the argument together are not begun: they have a new job, due in a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
-  /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
-  start_suppression_removals: { args: { organisation_id: string }; result: SuppressionToForget[] }
   /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
   /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
+  /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
+  start_suppression_removals: { args: { organisation_id: string }; result: SuppressionRemoval[] }
+  /** Keep a key for sealing secrets from now on, if the newest is still the one that the caller saw (left out: none); modulus in decimal. Answers whether it was kept. */
+  store_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
+  /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it. */
+  store_signing_key: { args: { id: string; identity: string; records: string }; result: number }
   /** Add what happened to messages to the sums that reports are read from. Answers how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
@@ -376,10 +376,18 @@ export const signatures = {
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_release: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_removal: { types: { organisation_id: 'uuid', id: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
+  check_failing_endpoints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   check_space: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   clear_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', answers: { value: 'text' } },
+  delete_old_callbacks: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_complaints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_early_receipts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_sandbox_messages: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_sms_parts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_sums: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  delete_old_task_runs: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'void' } },
   domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   domain_to_sign: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
@@ -387,7 +395,6 @@ export const signatures = {
   drop_expired_keys: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   end_release: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
   end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
-  release_leases: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_domain_checks: { types: { provider: 'text' }, required: ['provider'], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_messages: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
@@ -395,32 +402,21 @@ export const signatures = {
   finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', answers: { value: 'integer' } },
   finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
-  finish_suppression_removals: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', answers: { value: 'integer' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', answers: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', answers: { value: 'boolean' } },
   finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'text[]' } },
   finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, required: ['id', 'activate', 'retire', 'key'], returns: 'value', answers: { value: 'integer' } },
-  delete_old_callbacks: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  delete_old_task_runs: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  delete_old_complaints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  delete_old_early_receipts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  delete_old_sandbox_messages: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  delete_old_sms_parts: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  delete_old_sums: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  finish_suppression_removals: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', answers: { value: 'integer' } },
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', answers: { value: 'text' } },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, required: ['organisation_id', 'channel', 'id'], returns: 'value', answers: { value: 'text' } },
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   has_test_clock: { types: {}, required: [], returns: 'value', answers: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', answers: { value: 'text' } },
-  check_failing_endpoints: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  store_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, required: ['modulus', 'private_key'], returns: 'value', answers: { value: 'boolean' } },
-  store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', answers: { value: 'integer' } },
   leave: { types: { pool_id: 'text' }, required: ['pool_id'], returns: 'value', answers: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', answers: { value: 'text' } },
   make_partitions: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   metrics: { types: {}, required: [], returns: 'rows', answers: { name: 'text', labels: 'jsonb', value: 'double precision' } },
-  record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   receive_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'rows', answers: { outcomes: 'text[]', stored: 'text[]' } },
   record_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'value', answers: { value: 'text[]' } },
@@ -429,6 +425,8 @@ export const signatures = {
   record_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_table_sizes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
+  record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },
+  release_leases: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
   reseal_sealing_key: { types: { id: 'uuid', private_key: 'text' }, required: ['id', 'private_key'], returns: 'value', answers: { value: 'void' } },
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', answers: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
@@ -441,10 +439,12 @@ export const signatures = {
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { selector: 'text', private_key: 'text' } },
   start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
-  start_suppression_removals: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', answers: { email: 'text', domains: 'text[]' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', answers: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },
   start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_sandbox: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },
+  start_suppression_removals: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', answers: { email: 'text', domains: 'text[]' } },
+  store_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, required: ['modulus', 'private_key'], returns: 'value', answers: { value: 'boolean' } },
+  store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', answers: { value: 'integer' } },
   sum_status_changes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, required: ['organisation_id', 'email', 'message_id'], returns: 'value', answers: { value: 'text' } },
 } as const

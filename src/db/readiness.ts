@@ -1,9 +1,9 @@
 import { SetupError } from '../errors.ts'
 import { type Availability, UNREACHABLE } from './availability.ts'
 import type { Call } from './call.ts'
-import type { CodeAge } from './migrate/code-age.ts'
 import { isConnectionError } from './connection-errors.ts'
 import { breaks, type Contract } from './contract.ts'
+import type { CodeAge } from './migrate/code-age.ts'
 
 /** The database is of a newer version, with which this one cannot work. */
 export class Outdated extends SetupError {}

@@ -51,7 +51,7 @@ async function check(
   const isSandbox = resolver.isSandbox(name)
   const all = isSandbox ? publishedInSandbox(record) : await resolver.look(name, type)
   const found = aboutIt(record, all)
-  if (isRight(record, found)) return ['verified', found]
+  if (isBalanced(record, found)) return ['verified', found]
   if (isSandbox) return notRight(found)
   if (purpose !== 'dkim') {
     // A name with a CNAME has no other records (RFC 2181 10.1), so theirs cannot be published.
@@ -76,7 +76,7 @@ function aboutIt({ purpose }: DnsRecord, found: string[]): string[] {
   return ours.length > 0 ? ours : found
 }
 
-function isRight({ purpose, value }: DnsRecord, found: string[]): boolean {
+function isBalanced({ purpose, value }: DnsRecord, found: string[]): boolean {
   const [first = '', ...more] = found
   switch (purpose) {
     case 'dkim':

@@ -1,13 +1,13 @@
 import type { Answer, Api } from '../db/api.gen.ts'
-import { LEFT_OUT } from '../db/batcher/run.ts'
 import { createBatcher } from '../db/batcher/index.ts'
+import { LEFT_OUT } from '../db/batcher/run.ts'
 import type { Call } from '../db/call.ts'
 import { type Code, catalogueJson, Refusal } from '../errors.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import type { Fields } from '../schemas/fields.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Messages } from './body/post-body.ts'
 import type { PostRequest, Reply } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
-import type { Messages } from './body/post-body.ts'
 
 /** The SQL functions that accept messages; all have the same arguments and answers. */
 export type AcceptFunction = {

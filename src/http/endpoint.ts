@@ -7,12 +7,12 @@ import { type Code, Refusal } from '../errors.ts'
 import { type Fields, mergeFields, parseBody } from '../schemas/fields.ts'
 import { parseIdempotencyKey } from '../schemas/idempotency-key.ts'
 import type { Admit, Scope } from './admit.ts'
-import type { answers, successes } from './responses.ts'
 import type { Bodies } from './body/index.ts'
-import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
-import { timeLimitOf } from './time-limit.ts'
 import { isBatch, type PostKind, type PostValues } from './body/post-body.ts'
 import type { PostReader } from './body/post-reader.ts'
+import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
+import type { answers, successes } from './responses.ts'
+import { timeLimitOf } from './time-limit.ts'
 
 /** Numbers of calls are integers in SQL; long before they start over, the first calls have ended. */
 const MAX_CALLS = 2 ** 31

@@ -9,8 +9,8 @@ import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
 import { summarise } from '../telemetry/summary.ts'
 import { BROKEN_OFF } from './body/index.ts'
-import type { Connections } from './connections.ts'
 import { hangUp } from './close-connection.ts'
+import type { Connections } from './connections.ts'
 import { routeOf } from './observe.ts'
 
 /** Yield what is thrown below into the envelope of interface section 7; what is no Refusal is a bug. */

@@ -1,8 +1,8 @@
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
-import { encodeId } from '../text/ids.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
+import { encodeId } from '../text/ids.ts'
 
 const MESSAGE_ID = /"id": ?"((?:em|sm)_[0-9a-hjkmnp-tv-z]{26})"/g
 

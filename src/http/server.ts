@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
+import { hangUp } from './close-connection.ts'
 import { boundConnections } from './connections.ts'
 import { LATE_HEADERS, refuseMalformed } from './errors.ts'
-import { hangUp } from './close-connection.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { listen } from './listen.ts'
 

@@ -1,6 +1,6 @@
 import type { EmailToSend } from '../db/api.gen.ts'
-import { escapeHtml } from '../text/html.ts'
 import type { OutgoingEmail } from '../providers/email.ts'
+import { escapeHtml } from '../text/html.ts'
 import type { UnsubscribeLinks } from './unsubscribe-link.ts'
 
 /** As core.template_value() leaves it, or as it came: blanks inside the braces are allowed. */

@@ -1,6 +1,6 @@
 import type { EmailToSend } from '../db/api.gen.ts'
-import type { OutgoingEmail } from '../providers/email.ts'
 import type { Attempt } from '../providers/attempt.ts'
+import type { OutgoingEmail } from '../providers/email.ts'
 import { copiesOf } from './copies.ts'
 import type { UnsubscribeLinks } from './unsubscribe-link.ts'
 

@@ -2,8 +2,8 @@ import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import { createBatcher } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
-import type { SendResult } from './email.ts'
 import type { TimeLimit } from './attempt.ts'
+import type { SendResult } from './email.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
 

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
-import type { EmailProvider, SendResult, OutgoingEmail } from './email.ts'
-import type { OutgoingSms, SmsSendResult, SmsProvider } from './sms.ts'
+import type { EmailProvider, OutgoingEmail, SendResult } from './email.ts'
+import type { OutgoingSms, SmsProvider, SmsSendResult } from './sms.ts'
 
 /** What came of an attempt, as api.finish_messages takes it, hence its names. */
 export type Attempt = SendResult & {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EmailConfig, SmsConfig } from '../config/index.ts'
-import type { Call } from '../db/call.ts'
 import type { Secrets } from '../crypto/secrets.ts'
+import type { Call } from '../db/call.ts'
 import type { EmailProvider } from './email.ts'
 import { createMailgun } from './mailgun/index.ts'
 import { createSandbox } from './sandbox/email.ts'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import { encodeId } from '../text/ids.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
+import { encodeId } from '../text/ids.ts'
 import type { OnOutcome, Result } from './attempt-task.ts'
 
 /** A provider that is down is one line a minute for each event, however many messages wait for it. */

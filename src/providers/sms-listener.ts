@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import { createBatcher } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { bareWords, type Keyword, readKeyword } from '../sms/keywords.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
 import type { IgnoredSms, InboundSms, SmsListener, SmsReceipt } from './sms.ts'
 

@@ -7,8 +7,8 @@ import {
   privateDecrypt,
 } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Call } from '../db/call.ts'
 import type { Secrets } from '../crypto/secrets.ts'
+import type { Call } from '../db/call.ts'
 
 const MODULUS_BITS = 2048
 

@@ -3,12 +3,12 @@
 import { run } from 'graphile-worker'
 import { pino } from 'pino'
 import type { SmsConfig } from '../../src/config/index.ts'
+import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
 import { createSmsProvider } from '../../src/providers/index.ts'
-import { createSecrets } from '../../src/crypto/secrets.ts'
 import { startService } from '../../src/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 

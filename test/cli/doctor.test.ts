@@ -1,9 +1,9 @@
 import t from 'tap'
+import { examine } from '../../src/cli/doctor/checks.ts'
 import { readConfig } from '../../src/config/index.ts'
+import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { examine } from '../../src/cli/doctor/checks.ts'
-import { createSecrets } from '../../src/crypto/secrets.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
 import { prepareSealing } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -31,13 +31,13 @@ const settings = {
   DKIM_ZONE: 'dkim.service.zone',
 }
 
-/** What it says of these things, by what they are: null when all is well, else the cure. */
+/** What it says of these things, by name they are: null when all is well, else the hint. */
 const said = (env: Record<string, string>, isKeyed = true) => saidBy(env, isKeyed ? secrets : null)
 
 async function saidBy(env: Record<string, string>, keys: typeof secrets | null) {
   const config = readConfig({ ...settings, ...env }, { isServing: false })
   const checks = await examine(sql, config, keys)
-  return Object.fromEntries(checks.map(({ what, ok, cure }) => [what, ok ? null : cure]))
+  return Object.fromEntries(checks.map(({ name, ok, hint }) => [name, ok ? null : hint]))
 }
 
 t.test('a provider that lets us in is well', async (t) => {
@@ -62,8 +62,8 @@ t.test('one that does not is not, and neither is one that cannot be reached', as
 })
 
 t.test('links for one click need https', async (t) => {
-  const { 'unsubscribe links': cure } = await said({ PUBLIC_URL: 'http://postgram.test' })
-  t.match(cure, /PUBLIC_URL must be https/)
+  const { 'unsubscribe links': hint } = await said({ PUBLIC_URL: 'http://postgram.test' })
+  t.match(hint, /PUBLIC_URL must be https/)
 })
 
 t.test('without a secret key nothing of a provider is asked', async (t) => {
@@ -109,8 +109,8 @@ t.test('signing secrets of webhooks must be opened by a SECRET_KEY that is set',
   await prepareSealing(call, createSecrets([Buffer.alloc(32, 6).toString('base64')]))
   t.match(await said({}), { 'webhook secrets': null }, 'a key of which no endpoint is left is fine')
   const { id } = await createEndpoint(sql, organisation)
-  const { 'webhook secrets': cure } = await said({})
-  t.match(cure, new RegExp(`does not open: 1;.*select ops.rotate_webhook_secret\\('${id}'\\)$`))
+  const { 'webhook secrets': hint } = await said({})
+  t.match(hint, new RegExp(`does not open: 1;.*select ops.rotate_webhook_secret\\('${id}'\\)$`))
 
   await prepareSealing(call, secrets)
   t.match((await said({}))['webhook secrets'], /does not open: 1;/)
@@ -146,7 +146,7 @@ t.test('the doctor says which older keys of SECRET_KEY are needed', async (t) =>
   const noteOf = async (by: typeof secrets) => {
     const config = readConfig({ ...settings, DNS_SERVERS: 'sandbox' }, { isServing: false })
     const checks = await examine(sql, config, by)
-    return checks.find(({ what }) => what === 'older secret keys')
+    return checks.find(({ name }) => name === 'older secret keys')
   }
   const free =
     'opens nothing in the database; without it, unsubscribe links that it signed stop working'
@@ -168,13 +168,13 @@ t.test('the doctor warns when processes of another version run', async (t) => {
   const version = async () => {
     const config = readConfig(settings, { isServing: false })
     const checks = await examine(sql, config, null)
-    return checks.find(({ what }) => what === 'version')
+    return checks.find(({ name }) => name === 'version')
   }
   await session`select api.beat('process-of-this', '{api}', 'here', 1, ${VERSION})`
   t.match(await version(), { ok: true, note: VERSION })
   await session`select api.leave('process-of-this')`
   await session`select api.beat('process-of-that', '{api}', 'here', 1, '9.8.7')`
-  t.match(await version(), { ok: false, severity: 'warning', cure: /of version 9\.8\.7 run/ })
+  t.match(await version(), { ok: false, severity: 'warning', hint: /of version 9\.8\.7 run/ })
   await session`select api.leave('process-of-that')`
 })
 
@@ -184,8 +184,8 @@ t.test('the doctor reports any error of the check for disk space', async (t) => 
   await limited`set temp_file_limit = '7MB'`
   const checks = await examine(limited, readConfig(settings, { isServing: false }), null)
   t.match(
-    checks.find(({ what }) => what === 'disk space'),
-    { ok: false, cure: /^temporary file size exceeds "?temp_file_limit"? \(7168kB\)$/ },
+    checks.find(({ name }) => name === 'disk space'),
+    { ok: false, hint: /^temporary file size exceeds "?temp_file_limit"? \(7168kB\)$/ },
   )
   t.match(await said({}, false), { 'disk space': null })
 })

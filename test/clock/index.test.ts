@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import { pino } from 'pino'
 import t from 'tap'
-import { clockTasks, keepingRecord } from '../../src/clock/index.ts'
+import { keepingRecord, scheduledTasks } from '../../src/clock/index.ts'
 import { type Call, caller } from '../../src/db/call.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -29,14 +29,14 @@ t.test('two clocks list what they run, and each tick runs once', async (t) => {
   const before = await shown()
   t.same(
     [...before.values()].map(({ task, schedule }) => [task, schedule]).sort(),
-    clockTasks.map(({ name, schedule }) => [name, schedule]).sort(),
+    scheduledTasks.map(({ name, schedule }) => [name, schedule]).sort(),
   )
 
   // The ticks of a minute, as pg-boss makes them.
   const boss = new PgBoss({ connectionString: url, schedule: false, supervise: false })
   await boss.start()
   t.teardown(() => boss.stop({ graceful: false }))
-  for (const { name } of clockTasks) await boss.send(name)
+  for (const { name } of scheduledTasks) await boss.send(name)
   await until('a run of each', async () =>
     [...(await shown()).values()].every(({ lastRun }) => lastRun !== null),
   )
@@ -92,7 +92,7 @@ t.test(
         if (calls === found.length + 10) throw new Error('it finds no end')
         return found[calls++] ?? 3
       }
-      const task = clockTasks.find((one) => one.name === name)
+      const task = scheduledTasks.find((one) => one.name === name)
       return task?.run(call as unknown as Call, {} as EmailProvider)
     }
     for (const name of ['enqueue-due-messages', 'sum-up-changes', 'forget-callbacks']) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -11,8 +11,8 @@ const TICKS_COME_WITHIN_MS = 240_000
 
 const { url, sql } = await createDatabase()
 
-const daily = clockTasks.filter(({ schedule }) => /^\d+ \d+ /.test(schedule))
-const minutely = clockTasks.filter(({ schedule }) => schedule === '* * * * *')
+const daily = scheduledTasks.filter(({ schedule }) => /^\d+ \d+ /.test(schedule))
+const minutely = scheduledTasks.filter(({ schedule }) => schedule === '* * * * *')
 
 /** For each task the ticks that pg-boss made, by the minute that they are for, and how often it ran. */
 async function ticks() {
@@ -26,7 +26,7 @@ async function ticks() {
 }
 
 /** The ticks of these tasks, once all have run and there are so many of each. */
-const ranAll = (what: string, tasks: typeof clockTasks, least: number) =>
+const ranAll = (what: string, tasks: typeof scheduledTasks, least: number) =>
   until(
     what,
     async () => {

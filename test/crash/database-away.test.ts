@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import t from 'tap'
+import { examine } from '../../src/cli/doctor/checks.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { connect } from '../../src/db/client.ts'
-import { examine } from '../../src/cli/doctor/checks.ts'
 import type { ServiceOptions } from '../../src/service.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
@@ -61,9 +61,7 @@ async function wrongs(): Promise<Record<string, string>> {
   )
   const owner = connect(url, { max: 1 })
   const checks = await examine(owner, config, secrets).finally(() => owner.end())
-  return Object.fromEntries(
-    checks.filter(({ ok }) => !ok).map(({ what, cure }) => [what, cure]),
-  )
+  return Object.fromEntries(checks.filter(({ ok }) => !ok).map(({ name, hint }) => [name, hint]))
 }
 
 t.test(
@@ -197,7 +195,8 @@ t.test(
     await untilReadyzSays(base, OUT_OF_SPACE)
     const beats = await sql<{ at: Date }[]>`select max(heartbeat_at) as at from app.processes`
     await until('a further heartbeat', async () => {
-      const [later] = await sql`select from app.processes where heartbeat_at > ${beats[0]?.at ?? ''}`
+      const [later] =
+        await sql`select from app.processes where heartbeat_at > ${beats[0]?.at ?? ''}`
       return later
     })
     t.equal(await readyz(base), OUT_OF_SPACE, 'a heartbeat alone changes nothing')

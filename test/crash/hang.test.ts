@@ -49,7 +49,7 @@ t.test('neither a caller nor a provider that never ends holds up a stop', async 
   const locked = await sql`select from graphile_worker._private_jobs where locked_at is not null`
   t.equal(locked.length, 0)
   t.same(await sql`select from ops.processes`, [])
-  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
   t.match(await jobsOf(sql, id), [{ lockedBy: null }])
   t.match(await timelineOf(sql, id), [
     { type: 'queued' },

@@ -67,7 +67,7 @@ t.test('what a killed worker handed to Mailgun is asked for, not sent again', as
   await until('all to be taken', async () => takenFrom(organisation) === ids.length)
   await victim.end('SIGKILL')
   for (const id of ids) {
-    t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
+    t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
   }
 
   await sql`grant execute on function api.finish_messages to postgram_service`

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { backlogOf } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/ledger.ts'
+import { backlogOf } from '../fixtures/messages.ts'
 import { spawnService } from '../fixtures/service.ts'
 import { sendSmsBatch } from '../fixtures/sms.ts'
 import { PROMOTION, startApiAt } from '../fixtures/sms-clock.ts'

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { idsOf, startCallers } from '../fixtures/callers.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
@@ -43,7 +43,7 @@ t.test('each role starts and stops alone', async (t) => {
     select name, cron from pgboss.schedule order by name`
   t.same(
     schedules.map(({ name, cron }) => [name, cron]),
-    clockTasks.map(({ name, schedule }) => [name, schedule]).sort(),
+    scheduledTasks.map(({ name, schedule }) => [name, schedule]).sort(),
     'the clock wrote its schedules',
   )
 })
@@ -157,14 +157,14 @@ t.test('a service that a script of npm starts runs on when the script has ended'
   script.stdin.end()
   await once(script, 'exit')
   // A service that ends with its parent notices within a second; heartbeats are 2 s apart.
-  const beatAt = async () => {
+  const heartbeatAt = async () => {
     const [row] = await sql<{ at: Date }[]>`
       select heartbeat_at as at from app.processes where pid = ${pid}`
     return row?.at.getTime()
   }
   for (let beats = 0; beats < 2; beats++) {
-    const last = await beatAt()
-    await until('a heartbeat', async () => isClosed || (await beatAt()) !== last)
+    const last = await heartbeatAt()
+    await until('a heartbeat', async () => isClosed || (await heartbeatAt()) !== last)
   }
   t.notMatch(output, /"msg":"stopping"/)
   process.kill(pid, 'SIGTERM')

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { LEFT_OUT } from '../../src/db/batcher/run.ts'
 import { type BatcherOptions, createBatcher } from '../../src/db/batcher/index.ts'
+import { LEFT_OUT } from '../../src/db/batcher/run.ts'
 import type { Time } from '../../src/db/batcher/time.ts'
 
 type Run = {

@@ -41,11 +41,11 @@ const records = (...found: Found[]) => [
 async function given(
   tx: Tx,
   status: string,
-  { age = '1 hour', wrongFor = null as string | null, isVouched = false } = {},
+  { age = '1 hour', wrongFor = null as string | null, isManuallyVerified = false } = {},
 ): Promise<string> {
   const [row] = await tx<{ id: string }[]>`
     insert into app.domains (id, organisation_id, name, status, is_manually_verified, verified_at, wrong_since, created_at)
-    values (gen_random_uuid(), core.decode_id('org', ${organisation}), 'shop.example', ${status}, ${isVouched},
+    values (gen_random_uuid(), core.decode_id('org', ${organisation}), 'shop.example', ${status}, ${isManuallyVerified},
       case when ${status} = 'verified' then now() - ${age}::interval end, now() - ${wrongFor}::interval,
       now() - ${age}::interval)
     returning id`
@@ -178,7 +178,7 @@ t.test('a suggested record that is missing is no harm', async (t) => {
 
 t.test('what an operator vouched for stays verified', async (t) => {
   await rolledBack(sql, async (tx) => {
-    const id = await given(tx, 'verified', { isVouched: true, wrongFor: '100 hours' })
+    const id = await given(tx, 'verified', { isManuallyVerified: true, wrongFor: '100 hours' })
     t.match(await judged(tx, id, false, ['missing', 'missing']), { status: 'verified' })
     t.same(await notices(tx), [])
   })

@@ -163,8 +163,7 @@ t.test('a callback that names a recipient the email was not sent to is ignored',
     { provider: 'mailgun', receipts: '4', lastMessage: message.id },
   ])
 
-  const ok = async () =>
-    (await sql`select ok from ops.checks where name = 'stray receipts'`)[0]?.ok
+  const ok = async () => (await sql`select ok from ops.checks where name = 'stray receipts'`)[0]?.ok
   t.equal(await ok(), true)
   await sql`update app.stray_receipts set receipts = 100`
   t.equal(await ok(), false)
@@ -193,7 +192,7 @@ t.test('what the provider says it took is sent, though its answer was lost', asy
   const { id: uuid } = await until('the lost answer', async () => {
     const message = await messageOf(sql, id)
     const deferrals = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
-    return message.handoverStartedAt !== null && deferrals.length > 0 && message
+    return message.attemptStartedAt !== null && deferrals.length > 0 && message
   })
   const mailFromDomain = `mail.${organisation.domain}`
   const messageId = messageIdOf({ id: uuid, copy: null, mailFromDomain })

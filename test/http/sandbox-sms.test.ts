@@ -39,9 +39,7 @@ t.test('to any other number it is none, also beside rehearsals in a batch', asyn
   const { json } = await post(`${base}/v1/sms/batch`, liveKey, { messages })
   const results: { ok: boolean; data: { id: string }; error: { code: string } }[] = json.results
   t.strictSame(
-    await Promise.all(
-      results.map(({ ok, data, error }) => (ok ? isSandbox(data.id) : error.code)),
-    ),
+    await Promise.all(results.map(({ ok, data, error }) => (ok ? isSandbox(data.id) : error.code))),
     [true, false, true, 'insufficient_credits', true],
   )
 })

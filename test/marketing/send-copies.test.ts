@@ -1,7 +1,7 @@
 import t from 'tap'
 import { sendCopies } from '../../src/marketing/send-copies.ts'
-import type { OutgoingEmail } from '../../src/providers/email.ts'
 import type { Attempt } from '../../src/providers/attempt.ts'
+import type { OutgoingEmail } from '../../src/providers/email.ts'
 import { emailTo } from '../fixtures/provider-suite.ts'
 import { links } from '../fixtures/service.ts'
 
@@ -12,10 +12,14 @@ const toMany = (count: number, settledRecipients: string[] | null = null) =>
 
 /** Hands over copies of which those to `r<n>` come to the n-th of these attempts. */
 const attemptSend = (attempts: Attempt[], settledRecipients: string[] | null = null) =>
-  sendCopies(toMany(attempts.length, settledRecipients), links, async ({ recipients: [to = ''] }) => {
-    await null
-    return attempts[Number(/\d+/.exec(to)?.[0])] ?? { outcome: 'sent' }
-  })
+  sendCopies(
+    toMany(attempts.length, settledRecipients),
+    links,
+    async ({ recipients: [to = ''] }) => {
+      await null
+      return attempts[Number(/\d+/.exec(to)?.[0])] ?? { outcome: 'sent' }
+    },
+  )
 
 const SENT: Attempt = { outcome: 'sent' }
 const FAILED: Attempt = { outcome: 'failed', about: 'message', code: '550', text: 'No.' }
@@ -29,7 +33,11 @@ t.test('the outcome of several copies is one', async (t) => {
   const refused = (recipient: string | undefined) => ({ recipient, code: '550', text: 'No.' })
   const cases: [string, Attempt[], object][] = [
     ['all taken', [SENT, SENT], { ...SENT, settled_recipients: [A, B], refused: [] }],
-    ['some refused', [SENT, FAILED], { ...SENT, settled_recipients: [A, B], refused: [refused(B)] }],
+    [
+      'some refused',
+      [SENT, FAILED],
+      { ...SENT, settled_recipients: [A, B], refused: [refused(B)] },
+    ],
     ['all refused', [FAILED, { ...FAILED, text: 'Nor you.' }], FAILED],
     [
       'one put off, while the provider takes others',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { createUnsubscribeLinks } from '../../src/marketing/unsubscribe-link.ts'
 import { createSecrets } from '../../src/crypto/secrets.ts'
+import { createUnsubscribeLinks } from '../../src/marketing/unsubscribe-link.ts'
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64')
 const linksOf = (...keys: number[]) =>

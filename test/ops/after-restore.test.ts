@@ -31,7 +31,7 @@ const afterRestore = async () => {
   )
   return row?.count
 }
-const isDoubted = async (id: string) => (await messageOf(sql, id)).handoverStartedAt !== null
+const isDoubted = async (id: string) => (await messageOf(sql, id)).attemptStartedAt !== null
 
 t.test('what may have left counts as handed over with no known outcome', async (t) => {
   const { liveKey, testKey, domain } = organisation

@@ -348,8 +348,7 @@ t.test('what is changed or removed from the sealed audit is noticed', async (t) 
     'all is removed': 'delete from app.audit; delete from app.audit_seals',
     'a seal is changed': `update app.audit_seals set sealed_at = sealed_at + interval '1 s' where id = ${last} - 1`,
   }
-  const check = async (tx: Tx) =>
-    (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
+  const check = async (tx: Tx) => (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
   for (const [name, attack] of Object.entries(attacks)) {
     await rolledBack(sql, async (tx) => {
       t.equal(await check(tx), true)
@@ -363,8 +362,7 @@ t.test('what is changed or removed from the sealed audit is noticed', async (t) 
 
 t.test('an erasure leaves the audit whole, and what it hides cannot be guessed', async (t) => {
   await rolledBack(sql, async (tx) => {
-    const check = async () =>
-      (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
+    const check = async () => (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
     const sealAll = () => tx`select api.seal_audit()`
     for (const phone of ['+27821110001', '+27821110002']) {
       await tx`select ops.record_consent(${org}, ${phone}, ${`the form, beside +27821110001`})`

@@ -50,8 +50,7 @@ t.test('a server is restored to a point in time', { skip: noPostgres }, async (t
     t.equal(await hasThem(), false, 'one is asked for, none is connected')
     const session = connect(url, { max: 1, settings: { synchronous_commit: 'local' } })
     await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
-    const [check] =
-      await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
+    const [check] = await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
     t.match(check, { ok: false, cure: /a failover loses messages/ })
     await session`select api.leave('process-that-commits')`
     await session.end()

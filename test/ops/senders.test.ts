@@ -29,7 +29,7 @@ t.test('a domain is added, in lower case, and verified', async (t) => {
       name: 'mail.acme.example',
       status: 'verified',
       notFound: [],
-      isVouched: true,
+      isManuallyVerified: true,
       provider: null,
       verifiedAt: at,
       wrongSince: null,

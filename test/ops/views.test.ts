@@ -40,23 +40,23 @@ t.test('every view can be read of an empty database and of one with data', async
   for (const { name } of views) t.ok(await sql.unsafe(`select * from ops.${name}`), name)
 })
 
-type Check = { what: string; ok: boolean; cure: string; severity: string }
+type Check = { name: string; ok: boolean; hint: string; severity: string }
 
 const checks = async (tx: Tx) => {
   const rows = await tx<Check[]>`select * from ops.checks`
-  return new Map(rows.map((row) => [row.what, row]))
+  return new Map(rows.map((row) => [row.name, row]))
 }
 const ill = async (tx: Tx) =>
-  [...(await checks(tx)).values()].filter(({ ok }) => !ok).map(({ what }) => what)
+  [...(await checks(tx)).values()].filter(({ ok }) => !ok).map(({ name }) => name)
 
-t.test('checks miss a worker and a clock until they run, and each has a cure', async (t) => {
+t.test('checks miss a worker and a clock until they run, and each has a hint', async (t) => {
   const session = connect(url, { max: 1, settings: { synchronous_commit: 'on' } })
   t.teardown(() => session.end())
   await rolledBack(sql, async (tx) => {
     t.same(await ill(tx), ['worker', 'clock'])
-    for (const { what, cure, severity } of (await checks(tx)).values()) {
-      t.match(cure, /\w+ \w+/, what)
-      t.match(severity, /^(problem|warning)$/, what)
+    for (const { name, hint, severity } of (await checks(tx)).values()) {
+      t.match(hint, /\w+ \w+/, name)
+      t.match(severity, /^(problem|warning)$/, name)
     }
   })
   await session`select api.beat('checked-process', '{api,worker,clock}', 'here', 1)`
@@ -102,7 +102,7 @@ t.test("checks warn of a clock that differs from the database's by over 5 s", as
   t.match(await measured('4 seconds'), { check: { ok: true } })
   const ahead = await measured('90 seconds')
   t.ok(Math.abs(ahead.seconds - 90) < 1, `${ahead.seconds} s`)
-  t.match(ahead.check, { ok: false, severity: 'warning', cure: /receivers refuse webhooks/ })
+  t.match(ahead.check, { ok: false, severity: 'warning', hint: /receivers refuse webhooks/ })
   const behind = await measured('-90 seconds')
   t.ok(Math.abs(behind.seconds + 90) < 1, `${behind.seconds} s`)
   t.equal(behind.check?.ok, false)
@@ -116,7 +116,7 @@ t.test('checks find processes whose commits do not wait for the disk', async (t)
     const session = connect(url, { max: 1, settings: { synchronous_commit: setting } })
     await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
     const [check] = await sql<Check[]>`select * from ops.checks where name = 'synchronous commits'`
-    t.match(check, { ok, severity: 'problem', cure: /a crash of the server loses messages/ })
+    t.match(check, { ok, severity: 'problem', hint: /a crash of the server loses messages/ })
     t.match(
       [...(await sql`select synchronous_commit from ops.processes`)],
       [{ synchronousCommit: setting }],
@@ -131,7 +131,7 @@ t.test('checks find missing partitions, and a provider that takes nothing', asyn
     const before = await ill(tx)
     await tx`insert into app.provider_health values ('another', now(), 'is down')`
     t.same(
-      (await ill(tx)).filter((what) => !before.includes(what)),
+      (await ill(tx)).filter((name) => !before.includes(name)),
       ['provider'],
     )
     t.same(
@@ -168,7 +168,7 @@ t.test('processes are alive while they hold their lock', async (t) => {
         roles: ['api'],
         host: 'a-host',
         pid: 4242,
-        beatAt: Date,
+        heartbeatAt: Date,
         isAlive: true,
       },
     ],

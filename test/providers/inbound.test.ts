@@ -5,11 +5,11 @@ import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt } from '../../src/providers/sms.ts'
 import { createSmsListener } from '../../src/providers/sms-listener.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
-import { createDatabase } from '../fixtures/database.ts'
 import { anSmsWorker } from '../fixtures/attempt.ts'
+import { createDatabase } from '../fixtures/database.ts'
 import { get } from '../fixtures/http.ts'
-import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createPayer } from '../fixtures/ledger.ts'
+import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { sendSms } from '../fixtures/sms-clock.ts'
@@ -97,7 +97,8 @@ t.test('STOP to an own number opts out, is told of and confirmed once', async (t
   const last = await sent(organisation, { to: phone })
   await sendSms(base, organisation, { to: aNumber() })
   const before = await backlogOf(sql, organisation)
-  const ledger_check = () => sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
+  const ledger_check = () =>
+    sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
   const booksBefore = await ledger_check()
 
   const received_at = '2026-03-01T10:00:00.000Z'

@@ -320,18 +320,18 @@ t.test(
     const before = await backlogOf(sql, organisation)
     const id = aMessage()
     await start(id)
-    const { handoverStartedAt } = await messageOf(sql, id)
+    const { attemptStartedAt } = await messageOf(sql, id)
     await record(id, [receipt('delivered', 1)])
     t.equal(await backlogOf(sql, organisation), before - 1)
-    t.match(await messageOf(sql, id), { status: 'delivered', sentAt: handoverStartedAt })
+    t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
     await finish(id)
     await finish(id)
     await record(id, [receipt('complained', 2)])
     t.equal(await backlogOf(sql, organisation), before - 1)
     t.match(await messageOf(sql, id), {
       status: 'complained',
-      sentAt: handoverStartedAt,
-      handoverStartedAt: null,
+      sentAt: attemptStartedAt,
+      attemptStartedAt: null,
       provider: 'stand-in',
     })
     t.same(await start(id), [], 'it is not handed over again')
@@ -354,11 +354,11 @@ t.test('a provider that has a message settles a hand-over that nobody knew of', 
   const id = aMessage()
   await start(id)
   await finish(id, 'ambiguous')
-  const { handoverStartedAt } = await messageOf(sql, id)
+  const { attemptStartedAt } = await messageOf(sql, id)
   t.equal(await record(id, [receipt('sent', 1), receipt('sent', 2)]), 0, 'it is no event')
   t.match(await messageOf(sql, id), {
     status: 'sent',
-    sentAt: handoverStartedAt,
+    sentAt: attemptStartedAt,
     provider: 'stand-in',
   })
   t.equal(await backlogOf(sql, organisation), before - 1)
@@ -368,7 +368,7 @@ t.test('a provider that has a message settles a hand-over that nobody knew of', 
   )
   t.same(await start(id), [], 'it is not handed over again')
   await record(id, [receipt('sent', 3), receipt('delivered', 4)])
-  t.match(await messageOf(sql, id), { status: 'delivered', sentAt: handoverStartedAt })
+  t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
   await record(id, [receipt('sent', 5)])
   t.match(await messageOf(sql, id), { status: 'delivered' })
   t.equal(await backlogOf(sql, organisation), before - 1)
@@ -384,7 +384,7 @@ t.test('a provider that has a message before its answer is noted adds its name',
   t.match(await messageOf(sql, id), {
     status: 'sent',
     provider: 'stand-in',
-    handoverStartedAt: null,
+    attemptStartedAt: null,
   })
   t.equal(await backlogOf(sql, organisation), before - 1)
 })

@@ -86,7 +86,7 @@ class Grant implements fc.AsyncCommand<Account, null> {
     account.credits += this.credits
     const balance = await grant(sql, account.organisation, this.credits)
     if (balance !== account.credits) throw new Error(`${balance} instead of ${account.credits}`)
-    await isRight(account)
+    await isBalanced(account)
   }
   toString = () => `grant ${this.credits}`
 }
@@ -132,7 +132,7 @@ class Sends implements fc.AsyncCommand<Account, null> {
         if (debit) account.messages.push({ id: data.id, debit: mode === 'live' ? debit : null })
       }
     }
-    await isRight(account)
+    await isBalanced(account)
   }
   toString = () => `send ${JSON.stringify(this.sends)}`
 }
@@ -149,7 +149,7 @@ class Refund implements fc.AsyncCommand<Account, null> {
     await reject(sql, ids)
     await sql`select core.refund_sms(array(select core.decode_id('sm', i) from unnest(${ids}::text[]) i
       join app.messages m on m.id = core.decode_id('sm', i) and m.status = 'rejected'))`
-    await isRight(account)
+    await isBalanced(account)
   }
   toString = () => `refund ${this.places}`
 }
@@ -160,13 +160,13 @@ class EndPeriod implements fc.AsyncCommand<Account, null> {
     account.period += 1
     account.used = 0
     await moveClock(account.period)
-    await isRight(account)
+    await isBalanced(account)
   }
   toString = () => 'end of period'
 }
 
 /** Everything that the ledger_check say is what the account says. */
-async function isRight(account: Account) {
+async function isBalanced(account: Account) {
   const { id } = account.organisation
   const wrong = (await wrongBooks(sql)).filter(({ organisation }) => organisation === id)
   if (wrong.length > 0) throw new Error(JSON.stringify(wrong))
@@ -195,26 +195,29 @@ const send: fc.Arbitrary<Send> = fc.record({
   items: fc.array(item, { minLength: 1, maxLength: 5 }),
 })
 
-t.test('any order of grants, sends, refunds and period ends leaves the ledger_check right', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.nat(12),
-      fc.commands<Account, null, false>(
-        [
-          fc.integer({ min: -8, max: 16 }).map((credits) => new Grant(credits)),
-          fc.array(send, { minLength: 1, maxLength: 4 }).map((sends) => new Sends(sends)),
-          fc.array(fc.nat(12), { maxLength: 6 }).map((places) => new Refund(places)),
-          fc.constant(new EndPeriod()),
-        ],
-        { maxCommands: 25 },
+t.test(
+  'any order of grants, sends, refunds and period ends leaves the ledger_check right',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(12),
+        fc.commands<Account, null, false>(
+          [
+            fc.integer({ min: -8, max: 16 }).map((credits) => new Grant(credits)),
+            fc.array(send, { minLength: 1, maxLength: 4 }).map((sends) => new Sends(sends)),
+            fc.array(fc.nat(12), { maxLength: 6 }).map((places) => new Refund(places)),
+            fc.constant(new EndPeriod()),
+          ],
+          { maxCommands: 25 },
+        ),
+        async (included, commands) => {
+          await moveClock(0)
+          const organisation = await createPayer(sql, { included })
+          const setup = () => ({ model: new Account(organisation, included), real: null })
+          await fc.asyncModelRun(setup, commands)
+        },
       ),
-      async (included, commands) => {
-        await moveClock(0)
-        const organisation = await createPayer(sql, { included })
-        const setup = () => ({ model: new Account(organisation, included), real: null })
-        await fc.asyncModelRun(setup, commands)
-      },
-    ),
-    { numRuns: 60 },
-  )
-})
+      { numRuns: 60 },
+    )
+  },
+)

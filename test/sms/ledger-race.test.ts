@@ -2,7 +2,6 @@ import t from 'tap'
 import { acceptSmsTogether } from '../fixtures/accept.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { post } from '../fixtures/http.ts'
-import { meetAt } from '../fixtures/meet.ts'
 import {
   createPayer,
   grant,
@@ -12,6 +11,7 @@ import {
   smsOf,
   wrongBooks,
 } from '../fixtures/ledger.ts'
+import { meetAt } from '../fixtures/meet.ts'
 import { spawnService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()

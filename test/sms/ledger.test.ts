@@ -133,7 +133,11 @@ t.test('ledger_check that do not balance are found', async (t) => {
   for (const [place, fraud] of frauds.entries()) {
     await rolledBack(sql, async (tx) => {
       await tx`${fraud}`
-      t.match(await wrongBooks(tx), [{ organisation: organisation.id, isRight: false }], `${place}`)
+      t.match(
+        await wrongBooks(tx),
+        [{ organisation: organisation.id, isBalanced: false }],
+        `${place}`,
+      )
       const [check] = await tx`select ok from ops.checks where name = 'ledger_check'`
       // The check reads the newest balances only.
       t.equal(check?.ok, ![0, 6].includes(place))

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -171,7 +171,7 @@ t.test('the clock forgets tokens once they are refused for their age', async (t)
   await sql`
     insert into app.callback_tokens (token, signed_at)
     select 'many ' || n, ${new Date(NOW)}::timestamptz - interval '1 day' from generate_series(1, 45000) n`
-  const task = clockTasks.find(({ name }) => name === 'forget-callbacks')
+  const task = scheduledTasks.find(({ name }) => name === 'forget-callbacks')
   t.equal(await task?.run(call, createStandIn()), 45_001)
   t.same(await tokensLike('%'), ['kept', 'new'])
   t.equal(await task?.run(call, createStandIn()), 0)

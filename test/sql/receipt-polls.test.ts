@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -17,7 +17,7 @@ const organisation = await createOrganisation(sql)
 
 type PollJob = { ids: string[]; queueName: string; priority: number }
 
-const task = clockTasks.find(({ name }) => name === 'poll-receipts')
+const task = scheduledTasks.find(({ name }) => name === 'poll-receipts')
 
 /** The connections of a service whose clock is ahead by that much. */
 function ahead(shift: string) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -103,7 +103,7 @@ t.test('the clock asks until nothing is due', async (t) => {
     )
     insert into app.due_messages (message_id, organisation_id, due_at, priority)
     select c.id, c.organisation_id, now(), 0 from copies c`
-  const task = clockTasks.find(({ name }) => name === 'enqueue-due-messages')
+  const task = scheduledTasks.find(({ name }) => name === 'enqueue-due-messages')
   t.equal(await task?.run(call, createStandIn()), 45_000)
   const [row] = await sql`
     select count(*)::integer as jobs, count(distinct payload ->> 'id')::integer as messages

@@ -54,7 +54,7 @@ async function setUp() {
 }
 
 const noticeOf = async (id: string) => {
-  const [row] = await sql<{ attempts: number; sentAt: Date; givenUpAt: Date; error: string }[]>`
+  const [row] = await sql<{ attempts: number; sentAt: Date; failedAt: Date; error: string }[]>`
     select attempts, sent_at, failed_at, error from ops.notices where id = ${id}`
   return { ...row }
 }
@@ -90,7 +90,7 @@ t.test('the owner gets it once, from the service itself', async (t) => {
     html: null,
     copy: null,
   })
-  t.match(await noticeOf(id), { attempts: 1, sentAt: Date, givenUpAt: null, error: null })
+  t.match(await noticeOf(id), { attempts: 1, sentAt: Date, failedAt: null, error: null })
 })
 
 t.test('one that the provider refuses for now is tried again by the queue', async (t) => {
@@ -99,7 +99,7 @@ t.test('one that the provider refuses for now is tried again by the queue', asyn
   const text = '421 not now, owner@example.com'
   provider.onSend = () => ({ outcome: 'deferred', text })
   await t.rejects(run, { message: 'it is deferred; ops.notices has the reason' })
-  t.match(await noticeOf(id), { attempts: 1, sentAt: null, givenUpAt: null, error: text })
+  t.match(await noticeOf(id), { attempts: 1, sentAt: null, failedAt: null, error: text })
   provider.onSend = take
   await run()
   t.same(provider.asked, [], 'there was nothing to ask')
@@ -114,7 +114,7 @@ t.test('one that the provider refuses for good is given up, and the doctor says 
   await run()
   await run()
   t.same(provider.handed, [id])
-  t.match(await noticeOf(id), { attempts: 1, sentAt: null, givenUpAt: Date, error: '550' })
+  t.match(await noticeOf(id), { attempts: 1, sentAt: null, failedAt: Date, error: '550' })
   t.equal(await isMailWell(), false)
   const next = await setUp()
   t.equal(await isMailWell(), false, 'one that waits says nothing')

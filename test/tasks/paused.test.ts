@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -70,7 +70,7 @@ t.test('what an organisation queued waits while it is paused', async (t) => {
     await until('all to be held', async () => (await heldOf(organisation)) === ids.length)
     await all(ids, 'queued')
   })
-  t.match(await messageOf(sql, ids[0] ?? ''), { attempts: 0, handoverStartedAt: null })
+  t.match(await messageOf(sql, ids[0] ?? ''), { attempts: 0, attemptStartedAt: null })
   t.equal(await backlogOf(sql, organisation), ids.length)
   t.equal(await call('enqueue_due_messages', {}), 0, 'the clock leaves them where they are')
   t.equal(await heldOf(organisation), ids.length)
@@ -105,7 +105,7 @@ t.test(
     ])
     await call('leave', { pool_id: 'the-test-itself' })
 
-    const task = clockTasks.find(({ name }) => name === 'enqueue-due-messages')
+    const task = scheduledTasks.find(({ name }) => name === 'enqueue-due-messages')
     t.equal(await task?.run(call, createStandIn()), 1)
     t.equal(await heldOf(organisation), 0)
     await withWorker(() => all([id], 'sent'))

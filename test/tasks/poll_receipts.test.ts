@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { ProviderUnavailable, type Receipt, type SentEmail } from '../../src/providers/email.ts'
@@ -93,7 +93,7 @@ const pollJobs = () => sql<{ attempts: number; lastError: string | null }[]>`
 const noJobs = () => until('all questions', async () => (await pollJobs()).length === 0)
 
 t.test('a delivery whose callback was lost is found out', async (t) => {
-  const clock = clockTasks.find(({ name }) => name === 'poll-receipts')
+  const clock = scheduledTasks.find(({ name }) => name === 'poll-receipts')
   await clock?.run(call, mailgun)
   const [lost, silent] = (await sendEmails(2)) as [SentMessage, SentMessage]
   const event = delivered(lost)

@@ -351,7 +351,11 @@ t.test('several fates in one call are settled together', async (t) => {
     await Promise.all([active, paused, suspended].map((one) => backlogOf(sql, one))),
     [2, 3, 0],
   )
-  t.same([...(await sql`select * from ops.ledger_check where not is_balanced`)], [], 'the ledger_check balance')
+  t.same(
+    [...(await sql`select * from ops.ledger_check where not is_balanced`)],
+    [],
+    'the ledger_check balance',
+  )
 })
 
 t.test('emails are not started as SMS, nor test messages', async (t) => {

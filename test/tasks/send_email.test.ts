@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
 import { aWorker, helpersOf } from '../fixtures/attempt.ts'
+import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -51,7 +51,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
   provider.onSend = async () => {
     const message = await messageOf(sql, id)
     t.equal(message.attempts, 1)
-    t.type(message.handoverStartedAt, Date)
+    t.type(message.attemptStartedAt, Date)
     t.equal(message.status, 'queued')
     return { outcome: 'sent' }
   }
@@ -59,7 +59,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
   t.match(await messageOf(sql, id), {
     status: 'sent',
     attempts: 1,
-    handoverStartedAt: null,
+    attemptStartedAt: null,
     provider: 'stand-in',
     sentAt: Date,
   })
@@ -173,7 +173,7 @@ t.test(
       )
     }
     const message = await messageOf(sql, id)
-    t.match(message, { status: 'queued', attempts, handoverStartedAt: null, errorCode: null })
+    t.match(message, { status: 'queued', attempts, attemptStartedAt: null, errorCode: null })
     const events = await timelineOf(sql, id)
     t.same(
       events.map(({ type, detail }) => [type, detail.attempt, detail.code, detail.text]),
@@ -271,7 +271,7 @@ t.test(
       throw new Error('the connection was reset')
     }
     await attemptSend()
-    t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
+    t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
     t.match(await timelineOf(sql, id), [
       { type: 'queued' },
       { type: 'deferred', detail: { text: 'the connection was reset' } },
@@ -281,7 +281,7 @@ t.test(
 
     provider.onLookup = () => true
     await attemptSend()
-    t.match(await messageOf(sql, id), { status: 'sent', attempts: 2, handoverStartedAt: null })
+    t.match(await messageOf(sql, id), { status: 'sent', attempts: 2, attemptStartedAt: null })
     t.equal(provider.asked.length, 1)
     t.equal(provider.handed.length, 1, 'it was not handed over again')
   },
@@ -313,7 +313,7 @@ t.test('a provider that cannot even be asked is not handed the message', async (
   await attemptSend()
   t.equal(provider.handed.length, 1)
   t.equal(provider.asked.length, 2)
-  t.match(await messageOf(sql, id), { status: 'queued', attempts: 3, handoverStartedAt: Date })
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 3, attemptStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), {
     type: 'deferred',
     detail: { text: 'still not there' },
@@ -337,7 +337,7 @@ t.test('a provider that learns late of what it took is given the time', async (t
   for (const minutesAgo of [0, 5, 9]) {
     const beganAt = await began(minutesAgo)
     await attemptSend(id)
-    t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: beganAt })
+    t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: beganAt })
     t.match((await timelineOf(sql, id)).at(-1), {
       type: 'deferred',
       detail: { text: 'the provider does not know it yet' },
@@ -351,17 +351,17 @@ t.test('a provider that learns late of what it took is given the time', async (t
   }
   const beganAt = await began(11)
   await attemptSend(id)
-  t.same((await messageOf(sql, id)).handoverStartedAt, beganAt, 'nothing was handed over since')
+  t.same((await messageOf(sql, id)).attemptStartedAt, beganAt, 'nothing was handed over since')
   provider.onLookup = () => false
   await attemptSend(id)
   t.equal(provider.handed.length, 2, 'it is handed over again')
-  t.ok(Number((await messageOf(sql, id)).handoverStartedAt) > Number(beganAt))
+  t.ok(Number((await messageOf(sql, id)).attemptStartedAt) > Number(beganAt))
   await attemptSend(id)
   t.equal(provider.handed.length, 2, 'and given the time again')
 
   provider.onLookup = () => true
   await attemptSend(id)
-  t.match(await messageOf(sql, id), { status: 'sent', attempts: 8, handoverStartedAt: null })
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 8, attemptStartedAt: null })
   t.equal(provider.handed.length, 2)
 })
 
@@ -410,7 +410,7 @@ t.test('a hand-over that is aborted when the process stops has an unknown outcom
     return never
   }
   await aWorker(sql, asService, provider).attemptSend(id, worker.signal)
-  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
   t.ok(await nextAttempt(id))
 })
 
@@ -418,7 +418,7 @@ t.test('a provider that does not answer in time is asked before the next attempt
   const { provider, id, uuid, attemptSend } = await setUp()
   provider.onSend = () => never
   await aWorker(sql, asService, provider, { answersWithinMs: 10 }).task({ id: uuid }, helpers)
-  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, handoverStartedAt: Date })
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), {
     type: 'deferred',
     detail: { text: 'the provider did not answer in time' },
@@ -495,7 +495,7 @@ t.test('emails in hand at the same time each get their own outcome', async (t) =
     const outcome = outcomes[place % outcomes.length] ?? 'sent'
     const message = await messageOf(sql, id)
     t.equal(message.status, expected[outcome])
-    t.equal(message.handoverStartedAt !== null, outcome === 'ambiguous')
+    t.equal(message.attemptStartedAt !== null, outcome === 'ambiguous')
   }
   t.equal(provider.handed.length, ids.length)
 })

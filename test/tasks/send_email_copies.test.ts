@@ -2,8 +2,8 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import type { SendResult } from '../../src/providers/email.ts'
-import { createDatabase } from '../fixtures/database.ts'
 import { aWorker } from '../fixtures/attempt.ts'
+import { createDatabase } from '../fixtures/database.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -81,7 +81,7 @@ t.test('copies put off half-way go out later, and the others only once', async (
   for (const recipient of to.slice(14)) answers.set(recipient, later)
   await attemptSend()
   t.same(await handedOverOf(id), to.slice(0, 14).toSorted())
-  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null, sentAt: null })
+  t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: null, sentAt: null })
   t.match((await timelineOf(sql, id)).at(-1), { type: 'deferred', detail: { code: '421' } })
   t.equal((await jobsOf(sql, id)).length, 1)
 
@@ -112,7 +112,7 @@ t.test('a crash in the middle of the copies doubles none that the provider knows
   provider.onSend = take
   await aWorker(sql, call, provider).attemptSend(id)
   const sent = await messageOf(sql, id)
-  t.match(sent, { status: 'sent', attempts: 2, handoverStartedAt: null })
+  t.match(sent, { status: 'sent', attempts: 2, attemptStartedAt: null })
   t.same(taken.toSorted(), to.toSorted())
 
   process.abort()
@@ -125,7 +125,7 @@ t.test('copies of which nobody knows are looked up, those that are settled are n
   const { id, to, provider, taken, answers, attemptSend } = await setUp(3)
   answers.set(to[1] ?? '', { outcome: 'ambiguous', text: 'Reset.' })
   await attemptSend()
-  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
+  t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), { type: 'deferred', detail: { text: 'Reset.' } })
   taken.push(to[1] ?? '')
   await attemptSend()

@@ -2,10 +2,10 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import type { SmsSendResult } from '../../src/providers/sms.ts'
-import { createDatabase } from '../fixtures/database.ts'
 import { anSmsWorker, helpersOf } from '../fixtures/attempt.ts'
-import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { createDatabase } from '../fixtures/database.ts'
 import { createPayer, smsOf } from '../fixtures/ledger.ts'
+import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { sendSmsBatch } from '../fixtures/sms.ts'
 import { PROMOTION, sendSms, startApiAt } from '../fixtures/sms-clock.ts'
 import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
@@ -39,7 +39,7 @@ const partsTaken = (id: string) => sql<{ part: number; provider: string; network
   select part, provider, network_id, phone from app.sms_parts
   where message_id = core.decode_id('sm', ${id}) order by part`
 
-const isPutOff = async (id: string) => {
+const isDeferred = async (id: string) => {
   const [job] = await sql`
     select from graphile_worker._private_jobs j
     where j.payload ->> 'id' = core.decode_id('sm', ${id})::text and j.run_at > j.created_at`
@@ -60,7 +60,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
     t.match(await messageOf(sql, id), {
       status: 'queued',
       attempts: 1,
-      handoverStartedAt: Date,
+      attemptStartedAt: Date,
     })
     t.match(sms, { attempt: 1, segments: 1, takenParts: [], class: 'transactional' })
     t.match(sms, { sender: 'Postgram', recipient: '+447700900000', body: smsOf(1).body })
@@ -71,7 +71,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
   t.match(await messageOf(sql, id), {
     status: 'sent',
     attempts: 1,
-    handoverStartedAt: null,
+    attemptStartedAt: null,
     provider: 'stand-in',
     sentAt: Date,
   })
@@ -106,7 +106,7 @@ t.test('a network that refuses for good ends an SMS failed, refunded, at once', 
   ])
   t.equal(await backlogOf(sql, organisation), before - 1)
   t.equal(await refundOf(id), 2)
-  t.notOk(await isPutOff(id))
+  t.notOk(await isDeferred(id))
 })
 
 t.test('one that was partly taken and then refused has failed, and is not refunded', async (t) => {
@@ -132,8 +132,8 @@ t.test('what a network takes in part and puts off goes on with the rest', async 
       parts: partsOf(sms).slice(0, 1),
     })
     await attemptSend()
-    t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null })
-    t.ok(await isPutOff(id))
+    t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: null })
+    t.ok(await isDeferred(id))
     provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
     await attemptSend()
     t.match(provider.handed, [{ takenParts: [] }, { takenParts: ['1'], attempt: 2 }])
@@ -171,16 +171,16 @@ t.test('transactional of which nobody knows is sent again, the open parts only',
     parts: partsOf(sms).slice(0, 1),
   })
   await attemptSend()
-  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
+  t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), {
     type: 'deferred',
     detail: { attempt: 1, isAmbiguous: true, text: 'the link was lost' },
   })
-  t.ok(await isPutOff(id))
+  t.ok(await isDeferred(id))
   provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
   await attemptSend()
   t.same(provider.handed[1]?.takenParts, ['1'])
-  t.match(await messageOf(sql, id), { status: 'sent', handoverStartedAt: null })
+  t.match(await messageOf(sql, id), { status: 'sent', attemptStartedAt: null })
 })
 
 t.test('what may have left is not refunded when it fails later', async (t) => {
@@ -284,8 +284,8 @@ t.test('a worker that stops before it asks has not handed anything over', async 
   const { provider, id } = await setUp({ kind: 'marketing' })
   await anSmsWorker(sql, asService, provider).attemptSend(id, AbortSignal.abort())
   t.equal(provider.handed.length, 0)
-  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: null })
-  t.ok(await isPutOff(id))
+  t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: null })
+  t.ok(await isDeferred(id))
 })
 
 t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {

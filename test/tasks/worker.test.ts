@@ -112,10 +112,10 @@ t.test('what was handed over but could not be noted is not handed over again', a
     return jobs[0]?.lastError && jobs
   })
   t.match(job, { lastError: /permission denied/, attempts: 1 })
-  t.match(await messageOf(sql, id), { status: 'queued', handoverStartedAt: Date })
+  t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
   await sql`grant execute on function api.finish_messages to postgram_service`
   await tryAgain()
-  t.match(await departure(id), { status: 'sent', attempts: 2, handoverStartedAt: null })
+  t.match(await departure(id), { status: 'sent', attempts: 2, attemptStartedAt: null })
   t.equal(await handoversOf(id), 1)
   await sql`grant execute on function api.sandbox_report to postgram_service`
 })
@@ -128,8 +128,8 @@ t.test('what was delivered before it could be noted as sent has all of its timel
   await sql`grant execute on function api.finish_messages to postgram_service`
   await until('the failure', async () => (await jobsOf(sql, id))[0]?.lastError)
   await tryAgain()
-  const { sentAt, handoverStartedAt } = await departure(id)
-  t.same(sentAt, handoverStartedAt)
+  const { sentAt, attemptStartedAt } = await departure(id)
+  t.same(sentAt, attemptStartedAt)
   t.same(
     (await timelineOf(sql, id)).map(({ type }) => type),
     ['queued', 'sent', 'delivered'],
@@ -142,7 +142,7 @@ t.test('a message whose start could not be noted is not handed over', async (t) 
   await sql`revoke execute on function api.start_emails from postgram_service`
   const id = await send(base, organisation)
   await until('a failed job', async () => (await jobsOf(sql, id))[0]?.lastError)
-  t.match(await messageOf(sql, id), { status: 'queued', attempts: 0, handoverStartedAt: null })
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 0, attemptStartedAt: null })
   t.equal(await handoversOf(id), 0)
   await sql`grant execute on function api.start_emails to postgram_service`
   await tryAgain()

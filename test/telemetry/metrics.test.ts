@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { clockTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/index.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
 import { countedPoster } from '../../src/webhooks/counted-poster.ts'
@@ -207,7 +207,7 @@ t.test(
     t.equal(await lateness('a', '17 3 * * *', [[86_500, true]]), 100)
     t.equal(await lateness('a', '* * * * *', []), undefined, 'one that has not run yet is not late')
     const unknown = await sql`
-    select t.schedule from unnest(${clockTasks.map(({ schedule }) => schedule)}::text[]) as t (schedule)
+    select t.schedule from unnest(${scheduledTasks.map(({ schedule }) => schedule)}::text[]) as t (schedule)
     where core.schedule_interval(t.schedule) is null`
     t.same([...unknown], [], 'the schedules that there are are understood')
   },
@@ -488,7 +488,10 @@ type Panel = {
   gridPos: { x: number; y: number; w: number; h: number }
   targets?: { refId: string; expr: string; legendFormat: string }[]
 }
-const dashboardText = await readFile(new URL('../../src/docs/grafana.json', import.meta.url), 'utf8')
+const dashboardText = await readFile(
+  new URL('../../src/docs/grafana.json', import.meta.url),
+  'utf8',
+)
 const dashboard = JSON.parse(dashboardText) as {
   uid: string
   title: string

@@ -11,9 +11,9 @@ import { selfSigned } from '../fixtures/certificate.ts'
 import { noNsd, startNsd } from '../fixtures/dns-server.ts'
 import { freePort } from '../fixtures/free-port.ts'
 import { noSecondLoopback } from '../fixtures/loopback.ts'
-import { HELD_MS, holdLimits } from '../fixtures/time-limit.ts'
 import { startReceiver } from '../fixtures/receiver.ts'
 import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
+import { HELD_MS, holdLimits } from '../fixtures/time-limit.ts'
 import { until } from '../fixtures/until.ts'
 
 const certificate = selfSigned()

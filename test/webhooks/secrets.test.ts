@@ -1,6 +1,6 @@
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
 import { createSecrets } from '../../src/crypto/secrets.ts'
+import { caller } from '../../src/db/call.ts'
 import { createSecretOpener, prepareSealing } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
 

@@ -1,10 +1,10 @@
 import type { Config } from '../../config/index.ts'
-import type { Check } from './check.ts'
-import { examine } from './checks.ts'
 import { VERSION } from '../../telemetry/version.ts'
 import { withCommands } from '../commands.ts'
 import { asOwner, secretsOf } from '../database.ts'
 import { USAGE, UsageError } from '../usage.ts'
+import type { Check } from './check.ts'
+import { examine } from './checks.ts'
 
 /** Prints a line for each check; the exit code is 1 after a problem, with --strict after a warning too. */
 export async function runDoctor(config: Config, args: string[]): Promise<void> {

@@ -1,5 +1,5 @@
-import type { Sql } from '../../db/client.ts'
 import type { Secrets } from '../../crypto/secrets.ts'
+import type { Sql } from '../../db/client.ts'
 import { isOpenedBy } from '../../webhooks/secrets.ts'
 import type { Check } from './check.ts'
 

@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { SetupError } from '../../errors.ts'
 import { within } from '../attempt.ts'
 import { readOr } from '../kept-file.ts'
-import { claim, identityOf, isAlive } from './process-claim.ts'
 import { spawnDetached } from '../run.ts'
+import { claim, identityOf, isAlive } from './process-claim.ts'
 import { findServer, patienceMs, stopServer } from './server.ts'
 
 export type ServerUse = {

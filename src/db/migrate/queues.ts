@@ -2,10 +2,10 @@
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import { PgBoss } from 'pg-boss'
-import { refuseToBreak } from './breaking.ts'
 import { pgOptions, type Sql } from '../client.ts'
-import { type OwnQueues, ownQueues, type QueueSchemas } from './own-queues.ts'
 import { Outdated } from '../readiness.ts'
+import { refuseToBreak } from './breaking.ts'
+import { type OwnQueues, ownQueues, type QueueSchemas } from './own-queues.ts'
 
 /** The schemas that the database has. */
 async function queuesIn(sql: Sql): Promise<QueueSchemas> {

@@ -4,8 +4,8 @@ import { createBatcher } from '../../db/batcher/index.ts'
 import { Refusal } from '../../errors.ts'
 import { OTHERS } from '../fair-start.ts'
 import { GUARANTEED_BYTES, type HttpLimits } from '../limits.ts'
-import { createShares, largestShare } from './shares.ts'
 import { createYield, type Yield } from '../yield.ts'
+import { createShares, largestShare } from './shares.ts'
 import { type Encoding, isEncoding, TooLarge, unpack } from './unpack.ts'
 
 /** Reads the body of a request, unpacked and at most so long, as UTF-8; empty when there is none. */

@@ -3,6 +3,7 @@ import { setImmediate as nextSlice } from 'node:timers/promises'
 import * as v from 'valibot'
 import { errorBody, Refusal } from '../../errors.ts'
 import { isSandbox } from '../../providers/sandbox/email.ts'
+import { isSandboxNumber } from '../../providers/sandbox/numbers.ts'
 import { parseBatch } from '../../schemas/batch.ts'
 import { domainSchema } from '../../schemas/domain.ts'
 import { parseEmail } from '../../schemas/email.ts'
@@ -10,7 +11,6 @@ import { type Fields, MAX_FIELDS, parseBody } from '../../schemas/fields.ts'
 import { parseJson } from '../../schemas/json.ts'
 import { parseSms } from '../../schemas/sms.ts'
 import { suppressionSchema } from '../../schemas/suppression.ts'
-import { isSandboxNumber } from '../../providers/sandbox/numbers.ts'
 
 /** The body of a POST as it arrived, and what is needed to read it. */
 export type Posted<Kind extends PostKind = PostKind> = {

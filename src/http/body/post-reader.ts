@@ -1,6 +1,7 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { type Code, Refusal } from '../../errors.ts'
 import type { Fields } from '../../schemas/fields.ts'
+import { createYield } from '../yield.ts'
 import {
   isBatch,
   type PostBody,
@@ -9,7 +10,6 @@ import {
   type PostOptions,
   readPostBody,
 } from './post-body.ts'
-import { createYield } from '../yield.ts'
 
 /** Reads the bodies of POST requests without blocking the event loop for long. */
 export type PostReader = {

@@ -2,9 +2,9 @@ import type { Call } from '../../db/call.ts'
 import type { Registry } from '../../domains/registry.ts'
 import { type Code, Refusal } from '../../errors.ts'
 import { domainSchema } from '../../schemas/domain.ts'
+import { nothingSchema } from '../body/post-body.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { callOf } from '../idempotency.ts'
-import { nothingSchema } from '../body/post-body.ts'
 import { replied, reply } from '../reply.ts'
 
 const providerRefusals: Code[] = ['email_provider_unavailable', 'idempotency_conflict']

@@ -3,8 +3,8 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import type { Middleware } from 'koa'
 import type * as v from 'valibot'
 import { type Code, catalogue } from '../../errors.ts'
-import { answers, error, type Schema, successes } from '../responses.ts'
 import type { Endpoint } from '../endpoint.ts'
+import { answers, error, type Schema, successes } from '../responses.ts'
 
 /** What the interface says of a request beyond its schema. */
 const idempotencyKey = {

@@ -1,4 +1,4 @@
-import type { About, SendResult, OutgoingEmail } from '../email.ts'
+import type { About, OutgoingEmail, SendResult } from '../email.ts'
 import { messageIdOf } from '../message-id.ts'
 import type { Client } from './client.ts'
 import { MailgunError } from './transport.ts'

@@ -1,8 +1,8 @@
 import type { Call } from '../../db/call.ts'
-import { isSandboxNumber } from './numbers.ts'
-import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
 import type { OutgoingSms, SmsProvider, SmsReceipt } from '../sms.ts'
 import type { InboundKeyword } from '../sms-listener.ts'
+import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
+import { isSandboxNumber } from './numbers.ts'
 
 /** After the receipts, as who replies has read the message. */
 const REPLIES_AFTER_MS = 2 * REPORTS_AFTER_MS

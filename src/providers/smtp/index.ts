@@ -2,11 +2,11 @@ import { createTransport, type NodemailerError } from 'nodemailer'
 import type { Secrets } from '../../crypto/secrets.ts'
 import { makeDkimKey } from '../dkim-keys.ts'
 import type { EmailProvider, Refused } from '../email.ts'
-import { type Answer, confirmed, isForNow, unconfirmed } from './response.ts'
 import { hintOf } from './hint.ts'
 import { messageOf, signatureOf } from './message.ts'
 import { RelayPool } from './pool.ts'
 import { readRelay } from './relay.ts'
+import { type Answer, confirmed, isForNow, unconfirmed } from './response.ts'
 
 export type SmtpOptions = {
   url: string

@@ -1,6 +1,6 @@
 import type { NodemailerError, SMTPSentMessageInfo } from 'nodemailer'
 import { storable } from '../../text/storable.ts'
-import type { About, SendResult, Refused } from '../email.ts'
+import type { About, Refused, SendResult } from '../email.ts'
 import { Unconfirmed } from './pool.ts'
 
 /** What became of one transaction; `refused` has an entry for each recipient that was not taken. */

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
 import { sendInVain, smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
 import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
+import { HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
 import { until } from '../../fixtures/until.ts'
 
 const WRONG_BIND_STATE = 0x04

@@ -1,9 +1,9 @@
 import smpp from 'smpp'
 import t from 'tap'
-import { clockAhead, HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
 import { smppTo } from '../../fixtures/smpp.ts'
 import { smsTo } from '../../fixtures/sms-provider-suite.ts'
 import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
+import { clockAhead, HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ann = '+27820000000'

@@ -3,7 +3,7 @@ import { Pace, type Turn } from '../../../src/providers/smpp/limiter.ts'
 import { VirtualTimer } from '../../fixtures/timer.ts'
 
 /** Asks for so many turns and ends each as `answer` says; answers with the moments at which they came. */
-function takeTurns(
+function claimLeases(
   { pace, timer }: { pace: Pace; timer: VirtualTimer },
   count: number,
   answer: (turn: Turn, number: number) => void = (turn) => turn.end('taken'),
@@ -37,7 +37,7 @@ function mostInASecond(times: number[]): number {
 t.test('no second has more than the rate, and hardly one less', async (t) => {
   for (const rate of [1, 3, 10, 100, 999]) {
     const all = paced(1000, rate)
-    const { times } = takeTurns(all, rate * 5)
+    const { times } = claimLeases(all, rate * 5)
     await all.timer.pass(5200)
     t.equal(times.length, rate * 5, `${rate}`)
     t.ok(mostInASecond(times) <= rate)
@@ -52,7 +52,7 @@ t.test('a timer that fires late costs no speed and allows no more', async (t) =>
     after: (ms: number, run: () => void) => timer.after(Math.ceil(ms / 15) * 15, run),
   }
   const pace = new Pace({ window: 1000, rate: 100, timer: late })
-  const { times } = takeTurns({ pace, timer }, 500)
+  const { times } = claimLeases({ pace, timer }, 500)
   await timer.pass(5200)
   t.equal(times.length, 500)
   t.ok(mostInASecond(times) <= 100)
@@ -61,7 +61,7 @@ t.test('a timer that fires late costs no speed and allows no more', async (t) =>
 t.test('after a pause it does not make up for what was not asked of it', async (t) => {
   const all = paced(1000, 10)
   await all.timer.pass(60_000)
-  const { times } = takeTurns(all, 30)
+  const { times } = claimLeases(all, 30)
   await all.timer.pass(3200)
   t.equal(mostInASecond(times), 10)
 })
@@ -70,7 +70,7 @@ t.test('no more than the window are unanswered, and turns come in order', async 
   const all = paced(3, 1000)
   const open: Turn[] = []
   const order: number[] = []
-  takeTurns(all, 10, (turn, number) => {
+  claimLeases(all, 10, (turn, number) => {
     open.push(turn)
     order.push(number)
   })
@@ -101,9 +101,9 @@ t.test('who is to be first goes before all who are not, in order too', async (t)
 t.test('who waited too long gets none, and those behind are not held up', async (t) => {
   const all = paced(1, 1000)
   const open: Turn[] = []
-  takeTurns(all, 1, (turn) => open.push(turn))
-  const impatient = takeTurns(all, 5, undefined, 500)
-  const patient = takeTurns(all, 1)
+  claimLeases(all, 1, (turn) => open.push(turn))
+  const impatient = claimLeases(all, 5, undefined, 500)
+  const patient = claimLeases(all, 1)
   await all.timer.pass(499)
   t.equal(impatient.late, 0)
   await all.timer.pass(1)
@@ -118,11 +118,11 @@ t.test('throttled, it goes at half the speed, once for all that were under way',
   const all = paced(1000, 100)
   const { pace, timer } = all
   const open: Turn[] = []
-  takeTurns(all, 20, (turn) => open.push(turn))
+  claimLeases(all, 20, (turn) => open.push(turn))
   await timer.pass(1000)
   for (const turn of open) turn.end('throttled')
   t.equal(pace.speed, 50)
-  const next = takeTurns(all, 100, (turn) => turn.end())
+  const next = claimLeases(all, 100, (turn) => turn.end())
   await timer.pass(2200)
   t.equal(next.times.length, 100)
   t.ok(mostInASecond(next.times) <= 50)
@@ -130,31 +130,31 @@ t.test('throttled, it goes at half the speed, once for all that were under way',
 
 t.test('throttled again and again, it never stops', async (t) => {
   const all = paced(10, 320)
-  takeTurns(all, 100, (turn) => turn.end('throttled'))
+  claimLeases(all, 100, (turn) => turn.end('throttled'))
   await all.timer.pass(60_000)
   t.equal(all.pace.speed, 10)
 })
 
 t.test('it comes back to its rate with what is taken, and not above', async (t) => {
   const all = paced(10, 100)
-  takeTurns(all, 1, (turn) => turn.end('throttled'))
+  claimLeases(all, 1, (turn) => turn.end('throttled'))
   await all.timer.pass(0)
   t.equal(all.pace.speed, 50)
-  takeTurns(all, 500)
+  claimLeases(all, 500)
   await all.timer.pass(10_000)
   t.ok(Math.abs(all.pace.speed - 75) < 0.001)
-  takeTurns(all, 1000)
+  claimLeases(all, 1000)
   await all.timer.pass(20_000)
   t.equal(all.pace.speed, 100)
 })
 
 t.test('closed, it gives out nothing more', async (t) => {
   const all = paced(1, 100)
-  takeTurns(all, 1, () => undefined)
-  const waiting = takeTurns(all, 3)
+  claimLeases(all, 1, () => undefined)
+  const waiting = claimLeases(all, 3)
   await all.timer.pass(0)
   all.pace.close()
-  const after = takeTurns(all, 2)
+  const after = claimLeases(all, 2)
   await all.timer.pass(0)
   t.strictSame([waiting.late, after.late], [3, 2])
 })

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { clockAhead } from '../../fixtures/time-limit.ts'
 import { noNetSmpp, startPerlSmsc } from '../../fixtures/perl-smsc.ts'
 import { listen, smppTo } from '../../fixtures/smpp.ts'
 import { smsTo, testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
 import { tagging, tagOf } from '../../fixtures/smsc.ts'
+import { clockAhead } from '../../fixtures/time-limit.ts'
 import { until } from '../../fixtures/until.ts'
 
 const skip = noNetSmpp

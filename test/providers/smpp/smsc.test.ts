@@ -1,7 +1,7 @@
 import t from 'tap'
-import { createLog } from '../../../src/telemetry/log.ts'
 import { createSmpp } from '../../../src/providers/smpp/index.ts'
 import { readSmsc } from '../../../src/providers/smpp/smsc.ts'
+import { createLog } from '../../../src/telemetry/log.ts'
 
 t.test('an URL says how to reach the SMSC', async (t) => {
   t.strictSame(readSmsc('smpp://postgram:hunter2@smsc.example'), {

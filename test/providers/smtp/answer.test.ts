@@ -1,10 +1,10 @@
 import t from 'tap'
 import { freePort } from '../../fixtures/free-port.ts'
-import { timeLimitOf } from '../../fixtures/time-limit.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 import { smtpTo } from '../../fixtures/relay.ts'
 import { type Script, type Step, startScriptedRelay } from '../../fixtures/scripted-relay.ts'
 import { noSmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+import { timeLimitOf } from '../../fixtures/time-limit.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ann = 'ann@there.example'
