@@ -26,9 +26,9 @@ export type HttpLimits = {
 }
 
 export const HTTP_LIMITS: HttpLimits = {
-  // A quarter of it, one organisation's share, is a full batch and a hundred small requests. Parsed and on
-  // their way to Postgres, bodies take up to ten times as much memory: the process stays under 500 MB.
-  bytesInHand: 72 * MB,
+  // One organisation's share is a quarter of this: a full batch and sixty small requests. While the service
+  // parses bodies and sends them to Postgres, the process stays below 600 MB.
+  bytesInHand: 68 * MB,
   connections: 4096,
   headersMs: 10_000,
   bodyMs: 10_000,
