@@ -1,23 +1,25 @@
-import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { readPage } from '../fixtures/pages.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { unescaped } from '../fixtures/snippets.ts'
 import { rolledBack } from '../fixtures/sql.ts'
 import { createEndpoint } from '../fixtures/webhook-events.ts'
 
-const page = await readFile(new URL('../../src/docs/month.html', import.meta.url), 'utf8')
+const { headings, blocks, paragraphs } = await readPage('monthly-report')
 
 /** The queries of the page by the ids of their sections, with the columns that the page promises. */
 const queries = new Map(
-  [...page.matchAll(/<h2 id="(\w+)">([\s\S]*?)(?=<h2|<\/main>)/g)].map(([, id = '', text = '']) => {
-    const [, query = ''] = /<pre><code>([\s\S]*?)<\/code><\/pre>/.exec(text) ?? []
-    const [, list = ''] = /<p>Columns: ([\s\S]*?)\.<\/p>/.exec(text) ?? []
-    const columns = [...list.matchAll(/<code>(\w+)<\/code>/g)].map(([, column = '']) => column)
-    return [id, { query: unescaped(query), columns }]
-  }),
+  headings
+    .filter(({ level }) => level === 2)
+    .map(({ id }) => {
+      const { text: query = '' } = blocks.find(({ section }) => section === id) ?? {}
+      const columns = paragraphs.find(
+        ({ section, text }) => section === id && text.startsWith('Columns: '),
+      )
+      return [id, { query, columns: columns?.codes ?? [] }]
+    }),
 )
 
 const { url, sql } = await createDatabase()
