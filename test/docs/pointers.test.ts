@@ -79,12 +79,12 @@ t.test('each link of a Markdown file leads to a file and a heading', async (t) =
 })
 
 t.test('each pointer to a page in code, SQL, tests and settings leads to a heading', async (t) => {
-  // Not the pages of others, as example.com/docs/x, nor imports and folders that are called docs as well.
-  const served =
-    /(?<!\.(?:com|io|org|net)|\.|\bhttp|(?<!\.)\btest)\/docs\/([a-z][\w@.-]*\w)(?:#([\w-]+))?/g
+  // Neither pages of others, as example.com/docs/x, nor src/http/docs and test/docs.
+  const served = /(?<=^|[^\w./-]|\bsrc|\.test)\/docs\/([a-z][\w@.-]*\w)(?:#([\w-]+))?/gm
   const named = /(?<![\w/])([\w-]+)\.md#([\w-]+)/g
   let count = 0
-  for (const [file, text] of texts) {
+  for (const [file, source] of texts) {
+    const text = source.replaceAll('\\/', '/')
     for (const [pointer, name = '', heading] of text.matchAll(served)) {
       if (UNKNOWN.includes(name.replace(/\.md$/, ''))) continue
       count += 1

@@ -72,7 +72,7 @@ t.test('every page is served as Markdown, with the address of the service', asyn
 
 t.test('/, /docs and /docs/index are one page with the address of the API', async (t) => {
   const { text } = await get(`${base}/docs/index`, null)
-  t.match(text, '<code>https://postgram.test/v1</code>')
+  t.match(text, '>https://postgram.test/v1</code>')
   for (const path of ['/', '/docs', '/docs/']) {
     t.equal((await get(base + path, null)).text, text, path)
   }

@@ -22,6 +22,13 @@ renderer.rules.heading_close = (tokens, place, options) => {
   return tokens[place]?.tag === 'h1' ? tag : `</a>${tag}`
 }
 
+// A name such as x-request-id stays on one line where there is room.
+renderer.rules.code_inline = (tokens, place) => {
+  const { content = '' } = tokens[place] ?? {}
+  const kind = /^\S{1,40}$/.test(content) ? ' class="name"' : ''
+  return `<code${kind}>${escapeHtml(content)}</code>`
+}
+
 renderer.rules.fence = (tokens, place) => {
   const { info = '', content = '' } = tokens[place] ?? {}
   const { language, attributes } = readFenceInfo(info)
@@ -66,18 +73,22 @@ export function servedTarget(href: string): string | null {
   return `/docs/${href.replace(/\.md(?=#|$)/, '')}`
 }
 
-/** Gives each cell the heading of its column, which a narrow screen shows in front of it. */
+/**
+ * Gives each cell the heading of its column, which a narrow screen shows in front of it. The first cell of a
+ * row needs none if it is a name in code.
+ */
 function labelCells(tokens: Token[]) {
   let labels: string[] = []
   let column = 0
-  for (const [place, { type }] of tokens.entries()) {
-    if (type === 'table_open') labels = []
-    if (type === 'tr_open') column = 0
-    if (type === 'th_open') labels.push(textOf(tokens[place + 1]))
-    if (type === 'td_open') {
-      const label = labels[column]
-      if (label) tokens[place]?.attrSet('data-label', label)
-      column += 1
-    }
+  for (const [place, token] of tokens.entries()) {
+    const inline = tokens[place + 1]
+    if (token.type === 'table_open') labels = []
+    if (token.type === 'tr_open') column = 0
+    if (token.type === 'th_open') labels.push(textOf(inline))
+    if (token.type !== 'td_open') continue
+    const isName = column === 0 && inline?.children?.some(({ type }) => type === 'code_inline')
+    const label = labels[column]
+    if (label && !isName) token.attrSet('data-label', label)
+    column += 1
   }
 }

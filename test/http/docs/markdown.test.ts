@@ -55,7 +55,7 @@ t.test('render(): links to pages and files point to /docs, others to where they 
     ['[x](https://example.net/a.md#b)', '<a href="https://example.net/a.md#b">x</a>'],
     [
       '[`x` y](../../ARCHITECTURE.md#promises) [z](api.md)',
-      '<code>x</code> y <a href="/docs/api">z</a>',
+      '<code class="name">x</code> y <a href="/docs/api">z</a>',
     ],
   ] as const) {
     t.equal(htmlOf(link), `<p>${html}</p>\n`, link)
@@ -64,8 +64,8 @@ t.test('render(): links to pages and files point to /docs, others to where they 
 
 t.test('render(): raw HTML and code are escaped', async (t) => {
   t.equal(
-    htmlOf('<b onclick="x">1 & 2</b> `<i>`\n'),
-    '<p>&lt;b onclick=&quot;x&quot;&gt;1 &amp; 2&lt;/b&gt; <code>&lt;i&gt;</code></p>\n',
+    htmlOf('<b onclick="x">1 & 2</b> `<i> a`\n'),
+    '<p>&lt;b onclick=&quot;x&quot;&gt;1 &amp; 2&lt;/b&gt; <code>&lt;i&gt; a</code></p>\n',
   )
   t.equal(htmlOf('[x](javascript:alert(1))\n'), '<p>[x](javascript:alert(1))</p>\n')
   t.equal(
@@ -82,16 +82,20 @@ t.test('render(): a fence with a file shows its name', async (t) => {
   t.equal(htmlOf('```\nlet a\n```\n'), '<pre><code>let a\n</code></pre>\n')
 })
 
-t.test('render(): each cell of a table has the heading of its column', async (t) => {
-  const html = htmlOf('| A | `B` |\n|---|---|\n| 1 | 2 |\n| 3 |  |\n\n| C |\n|---|\n| 4 |\n')
+t.test('render(): cells have the heading of their column, but for names in code', async (t) => {
+  const html = htmlOf(
+    '| A | `B` | |\n|---|---|---|\n| 1 | 2 | 3 |\n| `4` | `5` | |\n\n| C |\n|---|\n| 6 |\n',
+  )
   t.same(
-    [...html.matchAll(/<td data-label="(.)">(.?)<\/td>/g)].map(([, label, text]) => [label, text]),
+    [...html.matchAll(/<td(?: data-label="(.)")?>(.*?)<\/td>/g)].map(([, ...cell]) => cell),
     [
       ['A', '1'],
       ['B', '2'],
-      ['A', '3'],
-      ['B', ''],
-      ['C', '4'],
+      [undefined, '3'],
+      [undefined, '<code class="name">4</code>'],
+      ['B', '<code class="name">5</code>'],
+      [undefined, ''],
+      ['C', '6'],
     ],
   )
 })
