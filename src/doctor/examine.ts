@@ -183,7 +183,7 @@ async function examineDns(sql: Sql, config: Config): Promise<Check[]> {
     {
       what: 'DKIM zone',
       isWell: isFound,
-      cure: `${key.host} is not served as ops.dns_zone has it: see /docs/real-email`,
+      cure: `${key.host} is not served as ops.dns_zone has it: see /docs/email-providers#check-the-zone`,
     },
   ]
 }

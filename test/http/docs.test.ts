@@ -16,6 +16,7 @@ const folder = new URL('../../src/docs/', import.meta.url)
 const names = (await readdir(folder))
   .filter((file) => file.endsWith('.md'))
   .map((file) => file.replace('.md', ''))
+  .sort()
 const pages = new Map<string, PageParts>()
 for (const name of names) pages.set(name, await readPage(name))
 

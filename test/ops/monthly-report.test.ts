@@ -143,7 +143,9 @@ t.test('a message that waits is listed with the reason', async (t) => {
 })
 
 t.test('a failing endpoint is listed with the name of its organisation', async (t) => {
-  t.match(await rowsOf('failing-webhooks'), [{ name: 'Acme', endpoint, last_error: 'answered 500' }])
+  t.match(await rowsOf('failing-webhooks'), [
+    { name: 'Acme', endpoint, last_error: 'answered 500' },
+  ])
 })
 
 t.test('a key is listed after 90 days without a request', async (t) => {
@@ -155,7 +157,9 @@ t.test('a key is listed after 90 days without a request', async (t) => {
 })
 
 t.test('the audit is summed by actor and action of last month', async (t) => {
-  t.match(await rowsOf('audit-summary'), [{ action: 'grant_credits', times: '1', organisations: '1' }])
+  t.match(await rowsOf('audit-summary'), [
+    { action: 'grant_credits', times: '1', organisations: '1' },
+  ])
 })
 
 t.test('retention names when something is dropped next, and how much within 31 days', async (t) => {
