@@ -1,5 +1,5 @@
 # The service for a Postgres elsewhere, which DATABASE_URL names: the embedded one is not in here.
-# How to run it: src/docs/deploying.html. Node's version is the one that package.json has for development.
+# How to run it: src/docs/deployment.md. Node's version is the one that package.json has for development.
 # To pin it by digest: --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:…
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM ${NODE_IMAGE} AS dependencies

@@ -11,6 +11,6 @@ export async function checkSecretKey(call: Call, secrets: Secrets): Promise<void
   const sealed = await call('sealed_in_use', {})
   if (sealed.length === 0 || sealed.some((text) => isOpenedBy(secrets, text))) return
   throw new SetupError(
-    'SECRET_KEY: it opens nothing that is sealed in this database; set the key of that time, see /docs/deploying#secret-key',
+    'SECRET_KEY: it opens nothing that is sealed in this database; set the key of that time, see /docs/deployment#secret-key',
   )
 }

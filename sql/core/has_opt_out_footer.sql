@@ -16,4 +16,4 @@ as $$
 $$;
 
 comment on function core.has_opt_out_footer is
-  'Whether a text says how to opt out, in capitals or not, in one of the forms that src/docs/sms.html lists: by STOP or by a word for it in Afrikaans, isiZulu, isiXhosa or Sesotho.';
+  'Whether a text says how to opt out, in capitals or not, in one of the forms that src/docs/operations.md#opt-out-footer lists: by STOP or by a word for it in Afrikaans, isiZulu, isiXhosa or Sesotho.';

@@ -141,7 +141,7 @@ async function prepare(
     if (config.isProduction && login.excess !== null) {
       log.warn(
         { login: login.name, excess: login.excess },
-        'the login of DATABASE_URL may do more than the service needs: see /docs/deploying#logins',
+        'the login of DATABASE_URL may do more than the service needs: see /docs/deployment#database-logins',
       )
     }
     // To be started again must not undo an upgrade that is under way, so what is newer stays.

@@ -18,7 +18,8 @@ const UNKNOWN_SETTING = '42704'
 const WRONG_SETTING = /^22/
 const NO_ROLE = `role "${SERVICE_ROLE}" does not exist`
 const NO_EXTENSION = /extension "\w+" is not available|extension control file/
-const USE_PRIMARY = 'set the address of the primary, or of all hosts, see /docs/deploying#hosts'
+const USE_PRIMARY =
+  'set the address of the primary, or of all hosts, see /docs/deployment#database-failover'
 
 /**
  * Says in one line why a database cannot be used, with the fix where it is known: what an operator can
@@ -27,10 +28,10 @@ const USE_PRIMARY = 'set the address of the primary, or of all hosts, see /docs/
 export function connectionProblem(error: unknown): string | null {
   const { code = '', message } = error as { code?: string; message: string }
   if (UNTRUSTED.test(code)) {
-    return `TLS to the server failed (${code}): set sslrootcert, or another sslmode, see /docs/deploying#postgres-tls`
+    return `TLS to the server failed (${code}): set sslrootcert, or another sslmode, see /docs/deployment#tls-to-postgres`
   }
   if (/TLS connection/.test(message)) {
-    return 'the server offers no TLS: set sslmode=disable where the network is only yours, see /docs/deploying#postgres-tls'
+    return 'the server offers no TLS: set sslmode=disable where the network is only yours, see /docs/deployment#tls-to-postgres'
   }
   if (error instanceof UnsuitableServer) return message
   if (isPoolerError(message)) return avoidPooler(message)
@@ -49,7 +50,7 @@ export function connectionProblem(error: unknown): string | null {
   if (NO_EXTENSION.test(message)) {
     return `${message}: install Postgres's contrib package on the server`
   }
-  if (code === NO_DATABASE) return `${message}: create it, as /docs/deploying#postgres says`
+  if (code === NO_DATABASE) return `${message}: create it, as /docs/deployment#postgres says`
   if (code === UNKNOWN_SETTING && /configuration parameter/.test(message)) {
     // Every connection sets these, and servers before Postgres 12 do not know them.
     if (/"(plan_cache_mode|jit)"/.test(message)) return TOO_OLD

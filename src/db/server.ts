@@ -33,5 +33,5 @@ export function isPoolerError(message: string): boolean {
 
 /** Returns the error message for a pooler between the service and Postgres. */
 export function avoidPooler(reason: string): string {
-  return `a pooler such as PgBouncer is in between (${reason}): set the address of Postgres itself, see /docs/deploying#pooler`
+  return `a pooler such as PgBouncer is in between (${reason}): set the address of Postgres itself, see /docs/deployment#connection-poolers`
 }

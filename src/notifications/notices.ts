@@ -82,7 +82,7 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         `The last attempt came to this: ${lastError ?? 'no answer'}`,
         'What this means: events go on being recorded, and are kept for 30 days.',
         'What to do: make it answer any 2xx within 10 seconds, then have whoever runs this service enable it again, which can replay all that it missed.',
-        `${publicUrl}/docs/webhooks#disabled`,
+        `${publicUrl}/docs/webhooks#disabled-endpoints`,
       ),
     }
   },

@@ -2,8 +2,8 @@
 export type Keyword = 'stop' | 'start'
 
 /**
- * The words that opt out, by language, as src/docs/sms.html lists them. core.has_opt_out_footer knows those
- * that a footer may ask for.
+ * The words that opt out, by language, as src/docs/sms.md#stop-and-start lists them.
+ * core.has_opt_out_footer knows those that a footer may ask for.
  */
 export const STOP_WORDS = {
   English: [

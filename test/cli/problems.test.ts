@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { blaming } from '../../src/cli/explain.ts'
@@ -10,6 +10,7 @@ import { checkServer, problemOf } from '../../src/db/server.ts'
 import { SetupError } from '../../src/errors.ts'
 import { freePort } from '../fixtures/free-port.ts'
 import { initialise, noPostgres, serverFolder, startServer } from '../fixtures/own-postgres.ts'
+import { readPage } from '../fixtures/pages.ts'
 import { noPgbouncer, startPgbouncer } from '../fixtures/pgbouncer.ts'
 import { runCommand } from '../fixtures/run-command.ts'
 import { startTcpServer } from '../fixtures/tcp-server.ts'
@@ -17,11 +18,10 @@ import { startTcpServer } from '../fixtures/tcp-server.ts'
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 
 /** The lines of the table in the page for operators, with … for what differs. */
-const page = await readFile(new URL('../../src/docs/operating.html', import.meta.url), 'utf8')
-const table = /<h2 id="problems">[\s\S]*?<\/table>/.exec(page)?.[0] ?? ''
-const known = [...table.matchAll(/<tr><td>([\s\S]*?)<\/td>/g)].flatMap(([, cell = '']) =>
-  [...cell.matchAll(/<code>([^<]*)<\/code>/g)].map(([, line = '']) => line),
-)
+const { tables } = await readPage('operations')
+const known = tables
+  .filter(({ section }) => section === 'startup-errors')
+  .flatMap(({ rows }) => rows.flatMap(([line]) => line?.codes ?? []))
 
 /** Whether the table explains a line: whether the parts of an entry follow one another in it. */
 function isExplained(line: string): boolean {
@@ -147,7 +147,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
       await sql.end()
       t.match(
         said,
-        /^a pooler such as PgBouncer is in between \(unsupported startup parameter: \w+\): set the address of Postgres itself, see \/docs\/deploying#pooler$/,
+        /^a pooler such as PgBouncer is in between \(unsupported startup parameter: \w+\): set the address of Postgres itself, see \/docs\/deployment#connection-poolers$/,
       )
       t.ok(isExplained(said))
       const lines = ['ignore_startup_parameters = search_path, plan_cache_mode, jit, options, role']

@@ -78,7 +78,8 @@ t.test('a primary, its standby and a host that never responds', { skip: noPostgr
       )
       return asked.finally(() => sql.end())
     }
-    const cure = 'set the address of the primary, or of all hosts, see /docs/deploying#hosts'
+    const cure =
+      'set the address of the primary, or of all hosts, see /docs/deployment#database-failover'
     t.equal(
       await problem(`${alone}?target_session_attrs=read-write`),
       `the server is a standby: ${cure}`,

@@ -19,10 +19,11 @@ import {
   startServer,
 } from '../fixtures/own-postgres.ts'
 import { stepsOf } from '../fixtures/page-steps.ts'
+import { readPage } from '../fixtures/pages.ts'
 import { runCommand } from '../fixtures/run-command.ts'
 import { spawnService, startTestService } from '../fixtures/service.ts'
 
-/** Design section 2: what a process has to stop in. */
+/** What a process has to stop in. */
 const STOP_SECONDS = 15
 
 const allOf = (text: string, pattern: RegExp) =>
@@ -249,10 +250,10 @@ t.test(
   },
 )
 
-const page = await readText('src/docs/deploying.html')
+const page = await readPage('deployment')
 const steps = stepsOf(page)
 
-t.test('every block of the page on deploying says whether a test runs it', async (t) => {
+t.test('every block of the page on deployment says whether a test runs it', async (t) => {
   t.ok(steps.length > 20)
   for (const { mark, value, text } of steps) {
     t.match(mark, /^(run|file|not-run)$/, text)
@@ -264,19 +265,19 @@ t.test('every block of the page on deploying says whether a test runs it', async
   }
 })
 
-t.test('the page on deploying installs the Node of the tests', async (t) => {
+t.test('the page on deployment installs the Node of the tests', async (t) => {
   const { devDependencies } = JSON.parse(await readText('package.json'))
-  const versions = new Set(allOf(page, /\b(?:dist\/|node-)v(\d+\.\d+\.\d+)/g))
+  const versions = new Set(allOf(page.markdown, /\b(?:dist\/|node-)v(\d+\.\d+\.\d+)/g))
   t.same([...versions], [devDependencies.node])
 })
 
 t.test('operators read one example of PUBLIC_URL, which is no return path', async (t) => {
   const urls = []
-  for (const file of ['.env.example', 'src/docs/deploying.html', 'src/docs/real-email.html']) {
+  for (const file of ['.env.example', 'src/docs/deployment.md', 'src/docs/email-providers.md']) {
     urls.push(...allOf(await readText(file), /\bPUBLIC_URL=(.*)/g))
   }
   t.same(urls, Array(3).fill('https://api.example.net'))
-  t.match(page, 'server_name api.example.net;')
+  t.match(page.markdown, 'server_name api.example.net;')
   const exampleOf = (wanted: string) => shown.find(({ name }) => name === wanted)?.value
   t.match(exampleOf('SYSTEM_FROM'), /@example\.net>$/)
   t.equal(exampleOf('MAIL_FROM_LABEL'), 'mail')

@@ -5,28 +5,27 @@ import { STOP_WORDS } from '../../src/sms/keywords.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { get, request } from '../fixtures/http.ts'
+import { type PageParts, readPage } from '../fixtures/pages.ts'
 import { STATUS } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { unescaped } from '../fixtures/snippets.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
 const folder = new URL('../../src/docs/', import.meta.url)
-const names = (await readdir(folder)).filter((file) => file.endsWith('.html'))
-const pages = await Promise.all(
-  names.map(async (file) => ({
-    path: `/docs/${file.replace('.html', '')}`,
-    text: await readFile(new URL(file, folder), 'utf8'),
-  })),
-)
+const names = (await readdir(folder))
+  .filter((file) => file.endsWith('.md'))
+  .map((file) => file.replace('.md', ''))
+  .sort()
+const pages = new Map<string, PageParts>()
+for (const name of names) pages.set(name, await readPage(name))
 
 const readText = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8')
 
 const allOf = (text: string, pattern: RegExp) =>
   [...text.matchAll(pattern)].map(([, found = '']) => found)
 
-const idsOf = (text: string) => allOf(text, /\sid="([^"]*)"/g)
+const idsOf = (html: string) => allOf(html, /\sid="([^"]*)"/g)
 
 t.test('the catalogue has the codes and statuses of the interface', async (t) => {
   t.strictSame(
@@ -36,25 +35,25 @@ t.test('the catalogue has the codes and statuses of the interface', async (t) =>
 })
 
 t.test('the page that error.docs points to has a heading for each code', async (t) => {
-  const { text } = await get(`${base}/docs/errors`, null)
-  const ids = allOf(text, /<h[1-6][^>]*\sid="?([^">\s]+)/g)
+  const ids = idsOf((await get(`${base}/docs/errors`, null)).text)
   for (const code of Object.keys(catalogue)) {
     t.equal(ids.filter((id) => id === code).length, 1, code)
   }
 })
 
-t.test('every page is served, with nothing from elsewhere and nothing that runs', async (t) => {
-  t.ok(pages.length >= 4)
-  for (const { path, text } of pages) {
-    const answer = await get(base + path, null)
-    t.equal(answer.status, 200, path)
-    t.equal(answer.text, text, path)
-    t.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8')
-    const policy = answer.headers.get('content-security-policy')
+t.test('every page is served as HTML without scripts, inline styles and frames', async (t) => {
+  t.ok(names.length >= 12)
+  for (const path of ['/', '/docs', '/docs/', ...names.map((name) => `/docs/${name}`)]) {
+    const response = await get(base + path, null)
+    t.equal(response.status, 200, path)
+    t.equal(response.headers.get('content-type'), 'text/html; charset=utf-8', path)
+    const policy = response.headers.get('content-security-policy')
     t.match(policy, /^default-src 'none'; style-src 'self';/)
     t.notMatch(policy, /unsafe/)
-    t.equal(allOf(text, /(<h1>)/g).length, 1, `${path} has one headline`)
-    t.notMatch(text, /<(script|style|img|iframe|form)|\s(style|on[a-z]+)="/i, path)
+    t.equal(allOf(response.text, /(<h1[ >])/g).length, 1, `${path} has one headline`)
+    t.notMatch(response.text, /<(script|style|img|iframe|form)|\s(style|on[a-z]+)="/i, path)
+    const ids = idsOf(response.text)
+    t.equal(new Set(ids).size, ids.length, `${path} has each id once`)
   }
   const style = await get(`${base}/docs/style.css`, null)
   t.equal(style.status, 200)
@@ -62,33 +61,63 @@ t.test('every page is served, with nothing from elsewhere and nothing that runs'
   t.notMatch(style.text, /@import|url\(/)
 })
 
-t.test('/ and /docs list all pages and the address of the API', async (t) => {
-  for (const path of ['/', '/docs', '/docs/']) {
-    const answer = await get(base + path, null)
-    t.strictSame(
-      [answer.status, answer.headers.get('content-type')],
-      [200, 'text/html; charset=utf-8'],
-      path,
-    )
-    t.match(answer.headers.get('content-security-policy'), /^default-src 'none'; style-src 'self';/)
-    t.match(answer.text, '<code>https://postgram.test/v1</code>')
-    t.notMatch(answer.text, /<(script|style|img|iframe|form)|\s(style|on[a-z]+)="/i)
-    const links = allOf(answer.text, /\shref="([^"]*)"/g)
-    for (const page of pages) t.ok(links.includes(page.path), page.path)
-    for (const link of links)
-      t.equal((await get(new URL(link, base + path).href, null)).status, 200)
+t.test('every page is served as Markdown, with the address of the service', async (t) => {
+  for (const name of names) {
+    const response = await get(`${base}/docs/${name}.md`, null)
+    t.equal(response.status, 200, name)
+    t.equal(response.headers.get('content-type'), 'text/markdown; charset=utf-8', name)
+    const { markdown = '' } = pages.get(name) ?? {}
+    t.equal(response.text, markdown.replaceAll('<PUBLIC_URL>', 'https://postgram.test'), name)
   }
 })
 
-t.test('every link of a page leads somewhere', async (t) => {
-  for (const { path, text } of pages) {
-    const ids = idsOf(text)
-    t.equal(new Set(ids).size, ids.length, `${path} has each id once`)
-    const links = new Set(allOf(text, /\shref="([^"]*)"/g))
-    t.ok(links.size > 5)
-    for (const link of links) {
+t.test('/, /docs and /docs/index are one page with the address of the API', async (t) => {
+  const { text } = await get(`${base}/docs/index`, null)
+  t.match(text, '>https://postgram.test/v1</code>')
+  for (const path of ['/', '/docs', '/docs/']) {
+    t.equal((await get(base + path, null)).text, text, path)
+  }
+})
+
+t.test('every page has the same navigation to all pages, and marks itself', async (t) => {
+  const navigationOf = async (name: string) => {
+    const { text } = await get(`${base}/docs/${name}`, null)
+    return /<nav class="pages"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? ''
+  }
+  const ofIndex = await navigationOf('index')
+  const links = allOf(ofIndex, /\shref="\/docs\/([^"]*)"/g)
+  t.same(
+    [...links].sort(),
+    names.filter((name) => name !== 'index'),
+  )
+  for (const name of links) {
+    const navigation = await navigationOf(name)
+    t.same(allOf(navigation, /href="\/docs\/([^"]+)" aria-current="page"/g), [name])
+    t.equal(navigation.replace(' aria-current="page"', ''), ofIndex, name)
+  }
+})
+
+t.test('every page but the index lists its ## and ### headings as contents', async (t) => {
+  for (const name of names) {
+    const { text } = await get(`${base}/docs/${name}`, null)
+    const contents = /<nav class="contents"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? ''
+    const headings =
+      pages.get(name)?.headings.filter(({ level }) => level === 2 || level === 3) ?? []
+    t.same(
+      allOf(contents, /href="#([^"]*)"/g),
+      name === 'index' ? [] : headings.map(({ id }) => id),
+      name,
+    )
+  }
+})
+
+t.test('every link of a served page leads to a served page and an id there', async (t) => {
+  for (const name of names) {
+    const path = `/docs/${name}`
+    const { text } = await get(base + path, null)
+    for (const link of new Set(allOf(text, /\shref="([^"]*)"/g))) {
       const { origin, pathname, hash } = new URL(link, base + path)
-      t.equal(origin, base, link)
+      if (origin !== base) continue
       const target = await get(origin + pathname, null)
       t.equal(target.status, 200, `${path} -> ${link}`)
       if (hash) t.ok(idsOf(target.text).includes(hash.slice(1)), `${path} -> ${link}`)
@@ -96,24 +125,12 @@ t.test('every link of a page leads somewhere', async (t) => {
   }
 })
 
-t.test('every page leads to all others, in one order, and marks itself', async (t) => {
-  const [first] = pages
-  for (const { path, text } of pages) {
-    const page = path.replace('/docs/', '')
-    const navigation = (of: string) =>
-      of.match(/<nav class="pages".*?<\/nav>/s)?.[0].replace(' aria-current="page"', '')
-    t.equal(navigation(text), navigation(first?.text ?? ''), path)
-    t.same(allOf(text, /href="([^"]+)" aria-current="page"/g), [page])
-    t.match(navigation(text), `href="${page}"`)
-  }
-})
-
 t.test('the characters that the page on SMS gives GSM-7 are those it has', async (t) => {
-  const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
-  const paragraph = /<p>GSM-7 has[\s\S]*?Counting as two[\s\S]*?<\/p>/.exec(text)?.[0] ?? ''
-  const [single = '', double = ''] = allOf(paragraph, /<code>([\s\S]*?)<\/code>/g).map((list) =>
-    unescaped(list).replaceAll(/\s/g, ''),
-  )
+  const { blocks, paragraphs } = await readPage('sms')
+  const block = blocks.find(({ introduction }) => introduction.startsWith('GSM-7 '))
+  const paragraph = paragraphs.find(({ text }) => /count(s|ing)? as two/i.test(text))
+  const single = block?.text.replaceAll(/\s/g, '') ?? ''
+  const double = paragraph?.codes[0]?.replaceAll(/\s/g, '') ?? ''
   const plain = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 \n\r']
   const singles = new Set([...single, ...plain])
   // Beside the form feed, which nobody would look for, this is the whole alphabet.
@@ -134,9 +151,9 @@ t.test('the characters that the page on SMS gives GSM-7 are those it has', async
 })
 
 t.test('the opt-out words that the page on SMS suggests do', async (t) => {
-  const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
-  const paragraph = /<p>Words that do[\s\S]*?<\/p>/.exec(text)?.[0] ?? ''
-  const words = allOf(paragraph, /“([^”]*)”/g)
+  const { paragraphs } = await readPage('sms')
+  const paragraph = paragraphs.find(({ text }) => text.includes('“Reply STOP to opt out”'))
+  const words = allOf(paragraph?.text ?? '', /“([^”]*)”/g)
   t.ok(words.length >= 5)
   const bad = await sql`
     select words from unnest(${words}::text[]) words
@@ -145,23 +162,18 @@ t.test('the opt-out words that the page on SMS suggests do', async (t) => {
 })
 
 t.test('the page on SMS lists the words that opt out, by language', async (t) => {
-  const text = pages.find(({ path }) => path === '/docs/sms')?.text ?? ''
-  const table = /Words that opt out[\s\S]*?<\/table>/.exec(text)?.[0] ?? ''
-  const rows = [...table.matchAll(/<tr><td>(.*?)<\/td><td>([\s\S]*?)<\/td><\/tr>/g)]
-  t.same(
-    Object.fromEntries(
-      rows.map(([, language = '', words = '']) => [language, allOf(words, /<code>(.*?)<\/code>/g)]),
-    ),
-    STOP_WORDS,
-  )
+  const { tables } = await readPage('sms')
+  const table = tables.find(({ head }) => head[0]?.text === 'Language')
+  const rows = table?.rows.map(([language, words]) => [language?.text, words?.codes]) ?? []
+  t.same(Object.fromEntries(rows), STOP_WORDS)
 })
 
 t.test('every setting is described, and nothing else', async (t) => {
   const read = allOf(await readText('src/config/index.ts'), /^ {2}([A-Z][A-Z_]+): v\./gm)
   t.ok(read.length >= 15)
-  const { text } = await get(`${base}/docs/operating`, null)
-  const firstCells = allOf(text, /<tr><td>(.*?)<\/td>/g)
-  const described = firstCells.flatMap((cell) => allOf(cell, /<code>([A-Z][A-Z_]+)<\/code>/g))
+  const { tables } = await readPage('operations')
+  const firstCells = tables.flatMap(({ rows }) => rows.flatMap(([first]) => first?.codes ?? []))
+  const described = firstCells.filter((code) => /^[A-Z][A-Z_]+$/.test(code))
   t.same(described.sort(), read.sort())
 })
 
@@ -171,8 +183,10 @@ t.test('what the pages and the README name in psql is there', async (t) => {
     union
     select relname from pg_class where relnamespace = 'ops'::regnamespace`
   const known = objects.map(({ name }) => name)
-  const texts = [...pages.map(({ text }) => text), await readText('README.md')]
-  const named = new Set(texts.flatMap((text) => allOf(text, /\bops\.(\w+)/g)))
+  const texts = [...pages.values()].map(({ markdown }) => markdown)
+  const named = new Set(
+    [...texts, await readText('README.md')].flatMap((text) => allOf(text, /\bops\.(\w+)/g)),
+  )
   t.ok(named.size > 15)
   t.same(
     [...named].filter((name) => !known.includes(name)),
@@ -185,9 +199,18 @@ t.test('what the pages and the README name in psql is there', async (t) => {
   )
 })
 
-t.test('a docs page has no trailing or leading path of its own', async (t) => {
-  for (const path of ['/docs/errors.html', '/docs/..%2ferrors', '/docs/none']) {
-    t.equal((await get(base + path, null)).status, 404, path)
+t.test('docs: unknown pages and files outside of src/docs respond with 404', async (t) => {
+  for (const path of [
+    '/docs/errors.html',
+    '/docs/..%2ferrors',
+    '/docs/none',
+    '/docs/none.md',
+    '/docs/ARCHITECTURE',
+    '/docs/ARCHITECTURE.md',
+    '/docs/CONTRIBUTING.md',
+  ]) {
+    const response = await get(base + path, null)
+    t.strictSame([response.status, response.json?.error.code], [404, 'not_found'], path)
   }
   t.equal((await request('POST', `${base}/docs/errors`, null, {})).status, 404)
 })

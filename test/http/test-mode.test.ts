@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { readPage } from '../fixtures/pages.ts'
 import { holdSecond } from '../fixtures/rate.ts'
 import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -137,13 +137,12 @@ t.test('test requests count for the rate limit of their organisation', async (t)
   isRefused(t, await send(organisation), 'rate_limited')
 })
 
-/** The writes of the table in /docs/email#test-keys, each with what the page says of a test key. */
+/** The writes of the table in /docs/api#test-mode, each with what the page says of a test key. */
 async function documentedWrites() {
-  const page = await readFile(new URL('../../src/docs/email.html', import.meta.url), 'utf8')
-  const [, table = ''] = /<th>With a test key<\/th><\/tr>([\s\S]*?)<\/table>/.exec(page) ?? []
-  return [...table.matchAll(/<tr><td>([\s\S]*?)<\/td><td>([\s\S]*?)<\/td><\/tr>/g)].flatMap(
-    ([, writes = '', words = '']) =>
-      [...writes.matchAll(/<code>([^<]*)<\/code>/g)].map(([, write = '']) => ({ write, words })),
+  const { tables } = await readPage('api')
+  const table = tables.find(({ head }) => head[1]?.text === 'With a test key')
+  return (table?.rows ?? []).flatMap(([writes, effect]) =>
+    (writes?.codes ?? []).map((write) => ({ write, words: effect?.text ?? '' })),
   )
 }
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import Stripe from 'stripe'
 import t from 'tap'
 import { seed } from '../../src/cli/demo.ts'
@@ -7,10 +6,11 @@ import { createDatabase } from '../fixtures/database.ts'
 import { post } from '../fixtures/http.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { readPage } from '../fixtures/pages.ts'
 import { type Received, type Receiver, startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { sendSms } from '../fixtures/sms-clock.ts'
-import { makeProject, programsOf, startProgram, unescaped } from '../fixtures/snippets.ts'
+import { makeProject, programsOf, startProgram } from '../fixtures/snippets.ts'
 import { until } from '../fixtures/until.ts'
 import { bodiesOf, createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
 
@@ -101,13 +101,15 @@ t.test('for a day after a rotation both secrets verify', async (t) => {
   }
 })
 
-const page = await readFile(new URL('../../src/docs/webhooks.html', import.meta.url), 'utf8')
+const { blocks } = await readPage('webhooks')
 
-/** The first such part of the page, as its reader sees it. */
+/** The first such part of the blocks of the page. */
 function shown(pattern: RegExp): string {
-  const found = pattern.exec(page)?.[1]
-  if (found === undefined) throw new Error(`the page shows no ${pattern}`)
-  return unescaped(found)
+  for (const { text } of blocks) {
+    const [, found] = pattern.exec(text) ?? []
+    if (found !== undefined) return found
+  }
+  throw new Error(`the page shows no ${pattern}`)
 }
 
 t.test('what the page begins with works as it stands', async (t) => {
@@ -130,8 +132,8 @@ t.test('what the page begins with works as it stands', async (t) => {
   const body = shown(/\/v1\/emails -H 'Authorization: Bearer sk_live_…' \\\n +-d '([^']+)'/)
   t.equal((await post(`${base}/v1/emails`, liveKey, body)).status, 200)
   await until('two events', async () => lines().length === 2)
-  const printed = shown(/The receiver prints[^<]*<\/p>\n<pre><code>([^<]+)<\/code>/).split('\n')
-  t.strictSame(lines().sort(), printed.sort())
+  const printed = blocks.find(({ introduction }) => introduction.startsWith('The receiver prints'))
+  t.strictSame(lines().sort(), printed?.text.split('\n').sort())
 })
 
 t.test('the event that the page shows has the form of a real one', async (t) => {
@@ -143,7 +145,9 @@ t.test('the event that the page shows has the form of a real one', async (t) => 
     return bodies.length > 0 && bodies
   })
   const real = JSON.parse(bodies[0] ?? '')
-  const example = JSON.parse(shown(/<pre id="example"><code>([\s\S]*?)<\/code>/))
+  const example = JSON.parse(
+    blocks.find(({ attributes }) => attributes.id === 'example')?.text ?? '',
+  )
   const formOf = (value: unknown): unknown => {
     if (Array.isArray(value)) return 'list'
     if (typeof value !== 'object' || value === null) return value === null ? null : typeof value

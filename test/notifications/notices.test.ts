@@ -71,7 +71,7 @@ t.test('one that was disabled is told what became of its events', (t) => {
   t.match(text, 'https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC')
   t.match(text, 'came to this: no answer')
   t.match(text, 'kept for 30 days')
-  t.match(text, '\nhttps://postgram.test/docs/webhooks#disabled\n')
+  t.match(text, '\nhttps://postgram.test/docs/webhooks#disabled-endpoints\n')
   t.end()
 })
 

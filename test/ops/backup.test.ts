@@ -44,7 +44,7 @@ async function startFirst(t: Test, folder: string) {
   const server = await startServer(join(folder, 'first'), ['fsync = off'])
   const administrator = connectFor(t, server.urlOf('postgres', 'postgres'))
   await administrator`create role postgram login createrole`
-  // As the page on deploying says; a dump of the roles has it.
+  // The page on deployment restores a dump of the roles, which has it.
   await administrator`grant set on parameter temp_file_limit to postgram with grant option`
   await administrator`create database postgram owner postgram`
   const url = server.urlOf('postgram', 'postgram')

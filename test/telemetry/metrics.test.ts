@@ -19,10 +19,10 @@ import {
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { readPage } from '../fixtures/pages.ts'
 import { groupsOf, labelsIn, unknownTo } from '../fixtures/promql.ts'
 import { startReceiver } from '../fixtures/receiver.ts'
 import { spawnService, startTestService } from '../fixtures/service.ts'
-import { unescaped } from '../fixtures/snippets.ts'
 import { rolledBack } from '../fixtures/sql.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -569,10 +569,9 @@ t.test('every panel shows something of a service that runs', needsPromtool, asyn
 })
 
 t.test('the scrape configuration of the page loads the rules', needsPromtool, async (t) => {
-  const { text } = await get(`${base}/docs/operating`, null)
-  const [, block = ''] =
-    /<pre data-file="prometheus.yml"><code>([\s\S]*?)<\/code><\/pre>/.exec(text) ?? []
-  const config = unescaped(block)
+  const { blocks } = await readPage('operations')
+  const { text: config = '' } =
+    blocks.find(({ attributes }) => attributes.file === 'prometheus.yml') ?? {}
   const folder = t.testdir({ 'alerts.yml': written })
   t.match(config, '/etc/prometheus/postgram-alerts.yml')
   const file = join(folder, 'prometheus.yml')
@@ -582,13 +581,13 @@ t.test('the scrape configuration of the page loads the rules', needsPromtool, as
   )
   const checked = await promtool('check', 'config', file)
   t.match(checked, new RegExp(`SUCCESS: ${alerts.size} rules found`))
-  const { text: deploying } = await get(`${base}/docs/deploying`, null)
-  const ports = [...deploying.matchAll(/METRICS_PORT=(\d+)/g)].map(([, port]) => port)
+  const { markdown } = await readPage('deployment')
+  const ports = [...markdown.matchAll(/METRICS_PORT=(\d+)/g)].map(([, port]) => port)
   t.ok(ports.length >= 3)
   t.same(
     [...config.matchAll(/:(\d+)["\],]/g)].map(([, port]) => port),
     ports,
-    'it scrapes the ports that the page on deploying sets',
+    'it scrapes the ports that the page on deployment sets',
   )
   t.notMatch(config, /\blabels:/, 'a label of a target would hide one of a metric')
 })

@@ -17,7 +17,7 @@ import { VERSION } from '../../telemetry/version.ts'
 import type { Check } from './check.ts'
 import { checkSecrets } from './secrets.ts'
 
-const MAKE_WRITABLE = 'use a server that takes writes, see /docs/operating#readiness'
+const MAKE_WRITABLE = 'use a server that takes writes, see /docs/operations#readiness'
 
 const MIN_FREE_BYTES = 1024 ** 3
 
@@ -50,7 +50,7 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     ok: isCurrent,
     hint:
       age === 'newer'
-        ? 'the database is of a newer version: start that one, or go back with "npm run migrate" of this one, see /docs/operating#upgrade'
+        ? 'the database is of a newer version: start that one, or go back with "npm run migrate" of this one, see /docs/deployment#downgrade'
         : 'run "npm run migrate"',
   })
 
@@ -101,7 +101,7 @@ async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
     if (own) await checkServer(own)
     const { name, excess } = await currentLogin(own ?? sql)
     if (isProduction && excess !== null) {
-      const hint = `${name} ${excess}: give DATABASE_URL a login of its own, see /docs/deploying#logins`
+      const hint = `${name} ${excess}: give DATABASE_URL a login of its own, see /docs/deployment#database-logins`
       return [{ name, ok: false, hint, severity: 'warning' }]
     }
     const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
@@ -183,7 +183,7 @@ async function examineDns(sql: Sql, config: Config): Promise<Check[]> {
     {
       name: 'DKIM zone',
       ok: isFound,
-      hint: `${key.host} is not served as ops.dns_zone has it: see /docs/real-email`,
+      hint: `${key.host} is not served as ops.dns_zone has it: see /docs/email-providers#check-the-zone`,
     },
   ]
 }

@@ -1,23 +1,25 @@
-import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { readPage } from '../fixtures/pages.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { unescaped } from '../fixtures/snippets.ts'
 import { rolledBack } from '../fixtures/sql.ts'
 import { createEndpoint } from '../fixtures/webhook-events.ts'
 
-const page = await readFile(new URL('../../src/docs/month.html', import.meta.url), 'utf8')
+const { headings, blocks, paragraphs } = await readPage('monthly-report')
 
 /** The queries of the page by the ids of their sections, with the columns that the page promises. */
 const queries = new Map(
-  [...page.matchAll(/<h2 id="(\w+)">([\s\S]*?)(?=<h2|<\/main>)/g)].map(([, id = '', text = '']) => {
-    const [, query = ''] = /<pre><code>([\s\S]*?)<\/code><\/pre>/.exec(text) ?? []
-    const [, list = ''] = /<p>Columns: ([\s\S]*?)\.<\/p>/.exec(text) ?? []
-    const columns = [...list.matchAll(/<code>(\w+)<\/code>/g)].map(([, column = '']) => column)
-    return [id, { query: unescaped(query), columns }]
-  }),
+  headings
+    .filter(({ level }) => level === 2)
+    .map(({ id }) => {
+      const { text: query = '' } = blocks.find(({ section }) => section === id) ?? {}
+      const columns = paragraphs.find(
+        ({ section, text }) => section === id && text.startsWith('Columns: '),
+      )
+      return [id, { query, columns: columns?.codes ?? [] }]
+    }),
 )
 
 const { url, sql } = await createDatabase()
@@ -111,14 +113,14 @@ t.test(
 )
 
 t.test('credit balances are of the present period', async (t) => {
-  t.match(await rowsOf('credits'), [
+  t.match(await rowsOf('sms-credit-balances'), [
     { organisation: relayed, credits_after: '0' },
     { organisation: id, credits_before: '10', credits_granted: '0', credits_after: '10' },
   ])
 })
 
 t.test('rates count a message once, and are null where nothing reports them', async (t) => {
-  t.match(await rowsOf('rates'), [
+  t.match(await rowsOf('complaint-and-bounce-rates'), [
     { organisation: id, sent: '1000', complained_percent: '0.100', bounced_percent: '2.00' },
     {
       organisation: relayed,
@@ -131,33 +133,37 @@ t.test('rates count a message once, and are null where nothing reports them', as
 })
 
 t.test('suppressions are counted as added last month and in all', async (t) => {
-  t.match(await rowsOf('suppressions'), [
+  t.match(await rowsOf('suppression-growth'), [
     { name: 'Acme', reason: 'unsubscribe', added_last_month: '1', total: '2' },
   ])
 })
 
 t.test('a message that waits is listed with the reason', async (t) => {
-  t.match(await rowsOf('waiting'), [{ organisation: id, why: /no worker is running/ }])
+  t.match(await rowsOf('waiting-messages'), [{ organisation: id, why: /no worker is running/ }])
 })
 
 t.test('a failing endpoint is listed with the name of its organisation', async (t) => {
-  t.match(await rowsOf('webhooks'), [{ name: 'Acme', endpoint, last_error: 'answered 500' }])
+  t.match(await rowsOf('failing-webhooks'), [
+    { name: 'Acme', endpoint, last_error: 'answered 500' },
+  ])
 })
 
 t.test('a key is listed after 90 days without a request', async (t) => {
   t.same(
-    (await rowsOf('keys')).map(({ prefix }) => prefix),
+    (await rowsOf('unused-api-keys')).map(({ prefix }) => prefix),
     [testKey.slice(0, 16)],
   )
   t.not(liveKey.slice(0, 16), testKey.slice(0, 16))
 })
 
 t.test('the audit is summed by actor and action of last month', async (t) => {
-  t.match(await rowsOf('audit'), [{ action: 'grant_credits', times: '1', organisations: '1' }])
+  t.match(await rowsOf('audit-summary'), [
+    { action: 'grant_credits', times: '1', organisations: '1' },
+  ])
 })
 
 t.test('retention names when something is dropped next, and how much within 31 days', async (t) => {
-  const rows = await rowsOf('retention')
+  const rows = await rowsOf('data-retention-forecast')
   t.same(rows.map(({ what }) => what).sort(), [
     'bodies',
     'idempotency keys',
@@ -179,7 +185,7 @@ t.test('retention names when something is dropped next, and how much within 31 d
 })
 
 t.test('growth is since the oldest size of the last 31 days', async (t) => {
-  const rows = await rowsOf('growth')
+  const rows = await rowsOf('table-growth')
   const [audit] = rows.filter(({ name }) => name === 'app.audit')
   t.match(audit, { grown: '8192 bytes' })
   t.ok(
