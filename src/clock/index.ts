@@ -154,6 +154,8 @@ export async function startClock(options: {
     migrate: false,
     // Only an owner may rebuild indexes, and those of some twenty queues stay small.
     reindex: false,
+    // ops.processes lists the running processes.
+    registerInstance: false,
   })
   boss.on('error', (error) => log.warn({ err: error }, 'clock error'))
   const stop = () => boss.stop({ graceful: true, timeout: 5000, close: true })

@@ -129,7 +129,7 @@ t.test('another schema of pg-boss waits until no older clock runs', async (t) =>
         '^This version would break processes that run now:',
         `  clock on .*, process ${clock.child.pid}`,
         'They would miss this:',
-        "  pg-boss's schema would be 44, not 43",
+        "  pg-boss's schema would be 47, not 46",
         'Nothing was changed. ',
       ].join('\n'),
     ),
@@ -138,12 +138,12 @@ t.test('another schema of pg-boss waits until no older clock runs', async (t) =>
   t.equal(await clock.end('SIGTERM'), 0)
 
   const fresh = await spawnService(url, 'clock', { DATABASE_URL: url }, next.folder)
-  t.match(await versionsIn(sql), { boss: 44, isBossNext: true }, 'a start upgrades it as well')
+  t.match(await versionsIn(sql), { boss: 47, isBossNext: true }, 'a start upgrades it as well')
   t.equal((await get(`${api.base}/readyz`, null)).status, 200)
   t.equal(await fresh.end('SIGTERM'), 0)
   t.equal(await api.end('SIGTERM'), 0)
 
-  const newer = 'the database has schema 44 of pg-boss, and this version works with 43 only'
+  const newer = 'the database has schema 47 of pg-boss, and this version works with 46 only'
   const older = await copyVersion()
   t.same(await older.run(['start'], url), {
     code: 1,
@@ -169,10 +169,10 @@ t.test('"--breaking" upgrades the queues of processes that run', async (t) => {
   const refused = await next.run(['migrate'], url)
   t.match(
     refused.stderr,
-    /^ {2}migration 21 of graphile-worker .*\n {2}pg-boss's schema would be 44/m,
+    /^ {2}migration 21 of graphile-worker .*\n {2}pg-boss's schema would be 47/m,
   )
   t.same(await next.run(['migrate', '--breaking'], url), DONE)
-  t.match(await versionsIn(sql), { worker: 21, boss: 44, isWorkerNext: true, isBossNext: true })
+  t.match(await versionsIn(sql), { worker: 21, boss: 47, isWorkerNext: true, isBossNext: true })
   t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'requests are still answered')
   t.equal(await old.end('SIGTERM'), 0)
 })

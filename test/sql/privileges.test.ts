@@ -368,6 +368,7 @@ t.test('the service can use the queues', async (t) => {
   const boss = new PgBoss({
     connectionString: `${url}${separator}options=${encodeURIComponent('-c role=postgram_service')}`,
     migrate: false,
+    registerInstance: false,
     max: 1,
   })
   await boss.start()
