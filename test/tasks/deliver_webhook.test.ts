@@ -135,7 +135,7 @@ t.test('what was answered is kept as far as it can be stored', async (t) => {
   await until('the delivery', async () => (await stateOf(sql, endpoint)).waiting === 0)
   const [attempt] = await attemptsAt(sql, endpoint)
   t.match(attempt, { status: 200, error: null })
-  t.match(attempt?.answer, /^\uFFFD?(😀)+\uFFFD?$/u)
+  t.match(attempt?.response, /^\uFFFD?(😀)+\uFFFD?$/u)
 })
 
 t.test('an outcome that cannot be recorded is no outcome: the event is posted again', async (t) => {

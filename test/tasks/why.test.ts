@@ -47,8 +47,8 @@ t.test('without a worker a message waits for one', async (t) => {
     'It waits because no worker is running; start one with the command "start" or "start --only worker".',
   )
   await sql`
-    insert into app.processes (pool_id, roles, host, pid)
-    values ('a-worker-that-is-gone', '{worker}', 'here', 1)`
+    insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid)
+    values ('1.2.3', '0', 'on', 'a-worker-that-is-gone', '{worker}', 'here', 1)`
   t.match(
     await why(id),
     new RegExp(`^It waits because no worker is running \\(the last was seen at ${TIME}\\); start`),
