@@ -148,9 +148,9 @@ t.test('of two jobs that ask at once one gets the turn', async (t) => {
     ...{ in_hand: [], room: 100 },
   }))
   t.equal((await call('start_deliveries', { turns: anyJson(asked) })).length, 2)
-  const [held] = await sql<{ heldBy: string }[]>`
+  const [held] = await sql<{ leaseJobId: string }[]>`
     select lease_job_id from app.webhook_endpoints where id = ${endpoint_id}`
-  t.equal(held?.heldBy, first)
+  t.equal(held?.leaseJobId, first)
 })
 
 t.test('at an endpoint are at most 32 under way, and 4 while it fails', async (t) => {

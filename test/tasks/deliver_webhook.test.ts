@@ -48,7 +48,7 @@ t.test('an event is posted with its exact bytes, signed', async (t) => {
   t.ok(seconds >= before && seconds <= received.at.getTime() / 1000)
 
   t.match(await attemptsAt(sql, endpoint), [
-    { event: event.id, attempt: 1, status: 200, error: null, answer: 'ok', durationMs: Number },
+    { event: event.id, attempt: 1, status: 200, error: null, response: 'ok', durationMs: Number },
   ])
   await until('the end of the turn', async () => !(await stateOf(sql, endpoint)).isHeld)
 })
@@ -78,7 +78,7 @@ t.test('each attempt has the same id and bytes, and a signature of its own time'
   t.equal(signatureOf(second), signed(second, endpoint.secret))
   t.not(signatureOf(second), signatureOf(first))
   t.match(await attemptsAt(sql, endpoint), [
-    { attempt: 1, status: 503, error: 'answered 503', answer: 'not now' },
+    { attempt: 1, status: 503, error: 'answered 503', response: 'not now' },
     { attempt: 2, status: 204, error: null },
   ])
   t.match(await stateOf(sql, endpoint), { failingSince: null, lastError: null })
