@@ -9,11 +9,11 @@ begin
   with due as (
     select d.message_id
     from app.due_messages d
-    left join app.organisations o on d.due_at = 'infinity' and o.id = d.organisation_id
+    left join app.organisations o on d.due_at is null and o.id = d.organisation_id
     -- Both ends of the index: between them wait those of the next 30 days.
-    where (d.due_at <= core.now() + interval '90 seconds' or d.due_at = 'infinity')
+    where (d.due_at <= core.now() + interval '90 seconds' or d.due_at is null)
       -- Held ones that are late are let go, and are rejected by whoever takes their jobs.
-      and (d.due_at <> 'infinity' or o.state <> 'paused' or d.late_at < core.now())
+      and (d.due_at is not null or o.state <> 'paused' or d.late_at < core.now())
     -- Bounded, so that one transaction never holds an hour's work; the caller asks again.
     limit 20000
     for update of d skip locked

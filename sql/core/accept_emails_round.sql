@@ -25,12 +25,7 @@ begin
     select i.*, c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.batch, c.is_paused, c.email_allowance, c.backlog,
       c.emails_included, c.period_end, c.test_limit, c.test_allowance, core.new_id(v_now) as id,
       accept_emails_round.sized[i.ordinality] as sized
-    from rows from (jsonb_to_recordset(items) as (
-      call integer, index integer, error jsonb, class app.class, sender text, from_address text,
-      from_domain text, "to" text[], cc text[], bcc text[], to_addresses text, recipients text[],
-      reply_to text, subject text, html text, text text, template_id text, variables jsonb,
-      headers jsonb, tags text[], is_sandbox boolean
-    )) with ordinality as i
+    from jsonb_populate_recordset(null::core.accept_email, items) with ordinality as i
     join call c on c.n = i.call and c.answer is null
   ),
   checked as materialized (
@@ -112,7 +107,7 @@ begin
     from accepted a
   ),
   counted_in_reports as (
-    insert into app.changes (message_id, change, at)
+    insert into app.status_changes (message_id, change, occurred_at)
     select a.id, 'queued', v_now
     from accepted a
     where a.mode = 'live' and a.is_sandbox is not true

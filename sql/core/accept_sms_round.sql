@@ -19,10 +19,7 @@ begin
     select i.*, c.n, c.organisation_id, c.mode, c.is_paused, c.backlog, c.sms_allowance, c.sms_credits,
       c.test_limit, c.test_allowance, c.period_start, core.new_id(v_now) as id, coalesce(i.sender_id, v_shared_sender) as sender,
       core.sms_problems(c.organisation_id, nullif(i.sender_id, v_shared_sender), i.scheduled_at, v_now) as problems
-    from jsonb_to_recordset(items) as i (
-      call integer, index integer, error jsonb, class app.class, sender_id text, recipient text, body text,
-      segments integer, scheduled_at timestamptz, tags text[], is_sandbox boolean
-    )
+    from jsonb_populate_recordset(null::core.accept_sms, items) as i
     join call c on c.n = i.call and c.answer is null
   ),
   judged as (
@@ -97,7 +94,7 @@ begin
     from accepted a
   ),
   counted_in_reports as (
-    insert into app.changes (message_id, change, at)
+    insert into app.status_changes (message_id, change, occurred_at)
     select a.id, 'queued', v_now
     from accepted a
     where a.mode = 'live' and a.is_sandbox is not true

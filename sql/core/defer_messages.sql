@@ -3,8 +3,8 @@ returns void
 language sql volatile
 as $$
   -- A resumption that commits meanwhile does not see these rows: the clock's sweep finds them.
-  insert into app.due_messages (message_id, organisation_id, due_at, priority, late_at)
-  select m.id, m.organisation_id, 'infinity', core.priority(0, m.class),
+  insert into app.due_messages (message_id, organisation_id, priority, late_at)
+  select m.id, m.organisation_id, core.priority(0, m.class),
     core.late_at(m.scheduled_at)
   from app.messages m
   where m.id = any (ids)

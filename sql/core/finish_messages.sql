@@ -30,10 +30,7 @@ begin
         else 'deferred'
       end as verdict
     from app.messages m
-    join jsonb_to_recordset(results) as r (
-      id uuid, job bigint, outcome text, provider text, code text, text text, retry_in_ms integer,
-      ambiguous_since timestamptz
-    ) on r.id = m.id
+    join jsonb_populate_recordset(null::core.attempt_result, results) as r on r.id = m.id
     -- Networks cannot be asked what they have. A login code that comes twice harms nobody.
     cross join lateral (
       select r.outcome = 'ambiguous' and m.channel = 'sms' and m.class = 'marketing' as is_lost

@@ -13,9 +13,7 @@ begin
 
   for v_item in
     select i.provider, i."from" as phone, i."to" as sender, i.keyword, i.word, i.received_at, a.*
-    from rows from (jsonb_to_recordset(messages) as (
-      provider text, "from" text, "to" text, keyword text, word text, received_at timestamptz
-    )) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
+    from jsonb_populate_recordset(null::core.keyword_sms, messages) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
     cross join lateral core.sms_replied_to(i."from", i."to") a
     order by i.place
   loop
@@ -28,7 +26,7 @@ begin
     -- Who opted out and was then erased has said so already, and is not named again.
     continue when exists (
       select from core.suppressions_by_hash(v_item.phone) a
-      where a.organisation_id = v_item.organisation_id and a.bar = 'opted_out');
+      where a.organisation_id = v_item.organisation_id and a.reason = 'opted_out');
     if v_item.keyword = 'stop' then
       insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
       values (v_item.organisation_id, v_item.phone, v_item.received_at, v_item.word)

@@ -7,7 +7,7 @@ as $$
     -- A scheduled message counts in no backlog, so those that fall due together count each other: the
     -- hundred thousand of one organisation must not come before another's login code.
     greatest(d.priority, core.priority(b.backlog + d.place, m.class)),
-    case when d.due_at <> 'infinity' then now() + (d.due_at - core.now()) end)))
+    case when d.due_at is not null then now() + (d.due_at - core.now()) end)))
   from (
     select u.*, row_number() over (partition by u.organisation_id order by u.due_at, u.message_id) as place
     from unnest(due) u

@@ -95,9 +95,11 @@ create type core.turn as (
   room integer,
   pause_seconds integer
 );
-comment on type core.turn is 'What a job that is to deliver to an endpoint asks of api.start_deliveries and api.release_leases.';
-comment on column core.turn.worker is 'The worker pool that has the job.';
-comment on column core.turn.in_hand is 'The events that it is posting.';
+comment on type core.turn is 'Records of api.start_deliveries(turns), api.release_leases(turns). What the job that delivers to an endpoint asks for.';
+comment on column core.turn.worker is 'null when no worker pool has the job';
+comment on column core.turn.in_hand is 'absent in api.release_leases; the events that it is posting';
+comment on column core.turn.room is 'absent in api.release_leases; how many more it may post';
+comment on column core.turn.pause_seconds is 'absent in api.start_deliveries; the delay of the next job';
 
 create type core.personal_record as (
   kind text,

@@ -4,6 +4,7 @@ import { connect } from '../../src/db/client.ts'
 import { aComplaint, noticesOf, stateOf } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { messageOf, send, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { isRefused } from '../fixtures/refusal.ts'
@@ -24,7 +25,7 @@ const isPaused = (organisation: TestOrganisation) =>
 
 async function complain(ids: string[]) {
   const receipts = ids.map((id) => aComplaint(id))
-  await call('record_receipts', { receipts: JSON.stringify(receipts) })
+  await call('finish_poll', { receipts: anyJson(receipts) })
 }
 
 t.test('what is queued at a pause waits for the review, and is sent after it', async (t) => {
@@ -37,7 +38,7 @@ t.test('what is queued at a pause waits for the review, and is sent after it', a
 
   const worker = await startTestService(url, { roles: ['worker'] })
   await until('all to be held', async () => {
-    const held = await sql`select from app.due_messages where due_at = 'infinity'`
+    const held = await sql`select from app.due_messages where due_at is null`
     return held.length === ids.length
   })
   t.same(await statusesOf(), ['queued', 'queued', 'queued', 'queued'])

@@ -2,6 +2,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addEvents, attemptsAt, stateOf, type TestEndpoint } from '../fixtures/deliveries.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createEndpoint } from '../fixtures/webhook-events.ts'
@@ -36,13 +37,13 @@ async function setUp(events: number) {
   const endpoint_id = await uuidOf(endpoint)
   const start = (job: string, worker: string, inHand: string[] = [], room = 100) =>
     call('start_deliveries', {
-      turns: JSON.stringify([{ endpoint_id, job, worker, in_hand: inHand, room }]),
+      turns: anyJson([{ endpoint_id, job, worker, in_hand: inHand, room }]),
     })
   const end = (job: string, worker: string, pause_seconds = 0) =>
-    call('release_leases', { turns: JSON.stringify([{ endpoint_id, job, worker, pause_seconds }]) })
+    call('release_leases', { turns: anyJson([{ endpoint_id, job, worker, pause_seconds }]) })
   const finish = (delivery: Awaited<ReturnType<typeof start>>[number], error: string | null) =>
     call('finish_deliveries', {
-      results: JSON.stringify([
+      results: anyJson([
         {
           endpoint_id,
           event_id: delivery.eventId,
@@ -146,10 +147,10 @@ t.test('of two jobs that ask at once one gets the turn', async (t) => {
     ...{ endpoint_id, job, worker: 'pool-1' },
     ...{ in_hand: [], room: 100 },
   }))
-  t.equal((await call('start_deliveries', { turns: JSON.stringify(asked) })).length, 2)
-  const [held] = await sql<{ heldBy: string }[]>`
-    select held_by from app.webhook_endpoints where id = ${endpoint_id}`
-  t.equal(held?.heldBy, first)
+  t.equal((await call('start_deliveries', { turns: anyJson(asked) })).length, 2)
+  const [held] = await sql<{ leaseJobId: string }[]>`
+    select lease_job_id from app.webhook_endpoints where id = ${endpoint_id}`
+  t.equal(held?.leaseJobId, first)
 })
 
 t.test('at an endpoint are at most 32 under way, and 4 while it fails', async (t) => {
@@ -210,7 +211,7 @@ t.test(
     const results = (...errors: (string | null)[]) =>
       start(job, 'pool-1').then((deliveries) =>
         call('finish_deliveries', {
-          results: JSON.stringify(
+          results: anyJson(
             errors.map((error, place) => ({
               endpoint_id: deliveries[place]?.endpointId,
               event_id: deliveries[place]?.eventId,

@@ -5,7 +5,7 @@ import { CODE_SCHEMAS, codeSha256, readFolder, type SqlFile } from './sql-files.
 export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   const folders = await Promise.all(CODE_SCHEMAS.map(readFolder))
   const files = folders.flat()
-  const isTypes = ({ name }: SqlFile) => /\/types(_to_send)?\.sql$/.test(name)
+  const isTypes = ({ name }: SqlFile) => /\/types(_\w+)?\.sql$/.test(name)
   const isGrants = ({ name }: SqlFile) => name.endsWith('/grants.sql')
   const isAggregate = ({ text }: SqlFile) => text.startsWith('create aggregate')
   const isView = ({ text }: SqlFile) => text.startsWith('create view')
@@ -32,7 +32,7 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   await tx`delete from app.former_code where sha256 = ${sha256}`
   await tx`
     insert into app.code (sha256, replaced_at) values (${sha256}, now())
-    on conflict (is_only) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
+    on conflict (is_only_row) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
 }
 
 /**
