@@ -99,6 +99,15 @@ comment on type core.turn is 'What a job that is to deliver to an endpoint asks 
 comment on column core.turn.worker is 'The worker pool that has the job.';
 comment on column core.turn.in_hand is 'The events that it is posting.';
 
+create type core.sealed_secret as (
+  endpoint_id uuid,
+  replaces_sha256 text,
+  sealed text
+);
+comment on type core.sealed_secret is 'Input of api.store_sealed_secrets(secrets).';
+comment on column core.sealed_secret.replaces_sha256 is
+  'Hex SHA-256 of the stored text that it replaces. The text itself is not passed, as Postgres may log arguments.';
+
 create type core.personal_record as (
   kind text,
   organisation_id uuid,

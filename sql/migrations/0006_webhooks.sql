@@ -9,17 +9,6 @@ create type app.webhook_event_type as enum (
 alter type app.notice_kind add value 'webhook_failing';
 alter type app.notice_kind add value 'webhook_disabled';
 
-create table app.sealing_keys (
-  id uuid primary key,
-  modulus numeric not null
-    constraint sealing_keys_modulus_has_2048_bits check (modulus between 2::numeric ^ 2047 and 2::numeric ^ 2048),
-  private_key text not null,
-  created_at timestamptz not null
-);
-comment on table app.sealing_keys is
-  'RSA keys (exponent 65537) with which the database makes secrets that only the service can read; the newest is in use.';
-comment on column app.sealing_keys.private_key is 'PKCS #8 in base64, encrypted with SECRET_KEY by the service that made it.';
-
 create table app.webhook_settings (
   is_only_row boolean primary key default true
     constraint webhook_settings_one_row check (is_only_row),
@@ -37,7 +26,9 @@ create table app.webhook_endpoints (
   event_types app.webhook_event_type[] not null
     constraint webhook_endpoints_want_something check (cardinality(event_types) > 0),
   secret text not null,
+  secret_sealed_by text,
   old_secret text,
+  old_secret_sealed_by text,
   old_secret_until timestamptz,
   created_at timestamptz not null,
   failing_since timestamptz,
@@ -47,13 +38,17 @@ create table app.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   held_by bigint,
+  constraint webhook_endpoints_old_secret_was_sealed check (old_secret is not null or old_secret_sealed_by is null),
   constraint webhook_endpoints_old_secret_ends check ((old_secret is null) = (old_secret_until is null)),
   constraint webhook_endpoints_disabled_why check ((disabled_at is null) = (disabled_reason is null))
 ) with (fillfactor = 50);
 create index webhook_endpoints_organisation_id on app.webhook_endpoints (organisation_id);
 comment on table app.webhook_endpoints is 'Where organisations want their events delivered.';
-comment on column app.webhook_endpoints.secret is 'What its deliveries are signed with, as core.make_secret sealed it.';
-comment on column app.webhook_endpoints.old_secret is 'The one before, which signs as well for 24 hours.';
+comment on column app.webhook_endpoints.secret is
+  'Signs deliveries. Plain text from core.make_secret until the service seals it with SECRET_KEY (AES-256-GCM), at the first delivery or within a minute.';
+comment on column app.webhook_endpoints.secret_sealed_by is 'Identifier of the SECRET_KEY that sealed it; null while it is plain text.';
+comment on column app.webhook_endpoints.old_secret is 'The secret before the last rotation, which signs as well for 24 hours.';
+comment on column app.webhook_endpoints.old_secret_sealed_by is 'As secret_sealed_by.';
 comment on column app.webhook_endpoints.failing_since is 'The first failure since the last delivery that succeeded; null while they do.';
 comment on column app.webhook_endpoints.failed_at is 'The last failure, to the minute.';
 comment on column app.webhook_endpoints.last_error is 'What the last attempt that failed came to; null while they succeed.';
