@@ -219,7 +219,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           emailProvider,
           smsProvider,
           poster,
-          openSecret: (stored) => openSecret(options.secrets, stored),
+          openSecret: (sealed) => openSecret(options.secrets, sealed),
           sealSecrets: createSealer(call, options.secrets),
           registry,
           publicUrl,

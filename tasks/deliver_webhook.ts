@@ -48,7 +48,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     async (leases) => {
       const deliveries = await call('start_deliveries', { turns: JSON.stringify(leases) })
       // A failure does not matter here: the scheduled task repeats it and reports its errors.
-      if (deliveries.some(({ areSealed }) => areSealed.includes(false))) {
+      if (deliveries.some(({ plainSecrets }) => plainSecrets.length > 0)) {
         void sealSecrets().catch(() => undefined)
       }
       const byEndpoint = Map.groupBy(deliveries, ({ endpointId }) => endpointId)

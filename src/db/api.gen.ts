@@ -40,10 +40,10 @@ export type Delivery = {
   /** Whether the endpoint's last attempt failed. */
   isFailing: boolean
   url: string
-  /** The signing secrets, the newest first; two for 24 hours after a rotation. */
-  secrets: string[]
-  /** For each of the secrets, whether SECRET_KEY has sealed it. */
-  areSealed: boolean[]
+  /** Signing secrets that the service has not sealed yet. All secrets sign: two for 24 hours after a rotation. */
+  plainSecrets: string[]
+  /** Signing secrets that SECRET_KEY has sealed, the newest first. */
+  sealedSecrets: string[]
   body: string
 }
 
@@ -438,7 +438,7 @@ export const signatures = {
   set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { selector: 'text', private_key: 'text' } },
-  start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', are_sealed: 'boolean[]', body: 'text' } },
+  start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', answers: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },

@@ -4,7 +4,7 @@ import { storable } from '../text/storable.ts'
 import { processTime, type Time } from '../time/index.ts'
 import { LocalFailure } from './failures.ts'
 import type { Poster, PostOutcome } from './post.ts'
-import { type StoredSecret, UnopenableSecret } from './secrets.ts'
+import { UnopenableSecret } from './secrets.ts'
 import { sign } from './sign.ts'
 
 /** A finished attempt, in the form that api.finish_deliveries reads. */
@@ -21,8 +21,8 @@ export type AttemptResult = {
 
 export type AttemptOptions = {
   poster: Poster
-  /** Returns the signing secret itself. Throws UnopenableSecret. */
-  openSecret(stored: StoredSecret): string
+  /** Returns the signing secret in a sealed text. Throws UnopenableSecret. */
+  openSecret(sealed: string): string
   time?: Time
 }
 
@@ -57,8 +57,9 @@ export async function attempt(
 
   async function post(): Promise<PostOutcome> {
     const { url, body, eventId } = delivery
+    const secrets = secretsOf(delivery, openSecret)
     // The real time, whatever POSTGRAM_NOW says: receivers compare it with their own clocks.
-    const signature = sign(body, openAll(delivery, openSecret), Math.floor(Date.now() / 1000))
+    const signature = sign(body, secrets, Math.floor(Date.now() / 1000))
     const headers = {
       'Content-Type': 'application/json',
       'Service-Signature': signature,
@@ -69,22 +70,22 @@ export async function attempt(
   }
 }
 
-/** After a rotation one secret that opens is enough: a lost SECRET_KEY may be the reason for it. */
-function openAll(
-  { secrets, areSealed }: Pick<Delivery, 'secrets' | 'areSealed'>,
-  open: AttemptOptions['openSecret'],
+/** After a rotation one secret is enough: a lost SECRET_KEY may be the reason for the rotation. */
+function secretsOf(
+  { plainSecrets, sealedSecrets }: Delivery,
+  openSecret: AttemptOptions['openSecret'],
 ): string[] {
-  const opened: string[] = []
+  const secrets = [...plainSecrets]
   const failures: unknown[] = []
-  secrets.forEach((text, place) => {
+  for (const sealed of sealedSecrets) {
     try {
-      opened.push(open({ text, isSealed: areSealed[place] ?? false }))
+      secrets.push(openSecret(sealed))
     } catch (error) {
       failures.push(error)
     }
-  })
-  if (opened.length === 0) throw failures[0]
-  return opened
+  }
+  if (secrets.length === 0) throw failures[0]
+  return secrets
 }
 
 function messageOf(error: unknown): string {

@@ -11,8 +11,6 @@ import type { Call } from '../db/call.ts'
  * removed the old row. Afterwards the table holds AES-256-GCM text, which is worthless without SECRET_KEY.
  */
 
-export type StoredSecret = { text: string; isSealed: boolean }
-
 /** A signing secret that none of the keys in SECRET_KEY opens. */
 export class UnopenableSecret extends Error {
   constructor(cause: unknown) {
@@ -24,11 +22,10 @@ export class UnopenableSecret extends Error {
   }
 }
 
-/** Returns the signing secret itself. Throws UnopenableSecret. */
-export function openSecret(secrets: Secrets, { text, isSealed }: StoredSecret): string {
-  if (!isSealed) return text
+/** Returns the signing secret in a sealed text. Throws UnopenableSecret. */
+export function openSecret(secrets: Secrets, sealed: string): string {
   try {
-    return secrets.open(text)
+    return secrets.open(sealed)
   } catch (error) {
     throw new UnopenableSecret(error)
   }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'

@@ -78,7 +78,7 @@ t.test('each attempt has the same id and bytes, and a signature of its own time'
   t.equal(signatureOf(second), signed(second, endpoint.secret))
   t.not(signatureOf(second), signatureOf(first))
   t.match(await attemptsAt(sql, endpoint), [
-    { attempt: 1, status: 503, error: 'answered 503', answer: 'not now' },
+    { attempt: 1, status: 503, error: 'responded 503', answer: 'not now' },
     { attempt: 2, status: 204, error: null },
   ])
   t.match(await stateOf(sql, endpoint), { failingSince: null, lastError: null })

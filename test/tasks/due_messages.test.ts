@@ -1,13 +1,12 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { jobsOf, messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -103,8 +102,7 @@ t.test('the clock asks until nothing is due', async (t) => {
     )
     insert into app.due_messages (message_id, organisation_id, due_at, priority)
     select c.id, c.organisation_id, now(), 0 from copies c`
-  const task = scheduledTasks.find(({ name }) => name === 'enqueue-due-messages')
-  t.equal(await task?.run(call, createStandIn()), 45_000)
+  t.equal(await runTask('enqueue-due-messages', { call }), 45_000)
   const [row] = await sql`
     select count(*)::integer as jobs, count(distinct payload ->> 'id')::integer as messages
     from graphile_worker._private_jobs`

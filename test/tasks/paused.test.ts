@@ -1,11 +1,11 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
@@ -105,8 +105,7 @@ t.test(
     ])
     await call('leave', { pool_id: 'the-test-itself' })
 
-    const task = scheduledTasks.find(({ name }) => name === 'enqueue-due-messages')
-    t.equal(await task?.run(call, createStandIn()), 1)
+    t.equal(await runTask('enqueue-due-messages', { call }), 1)
     t.equal(await heldOf(organisation), 0)
     await withWorker(() => all([id], 'sent'))
   },

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { ProviderUnavailable, type Receipt, type SentEmail } from '../../src/providers/email.ts'
@@ -21,6 +20,7 @@ import { restFailedJobs } from '../fixtures/failed-jobs.ts'
 import { get, post } from '../fixtures/http.ts'
 import { messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
@@ -93,18 +93,18 @@ const pollJobs = () => sql<{ attempts: number; lastError: string | null }[]>`
 const noJobs = () => until('all questions', async () => (await pollJobs()).length === 0)
 
 t.test('a delivery whose callback was lost is found out', async (t) => {
-  const clock = scheduledTasks.find(({ name }) => name === 'poll-receipts')
-  await clock?.run(call, mailgun)
+  const enqueue = (by = call) => runTask('enqueue-receipt-polls', { call: by, provider: mailgun })
+  await enqueue()
   const [lost, silent] = (await sendEmails(2)) as [SentMessage, SentMessage]
   const event = delivered(lost)
-  await clock?.run(call, mailgun)
+  await enqueue()
   t.same(await pollJobs(), [])
 
   const later = connect(url, {
     role: 'postgram_service',
     clock: { 'postgram.shift': '10 minutes 30 seconds' },
   })
-  await clock?.run(caller(later), mailgun)
+  await enqueue(caller(later))
   await later.end()
   await until('delivery', async () => (await messageOf(sql, lost.id)).status === 'delivered')
   await noJobs()

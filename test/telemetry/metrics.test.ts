@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
 import { countedPoster } from '../../src/webhooks/counted-poster.ts'
@@ -92,11 +92,11 @@ t.test('hand-overs are counted by provider and outcome, and so are jobs', async 
   await post(`${base}/v1/sms`, key, anSms())
   await post(`${base}/v1/emails`, key, anEmail(domain, { to: 'reject@sandbox.postgram.test' }))
   const of = (channel: string, outcome: string) =>
-    `postgram_hand_overs_total{channel="${channel}",provider="sandbox",outcome="${outcome}"}`
+    `postgram_attempts_total{channel="${channel}",provider="sandbox",outcome="${outcome}"}`
   await waitFor(of('email', 'sent'), 9)
   await waitFor(of('email', 'failed'), 1)
   await waitFor(of('sms', 'sent'), 1)
-  await waitFor('postgram_jobs_total{task="send_email",outcome="done"}', 10)
+  await waitFor('postgram_jobs_total{task="send_email",outcome="succeeded"}', 10)
 })
 
 t.test('the database tells its queues, processes and connections', async (t) => {
@@ -215,11 +215,11 @@ t.test(
 
 t.test('webhook attempts are counted by what came of them', async (t) => {
   const { of } = await scrape()
-  const outcomes = ['delivered', 'refused', 'unanswered'] as const
+  const outcomes = ['delivered', 'refused', 'no_response'] as const
   for (const outcome of outcomes) {
     t.ok(of.has(`postgram_webhook_attempts_total{outcome="${outcome}"}`), 'from nothing on')
   }
-  const counts = { delivered: 0, refused: 0, unanswered: 0 }
+  const counts = { delivered: 0, refused: 0, no_response: 0 }
   const metrics = createMetrics({ pools: {} })
   const counting = {
     ...metrics,
@@ -237,17 +237,17 @@ t.test('webhook attempts are counted by what came of them', async (t) => {
   const postTo = (url: string, signal?: AbortSignal) =>
     poster.post({ url, headers: {}, body: '{}' }, signal)
   await postTo(receiver.url)
-  t.same(counts, { delivered: 1, refused: 0, unanswered: 0 })
+  t.same(counts, { delivered: 1, refused: 0, no_response: 0 })
   status = 500
   await postTo(receiver.url)
   status = 301
   await postTo(receiver.url)
-  t.same(counts, { delivered: 1, refused: 2, unanswered: 0 })
+  t.same(counts, { delivered: 1, refused: 2, no_response: 0 })
   receiver.answer = (response) => response.destroy()
   await postTo(receiver.url)
-  t.same(counts, { delivered: 1, refused: 2, unanswered: 1 })
+  t.same(counts, { delivered: 1, refused: 2, no_response: 1 })
   await postTo(receiver.url, AbortSignal.abort())
-  t.same(counts, { delivered: 1, refused: 2, unanswered: 1 }, 'not what a stop cut off')
+  t.same(counts, { delivered: 1, refused: 2, no_response: 1 }, 'not what a stop cut off')
 })
 
 t.test('what a newer database tells is passed over, and the rest is told', async (t) => {
@@ -274,7 +274,10 @@ t.test('a worker and a clock serve them as well, where they say', async (t) => {
     const { output, end } = await spawnService(url, role, { METRICS_PORT: '0' })
     const [, printed] = /^ {2}metrics {3}(http:\S+)\/metrics$/m.exec(output()) ?? []
     const { of } = await scrapeAll(printed)
-    t.equal(of.has('postgram_jobs_total{task="send_sms",outcome="gave_up"}'), role === 'worker')
+    t.equal(
+      of.has('postgram_jobs_total{task="send_sms",outcome="failed_permanently"}'),
+      role === 'worker',
+    )
     t.equal((await get(`${printed}/readyz`, null)).status, 200)
     t.equal(await end('SIGTERM'), 0)
   }
@@ -312,7 +315,7 @@ t.test(
       [],
       'what is not known is not 0',
     )
-    t.ok(of.has('postgram_jobs_total{task="send_email",outcome="done"}'))
+    t.ok(of.has('postgram_jobs_total{task="send_email",outcome="succeeded"}'))
     await sql`alter function api.metrics_away rename to metrics`
     await scrapeAll()
   },
@@ -391,7 +394,7 @@ t.test('every alert has a reason, and names only metrics and labels that are ser
   t.equal(alerts.size, [...written.matchAll(/- alert:/g)].length)
   t.ok(alerts.size >= 19)
   for (const [name, expr] of alerts) t.same(unknownTo(labels, expr), [], name)
-  const handOvers = [...written.matchAll(/postgram_hand_overs_total\{([^}]*)\}/g)]
+  const handOvers = [...written.matchAll(/postgram_attempts_total\{([^}]*)\}/g)]
   t.ok(handOvers.length >= 3)
   for (const [, matchers] of handOvers) {
     t.match(matchers, 'provider!="sandbox"', 'callers choose what the sandbox refuses')

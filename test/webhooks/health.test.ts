@@ -82,7 +82,7 @@ t.test('after a day the owner is warned, after three the endpoint is disabled', 
   t.match(warning, {
     to: ['owner@example.com'],
     subject: 'A webhook endpoint has been failing for a day',
-    text: new RegExp(`Acme .*${receiver.url}.*answered 500`, 's'),
+    text: new RegExp(`Acme .*${receiver.url}.*responded 500`, 's'),
   })
 
   await failing.age(72)

@@ -114,7 +114,7 @@ t.test('any other status is a failure that names it, and its answer is kept', as
   })
   for (const status of [400, 401, 404, 410, 429, 500, 503]) {
     const outcome = await post(new URL(`/${status}`, url).href)
-    t.same(outcome, { status, error: `answered ${status}`, answer: 'what it says' })
+    t.same(outcome, { status, error: `responded ${status}`, answer: 'what it says' })
   }
 })
 
@@ -124,7 +124,7 @@ t.test('a redirect is a failure, and nothing is asked of what it points at', asy
     const { url } = await startReceiver((response) => {
       response.writeHead(status, { location: target.url }).end()
     })
-    t.same(await post(url), { status, error: `answered ${status}`, answer: '' })
+    t.same(await post(url), { status, error: `responded ${status}`, answer: '' })
   }
   t.equal(target.received.length, 0)
 })
@@ -168,7 +168,7 @@ t.test('interim answers', async (t) => {
   })
 
   t.test('are no answer, nor is one that ends HTTP', async (t) => {
-    const error = 'the connection was closed without an answer'
+    const error = 'the connection was closed without a response'
     t.match(await outcomeOf(goOn, end), { status: null, error })
     const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'
     t.match(await outcomeOf(upgrade, keep), { status: null, error })
@@ -198,20 +198,20 @@ t.test('connections that fail', async (t) => {
   })
 
   t.test('reset or closed before an answer', async (t) => {
-    const error = 'the connection was closed without an answer'
+    const error = 'the connection was closed without a response'
     t.same(await outcomeOf('', reset), failed(error))
     t.same(await outcomeOf('', end), failed(error))
     t.same(await outcomeOf('HTTP/1.1 200 OK\r\nContent-', reset), failed(error))
   })
 
   t.test('what is not HTTP, and headers without end', async (t) => {
-    t.same(await outcomeOf('SSH-2.0-OpenSSH_9.2p1\r\n', keep), failed('its answer is not HTTP'))
+    t.same(await outcomeOf('SSH-2.0-OpenSSH_9.2p1\r\n', keep), failed('the response is not HTTP'))
     const long = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`
-    t.same(await outcomeOf(long, keep), failed('the headers of its answer are too long'))
+    t.same(await outcomeOf(long, keep), failed('the headers of the response are too long'))
   })
 
   t.test('headers that do not come in time', async (t) => {
-    const error = 'timed out while waiting for its answer'
+    const error = 'timed out while waiting for the response'
     const limits = holdLimits(t)
     let asked = 0
     const count = () => {
@@ -228,11 +228,11 @@ t.test('connections that fail', async (t) => {
     const { address } = await startNsd({ 'acme.zone': 'text TXT "x"', 'broken.zone': null })
     const named = posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 600_000 })
     for (const [name, error] of [
-      ['nowhere.acme.zone', 'its host name was not found'],
-      ['text.acme.zone', 'its host name was not found'],
-      [`${'x'.repeat(64)}.acme.zone`, 'its host name was not found'],
-      ['broken.zone', 'its host name could not be looked up (ESERVFAIL)'],
-      ['elsewhere.zone', 'its host name could not be looked up (EREFUSED)'],
+      ['nowhere.acme.zone', 'the host name was not found'],
+      ['text.acme.zone', 'the host name was not found'],
+      [`${'x'.repeat(64)}.acme.zone`, 'the host name was not found'],
+      ['broken.zone', 'the host name could not be looked up (ESERVFAIL)'],
+      ['elsewhere.zone', 'the host name could not be looked up (EREFUSED)'],
     ] as const) {
       t.same(await post(`https://${name}/`, named), failed(error), name)
     }
@@ -248,16 +248,16 @@ t.test('connections that fail', async (t) => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     t.teardown(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED)
     const url = `https://127.0.0.1:${port}/`
-    t.same(await post(url), failed('its certificate is self-signed'))
-    t.same(await post(url), failed('its certificate is self-signed'), 'the second time as well')
+    t.same(await post(url), failed('the certificate is self-signed'))
+    t.same(await post(url), failed('the certificate is self-signed'), 'the second time as well')
     t.equal(requests, 0)
     const plain = await startReceiver()
     const outcome = await post(plain.url.replace('http:', 'https:'))
-    t.same(outcome, failed('it does not speak TLS there'))
+    t.same(outcome, failed('the server does not speak TLS on this port'))
     const hangUp = await startTcpServer((socket) => socket.once('data', () => socket.end()))
     t.same(
       await post(`https://127.0.0.1:${hangUp.port}/`),
-      failed('the connection was closed before it was made'),
+      failed('the connection was closed before it was established'),
     )
     const silence = await startTcpServer((socket) => socket.resume())
     const hasty = posterWith({ timeoutMs: 1000 })
@@ -270,7 +270,7 @@ t.test('connections that fail', async (t) => {
 
   t.test('a URL that cannot be read', async (t) => {
     for (const url of ['', 'acme', 'https://', 'http://1.2.3.4.5/', 'http://a:99999/']) {
-      t.same(await post(url), failed('its URL cannot be read'), url)
+      t.same(await post(url), failed('the URL cannot be parsed'), url)
     }
   })
 })
@@ -281,16 +281,16 @@ t.test('answers that fail once they have begun', async (t) => {
   const failed = (error: string) => ({ status: 200, error, answer: 'begun' })
 
   t.test('that break off', async (t) => {
-    const error = 'the connection was closed before the end of its answer'
+    const error = 'the connection was closed before the end of the response'
     for (const answer of [begun, chunked]) {
       for (const then of [reset, end]) t.same(await outcomeOf(answer, then), failed(error))
     }
     const garbled = await outcomeOf(`${chunked}garbled\r\n`, keep)
-    t.match(garbled, { status: 200, error: 'its answer is not HTTP' })
+    t.match(garbled, { status: 200, error: 'the response is not HTTP' })
   })
 
   t.test('that stall', async (t) => {
-    const error = 'timed out before the end of its answer'
+    const error = 'timed out before the end of the response'
     const limits = holdLimits(t)
     const haveRead = readsIn(t)
     const outcomes = Promise.all([begun, chunked].map((answer) => outcomeOf(answer, keep, held)))
@@ -310,7 +310,7 @@ t.test('answers that fail once they have begun', async (t) => {
     await haveRead(5)
     limits.endAll()
     const outcome = await dripping
-    t.match(outcome, { status: 200, error: 'timed out before the end of its answer' })
+    t.match(outcome, { status: 200, error: 'timed out before the end of the response' })
     t.match(outcome.answer, /^begun\.+$/)
   })
 
@@ -321,13 +321,13 @@ t.test('answers that fail once they have begun', async (t) => {
       socket.once('drain', () => pour(socket))
     }
     const outcome = await outcomeOf(chunked, pour)
-    t.match(outcome, { status: 200, error: 'its answer is longer than 1 MiB' })
+    t.match(outcome, { status: 200, error: 'the response is longer than 1 MiB' })
     t.equal(outcome.answer, `begun${'x'.repeat(995)}`)
   })
 
   t.test('of a status that is a failure already', async (t) => {
     const answer = 'HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nbegun'
-    const outcome = { status: 500, error: 'answered 500', answer: 'begun' }
+    const outcome = { status: 500, error: 'responded 500', answer: 'begun' }
     t.same(await outcomeOf(answer, reset), outcome)
     const limits = holdLimits(t)
     const haveRead = readsIn(t)
@@ -356,7 +356,7 @@ t.test('of an answer 1 000 characters are kept, such as Postgres can store', asy
 t.test('a signal ends a post wherever it stands', async (t) => {
   const outcome = {
     status: null,
-    error: 'the service was stopped before it was through',
+    error: 'the service stopped before the end of the response',
     answer: null,
   }
   const { url, received } = await startReceiver()
@@ -380,7 +380,7 @@ t.test('a poster that is closed ends what it is at, and posts no more', async (t
   const own = posterWith()
   const outcome = {
     status: null,
-    error: 'the service was stopped before it was through',
+    error: 'the service stopped before the end of the response',
     answer: null,
   }
   const { promise: arrived, resolve } = Promise.withResolvers<void>()
@@ -420,7 +420,7 @@ t.test('connections', async (t) => {
     t.match(await post(at(port), own), { error: null })
     t.equal(connections(), 1)
     isLong = true
-    t.match(await post(at(port), own), { error: 'its answer is longer than 1 MiB' })
+    t.match(await post(at(port), own), { error: 'the response is longer than 1 MiB' })
     isLong = false
     t.match(await post(at(port), own), { error: null, answer: 'fine' })
     t.equal(connections(), 2)
@@ -488,7 +488,7 @@ t.test('a certificate that is known counts for its own name', { skip: noOtherNam
   const own = `https://127.0.0.1:${port}/`
   const others = `https://127.0.0.2:${port}/`
   const fine = { status: 200, error: null, answer: 'fine' }
-  const foreign = { status: null, error: 'its certificate is for another name', answer: null }
+  const foreign = { status: null, error: 'the certificate is for another name', answer: null }
   t.same(await outcomesIn({ NODE_EXTRA_CA_CERTS: file }, [own, others, own, others]), [
     ...[fine, foreign],
     ...[fine, foreign],

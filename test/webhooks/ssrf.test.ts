@@ -179,10 +179,10 @@ t.test(
     const poster = posterWith()
     for (const port of [0, 22, 25, 80, 1023, 2049, 5060, 6667, 10_080]) {
       t.match(await problemOf(urlOf(port)), /^has a port that may not be used/)
-      t.match(await post(urlOf(port), poster), { error: 'its URL has a port that may not be used' })
+      t.match(await post(urlOf(port), poster), { error: 'the URL has a port that is not allowed' })
     }
     t.equal(await problemOf(urlOf(65_536)), 'has a port that does not exist')
-    t.match(await post(urlOf(65_536), poster), { error: 'its URL cannot be read' })
+    t.match(await post(urlOf(65_536), poster), { error: 'the URL cannot be parsed' })
   },
 )
 
@@ -249,7 +249,7 @@ localhost A 127.0.0.1
     const url = `https://${name}.acme.zone:${port}/hook`
     t.same(await post(url, poster), {
       status: null,
-      error: 'its host name leads to no public address',
+      error: 'the host name has no public address',
       answer: null,
     })
     t.equal(await problemOf(url), null, 'psql does not look it up')
@@ -271,7 +271,7 @@ t.test(
     const changes = [['9.9.9.9', '2620:fe::fe'], ['127.0.0.1', '::1'], ['9.9.9.9']]
     const lookup = lookupBy((await startFickleDns(changes)).address)
     t.same(await lookup('acme.zone'), ['9.9.9.9', '2620:fe::fe'])
-    await t.rejects(lookup('acme.zone'), { message: 'its host name leads to no public address' })
+    await t.rejects(lookup('acme.zone'), { message: 'the host name has no public address' })
     t.same(await lookup('acme.zone'), ['9.9.9.9'], 'and nothing is remembered')
 
     // Nothing outside may be connected to, so 127.0.0.2 is public here, and the rest is not.
@@ -282,7 +282,7 @@ t.test(
     const url = `https://acme.zone:${inside.port}/`
     t.match(await post(url, poster), { error: 'the connection was refused' }, 'at 127.0.0.2')
     t.same(dns.asked.sort(), ['A', 'AAAA'], 'it is asked for once')
-    t.match(await post(url, poster), { error: 'its host name leads to no public address' })
+    t.match(await post(url, poster), { error: 'the host name has no public address' })
     t.equal(inside.connections(), 0)
 
     const outside = await startTcpServer((socket) => socket.destroy(), '127.0.0.2')
