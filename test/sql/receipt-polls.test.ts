@@ -122,7 +122,7 @@ t.test('only live email is asked after that this provider took', async (t) => {
 t.test('where the provider cannot be asked nothing is enqueued', async (t) => {
   await begin(3)
   const { call, close } = ahead('11 minutes')
-  t.equal(await task?.run({ call, provider: createStandIn() }), 0)
+  t.equal(await runTask('enqueue-receipt-polls', { call, provider: createStandIn() }), 0)
   await close()
   t.same(await takeJobs(), [])
 })
@@ -147,7 +147,8 @@ t.test(
 t.test('several clocks at once ask after everything once', async (t) => {
   const ids = await begin(50)
   const { call, close } = ahead('40 hours')
-  await Promise.all(Array.from({ length: 6 }, () => task?.run({ call, provider: mailgun })))
+  const enqueue = () => runTask('enqueue-receipt-polls', { call, provider: mailgun })
+  await Promise.all(Array.from({ length: 6 }, enqueue))
   await close()
   t.same((await takeJobs()).flatMap((job) => job.ids).sort(), ids)
 })

@@ -1,64 +1,66 @@
 import t from 'tap'
-import { createShares, type Share } from '../../src/webhooks/shares.ts'
+import { createSlots, type Slot } from '../../src/webhooks/slots.ts'
 
-/** A share that there is room for. */
-const given = (share: Share | null): Share => {
-  if (!share) throw new Error('there is no room')
-  return share
+const granted = (slot: Slot | null): Slot => {
+  if (!slot) throw new Error('there is no free slot')
+  return slot
 }
 
-/** These endpoints have a turn each, one after the other, in which a post takes so long. */
-function haveTurns(shares: ReturnType<typeof createShares>, count: number, ms: number) {
+/** Gives each of these endpoints a lease, one after the other, in which a post takes so long. */
+function lease(slots: ReturnType<typeof createSlots>, count: number, ms: number) {
   for (let n = 0; n < count; n += 1) {
-    const share = given(shares.take(`endpoint ${n}`))
-    share.took(ms)
-    share.leave()
+    const slot = granted(slots.acquire(`endpoint ${n}`))
+    slot.recordPost(ms)
+    slot.release()
   }
 }
 
-/** How many of these endpoints have room for a turn at the same time; they have left when it answers. */
-function roomFor(shares: ReturnType<typeof createShares>, endpoints: readonly number[]) {
-  const taken = endpoints.map((n) => shares.take(`endpoint ${n}`))
-  for (const share of taken) share?.leave()
-  return taken.filter((share) => share !== null).length
+/** Returns how many of these endpoints get a slot at the same time, and releases the slots. */
+function slotsFor(slots: ReturnType<typeof createSlots>, endpoints: readonly number[]) {
+  const taken = endpoints.map((n) => slots.acquire(`endpoint ${n}`))
+  for (const slot of taken) slot?.release()
+  return taken.filter((slot) => slot !== null).length
 }
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n)
 
-t.test('a hundred turns at a time may fail, each counted once and until it ends', async (t) => {
-  const shares = createShares()
-  const failing = range(0, 100).map((n) => given(shares.take(`endpoint ${n}`)))
-  for (const share of [...failing, ...failing]) t.ok(share.mayFail())
-  const other = given(shares.take('another'))
-  t.notOk(other.mayFail())
-  failing.pop()?.leave()
-  t.ok(other.mayFail())
-  t.notOk(given(shares.take('one more')).mayFail())
-  other.leave()
-  t.ok(given(shares.take('one more')).mayFail())
-})
+t.test(
+  'mayFail(): is true for a hundred leases at a time, each counted once until its release',
+  async (t) => {
+    const slots = createSlots()
+    const failing = range(0, 100).map((n) => granted(slots.acquire(`endpoint ${n}`)))
+    for (const slot of [...failing, ...failing]) t.ok(slot.mayFail())
+    const other = granted(slots.acquire('another'))
+    t.notOk(other.mayFail())
+    failing.pop()?.release()
+    t.ok(other.mayFail())
+    t.notOk(granted(slots.acquire('one more')).mayFail())
+    other.release()
+    t.ok(granted(slots.acquire('one more')).mayFail())
+  },
+)
 
-t.test('an endpoint is slow by the longest post of its last turn that had any', async (t) => {
-  const shares = createShares()
-  haveTurns(shares, 400, 3001)
-  t.equal(roomFor(shares, range(0, 400)), 300)
-  t.equal(roomFor(shares, range(0, 400)), 300, 'a turn without a post says nothing')
+t.test('an endpoint is slow after a lease whose longest post took more than 3 s', async (t) => {
+  const slots = createSlots()
+  lease(slots, 400, 3001)
+  t.equal(slotsFor(slots, range(0, 400)), 300)
+  t.equal(slotsFor(slots, range(0, 400)), 300, 'a lease without a post changes nothing')
   for (const n of range(0, 100)) {
-    const share = given(shares.take(`endpoint ${n}`))
-    for (const ms of [5, 3000, 5]) share.took(ms)
-    share.leave()
+    const slot = granted(slots.acquire(`endpoint ${n}`))
+    for (const ms of [5, 3000, 5]) slot.recordPost(ms)
+    slot.release()
   }
-  t.equal(roomFor(shares, range(0, 400)), 400)
-  const share = given(shares.take('endpoint 0'))
-  for (const ms of [5, 3001, 5]) share.took(ms)
-  share.leave()
-  t.equal(roomFor(shares, range(0, 400)), 400 - 1)
+  t.equal(slotsFor(slots, range(0, 400)), 400)
+  const slot = granted(slots.acquire('endpoint 0'))
+  for (const ms of [5, 3001, 5]) slot.recordPost(ms)
+  slot.release()
+  t.equal(slotsFor(slots, range(0, 400)), 400 - 1)
 })
 
-t.test('ten thousand slow ones are remembered, those that were seen last', async (t) => {
-  const shares = createShares()
-  haveTurns(shares, 10_400, 3001)
-  t.equal(roomFor(shares, range(0, 400)), 400)
-  t.equal(roomFor(shares, range(400, 800)), 300)
-  t.equal(roomFor(shares, range(10_000, 10_400)), 300)
+t.test('the last 10 000 slow endpoints are remembered', async (t) => {
+  const slots = createSlots()
+  lease(slots, 10_400, 3001)
+  t.equal(slotsFor(slots, range(0, 400)), 400)
+  t.equal(slotsFor(slots, range(400, 800)), 300)
+  t.equal(slotsFor(slots, range(10_000, 10_400)), 300)
 })
