@@ -35,7 +35,7 @@ const isWaiting = async (id: string) => {
   return rows.length === 1
 }
 
-t.test('what falls due within 90 seconds gets a job for that very moment', async (t) => {
+t.test('a message due within 90 s gets a job for its exact time', async (t) => {
   const soon = await aDueMessage('80 seconds')
   const now = await aDueMessage('0 seconds', 3)
   const overdue = await aDueMessage('-1 hour')
@@ -70,7 +70,7 @@ t.test("the time is the service's, the job's the server's", async (t) => {
   await shifted.end()
 })
 
-t.test('what belongs to a message that is gone goes away', async (t) => {
+t.test('a due message whose message is deleted is removed', async (t) => {
   const { id, uuid } = await aDueMessage('0 seconds')
   await sql`delete from app.messages where id = ${uuid}`
   t.equal(await call('enqueue_due_messages', {}), 0)
@@ -89,7 +89,7 @@ t.test('several clocks at once enqueue everything once', async (t) => {
   for (const { id } of messages) t.equal((await jobsOf(sql, id)).length, 1)
 })
 
-t.test('the clock asks until nothing is due', async (t) => {
+t.test('enqueue-due-messages repeats until nothing is due', async (t) => {
   await sql`delete from graphile_worker._private_jobs`
   const { uuid } = await aDueMessage('1 day')
   await sql`

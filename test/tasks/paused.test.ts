@@ -55,7 +55,7 @@ const all = (ids: string[], status: string) =>
 const statusesOf = async (ids: string[]) =>
   new Set((await Promise.all(ids.map((id) => messageOf(sql, id)))).map(({ status }) => status))
 
-t.test('what an organisation queued waits while it is paused', async (t) => {
+t.test('queued messages wait while their organisation is paused', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(api.base, organisation, [{}, {}, {}, {}, {}])
   await pause(organisation)
@@ -111,7 +111,7 @@ t.test(
   },
 )
 
-t.test('what is held twice is sent once', async (t) => {
+t.test('a message that was deferred twice is sent once', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(api.base, organisation)
   const { id: uuid } = await messageOf(sql, id)
@@ -126,7 +126,7 @@ t.test('what is held twice is sent once', async (t) => {
   t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
 })
 
-t.test('what an organisation queued is rejected once it is suspended', async (t) => {
+t.test('queued messages of a suspended organisation are rejected', async (t) => {
   const [suspended, active] = [await createOrganisation(sql), await createOrganisation(sql)]
   const ids = await sendBatch(api.base, suspended, [{}, {}, {}])
   const others = await sendBatch(api.base, active, [{}, {}, {}])
@@ -168,7 +168,7 @@ t.test(
   },
 )
 
-t.test('resume does not let a suspended organisation send', async (t) => {
+t.test('resume() does not let a suspended organisation send', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(api.base, organisation)
   await pause(organisation)
@@ -179,7 +179,7 @@ t.test('resume does not let a suspended organisation send', async (t) => {
   await withWorker(() => all([id], 'rejected'))
 })
 
-t.test('what was held is rejected when the pause ends in a suspension', async (t) => {
+t.test('messages of a paused organisation are rejected when it is suspended', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(api.base, organisation, [{}, {}])
   await pause(organisation)

@@ -39,7 +39,7 @@ async function healthy(count: number) {
 const idsOf = (received: { headers: NodeJS.Dict<string | string[]> }[]) =>
   received.map(({ headers }) => headers['service-event-id'])
 
-t.test('an endpoint that hangs delays neither others nor messages', async (t) => {
+t.test('a hanging endpoint delays neither other endpoints nor messages', async (t) => {
   const slow = await hanging(1)
   await addEvents(sql, slow.endpoints, 100)
   await until('all that may be under way', async () => slow.open.size === 32)
@@ -66,7 +66,7 @@ t.test('an endpoint that hangs delays neither others nor messages', async (t) =>
   t.equal(slow.received.length, 100)
 })
 
-t.test('however many endpoints fail and hang, the others have their deliveries', async (t) => {
+t.test('many failing and hanging endpoints do not delay the others', async (t) => {
   const slow = await hanging(130)
   await sql`
     update app.webhook_endpoints set failing_since = now()
@@ -97,7 +97,7 @@ t.test('however many endpoints fail and hang, the others have their deliveries',
   t.equal(slow.received.length, 130 * 6)
 })
 
-t.test('two workers share an endpoint by turns, each event being posted once', async (t) => {
+t.test('two workers share an endpoint by leases, and each event is posted once', async (t) => {
   const other = await startTestService(url, { roles: ['worker'], ...patient })
   const EVENTS = 200
   for (const [share, failing] of [

@@ -66,7 +66,7 @@ const ok = (body: string | Buffer) =>
     Buffer.from(body),
   ])
 
-t.test('any 2xx is a success', async (t) => {
+t.test('post(): any 2xx is a success', async (t) => {
   const { url, received, server } = await startReceiver()
   t.same(await post(url), { status: 200, error: null, response: 'ok' })
   server.removeAllListeners('request').on('request', (request, response) => {
@@ -108,7 +108,7 @@ t.test('the bytes of the body and the names of the headers go out as they are gi
   )
 })
 
-t.test('any other status is a failure that names it, and its answer is kept', async (t) => {
+t.test('post(): any other status is a failure, and its response is stored', async (t) => {
   const { url, server } = await startReceiver()
   server.removeAllListeners('request').on('request', (request, response) => {
     response.statusCode = Number(request.url?.slice(1))
@@ -185,27 +185,27 @@ t.test('interim responses', async (t) => {
   })
 })
 
-t.test('connections that fail', async (t) => {
+t.test('failed connections have a message for the owner', async (t) => {
   const failed = (error: string) => ({ status: null, error, response: null })
 
   t.test('refused', async (t) => {
     t.same(await post(at(await freePort())), failed('the connection was refused'))
   })
 
-  t.test('reset or closed before an answer', async (t) => {
+  t.test('reset or closed before a response', async (t) => {
     const error = 'the connection was closed without a response'
     t.same(await outcomeOf('', reset), failed(error))
     t.same(await outcomeOf('', end), failed(error))
     t.same(await outcomeOf('HTTP/1.1 200 OK\r\nContent-', reset), failed(error))
   })
 
-  t.test('what is not HTTP, and headers without end', async (t) => {
+  t.test('no HTTP, and headers without end', async (t) => {
     t.same(await outcomeOf('SSH-2.0-OpenSSH_9.2p1\r\n', keep), failed('the response is not HTTP'))
     const long = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`
     t.same(await outcomeOf(long, keep), failed('the headers of the response are too long'))
   })
 
-  t.test('headers that do not come in time', async (t) => {
+  t.test('headers that do not arrive in time', async (t) => {
     const error = 'timed out while waiting for the response'
     let asked = 0
     const count = () => {
@@ -218,7 +218,7 @@ t.test('connections that fail', async (t) => {
     t.same(await outcomes, [failed(error), failed(error)])
   })
 
-  t.test('a name that does not exist, or is not answered for', { skip: noNsd }, async (t) => {
+  t.test('a name that does not exist, or whose name server fails', { skip: noNsd }, async (t) => {
     const { address } = await startNsd({ 'acme.zone': 'text TXT "x"', 'broken.zone': null })
     const named = posterWith({ allowsPrivate: false, dnsServers: [address], timeoutMs: 600_000 })
     for (const [name, error] of [
@@ -269,7 +269,7 @@ t.test('connections that fail', async (t) => {
   })
 })
 
-t.test('answers that fail once they have begun', async (t) => {
+t.test('responses that fail after they began', async (t) => {
   const begun = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun'
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n'
   const failed = (error: string) => ({ status: 200, error, response: 'begun' })
@@ -329,22 +329,25 @@ t.test('answers that fail once they have begun', async (t) => {
   })
 })
 
-t.test('of an answer 1 000 characters are kept, such as Postgres can store', async (t) => {
-  const kept = async (body: string | Buffer) => (await outcomeOf(ok(body), keep)).response
-  t.equal(await kept('x'.repeat(1024 * 1024)), 'x'.repeat(1000))
-  t.equal(await kept('ü'.repeat(1001)), 'ü'.repeat(1000))
-  t.equal(await kept('🎈'.repeat(1001)), '🎈'.repeat(1000), 'a pair is one and stays whole')
-  t.equal(await kept(`x${'🎈'.repeat(1001)}`), `x${'🎈'.repeat(999)}`)
-  t.equal(await kept('a\0b'), 'a\uFFFDb')
-  t.equal(await kept(Buffer.from([0x61, 0xff, 0xc3, 0x62, 0xe2, 0x82])), 'a\uFFFD\uFFFDb\uFFFD')
-  const packed = gzipSync('x'.repeat(100_000))
-  const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`
-  const outcome = await outcomeOf(Buffer.concat([Buffer.from(head), packed]), keep)
-  t.match(outcome, { status: 200, error: null })
-  t.notMatch(outcome.response, 'xxx', 'nothing is unpacked')
-})
+t.test(
+  '1 000 characters of a response are stored, without those that Postgres cannot store',
+  async (t) => {
+    const kept = async (body: string | Buffer) => (await outcomeOf(ok(body), keep)).response
+    t.equal(await kept('x'.repeat(1024 * 1024)), 'x'.repeat(1000))
+    t.equal(await kept('ü'.repeat(1001)), 'ü'.repeat(1000))
+    t.equal(await kept('🎈'.repeat(1001)), '🎈'.repeat(1000), 'a pair is one and stays whole')
+    t.equal(await kept(`x${'🎈'.repeat(1001)}`), `x${'🎈'.repeat(999)}`)
+    t.equal(await kept('a\0b'), 'a\uFFFDb')
+    t.equal(await kept(Buffer.from([0x61, 0xff, 0xc3, 0x62, 0xe2, 0x82])), 'a\uFFFD\uFFFDb\uFFFD')
+    const packed = gzipSync('x'.repeat(100_000))
+    const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`
+    const outcome = await outcomeOf(Buffer.concat([Buffer.from(head), packed]), keep)
+    t.match(outcome, { status: 200, error: null })
+    t.notMatch(outcome.response, 'xxx', 'nothing is unpacked')
+  },
+)
 
-t.test('a signal ends a post wherever it stands', async (t) => {
+t.test('a signal ends a post in any phase', async (t) => {
   const outcome = {
     status: null,
     error: 'the service stopped before the end of the response',
@@ -367,7 +370,7 @@ t.test('a signal ends a post wherever it stands', async (t) => {
   await until('its connection to be given up', async () => shaking.open() === 0)
 })
 
-t.test('a poster that is closed ends what it is at, and posts no more', async (t) => {
+t.test('close(): ends posts in progress, and later posts fail', async (t) => {
   const own = posterWith()
   const outcome = {
     status: null,
@@ -384,7 +387,7 @@ t.test('a poster that is closed ends what it is at, and posts no more', async (t
   t.equal(silence.connections(), 1)
 })
 
-t.test('what it is given wrongly is an outcome too', async (t) => {
+t.test('post(): an invalid header is an outcome, not an exception', async (t) => {
   const { url, received } = await startReceiver()
   const headers = { 'Service-Event-Id': 'evt_1\r\nX-Injected: yes' }
   t.same(await poster.post({ url, headers, body: '' }), {
@@ -396,7 +399,7 @@ t.test('what it is given wrongly is an outcome too', async (t) => {
 })
 
 t.test('connections', async (t) => {
-  t.test('one is used again, but not after an answer that broke off', async (t) => {
+  t.test('a connection is used again, but not after a response that broke off', async (t) => {
     let isLong = false
     const { port, connections, open } = await startTcpServer((socket) => {
       socket.on('data', (chunk) => {
@@ -418,7 +421,7 @@ t.test('connections', async (t) => {
     await until('the one that broke off to be closed', async () => open() === 1)
   })
 
-  t.test('posts at the same time have one each, to many origins as well', async (t) => {
+  t.test('posts at the same time have a connection each, also to many origins', async (t) => {
     const waiting: Socket[] = []
     const { port, connections, open } = await startTcpServer((socket) => {
       socket.on('data', (chunk) => {
@@ -458,7 +461,7 @@ async function outcomesIn(env: Record<string, string>, urls: string[]): Promise<
   return JSON.parse(stdout)
 }
 
-t.test('a proxy that the environment names is passed by', async (t) => {
+t.test('a proxy from the environment is not used', async (t) => {
   const proxy = await startTcpServer((socket) => socket.destroy())
   const { url, received } = await startReceiver()
   const names = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']
@@ -469,7 +472,7 @@ t.test('a proxy that the environment names is passed by', async (t) => {
 })
 
 const noOtherName = noOpenssl || noSecondLoopback
-t.test('a certificate that is known counts for its own name', { skip: noOtherName }, async (t) => {
+t.test('a trusted certificate is valid for its own name only', { skip: noOtherName }, async (t) => {
   const server = createHttpsServer({ ...certificate }, (request, response) => {
     request.resume().on('end', () => response.end('fine'))
   })

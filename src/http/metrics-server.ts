@@ -3,9 +3,9 @@ import { Router } from '@koa/router'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
-import { listen } from '../http/listen.ts'
-import { healthRouter, type Readiness } from '../http/routes/health.ts'
-import type { DatabaseFigure, Metrics } from './metrics.ts'
+import type { DatabaseFigure, Metrics } from '../telemetry/metrics.ts'
+import { listen } from './listen.ts'
+import { healthRouter, type Readiness } from './routes/health.ts'
 
 export type MetricsServerOptions = {
   host: string

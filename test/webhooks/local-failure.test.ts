@@ -16,31 +16,34 @@ import { createEndpoint } from '../fixtures/webhook-events.ts'
 const { url, sql } = await createDatabase()
 const organisation = await createOrganisation(sql)
 
-t.test('what we lack is told from what the endpoint does', async (t) => {
-  const failed = (code: string, address = '127.0.0.1') =>
-    Object.assign(new Error(code), { code, address })
-  for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']) {
-    t.match(localFailureOf(failed(code)), { message: `no connection can be made (${code})` })
-  }
-  for (const error of [
-    ...[failed('ECONNREFUSED'), failed('ENETUNREACH'), failed(''), new Error()],
-    failed('EADDRNOTAVAIL', '2620:fe::fe'),
-    new AggregateError([failed('EMFILE'), failed('ECONNREFUSED')]),
-    new AggregateError([failed('ECONNREFUSED'), failed('ENETUNREACH', '2620:fe::fe')]),
-    new AggregateError([failed('EADDRNOTAVAIL', '2620:fe::fe')]),
-    new AggregateError([]),
-  ]) {
-    t.equal(localFailureOf(error), undefined, String(error))
-  }
-  t.ok(localFailureOf(new AggregateError([failed('EMFILE'), failed('EMFILE', '::1')])))
-  // Of a machine that has no IPv6, and no ports any more.
-  for (const code of ['ENETUNREACH', 'EADDRNOTAVAIL']) {
-    const errors = [failed('EADDRNOTAVAIL'), failed(code, '2620:fe::fe')]
-    t.ok(localFailureOf(new AggregateError(errors)), code)
-  }
-})
+t.test(
+  'localFailureOf(): distinguishes failures of this machine from those of the endpoint',
+  async (t) => {
+    const failed = (code: string, address = '127.0.0.1') =>
+      Object.assign(new Error(code), { code, address })
+    for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']) {
+      t.match(localFailureOf(failed(code)), { message: `no connection can be made (${code})` })
+    }
+    for (const error of [
+      ...[failed('ECONNREFUSED'), failed('ENETUNREACH'), failed(''), new Error()],
+      failed('EADDRNOTAVAIL', '2620:fe::fe'),
+      new AggregateError([failed('EMFILE'), failed('ECONNREFUSED')]),
+      new AggregateError([failed('ECONNREFUSED'), failed('ENETUNREACH', '2620:fe::fe')]),
+      new AggregateError([failed('EADDRNOTAVAIL', '2620:fe::fe')]),
+      new AggregateError([]),
+    ]) {
+      t.equal(localFailureOf(error), undefined, String(error))
+    }
+    t.ok(localFailureOf(new AggregateError([failed('EMFILE'), failed('EMFILE', '::1')])))
+    // Of a machine that has no IPv6, and no ports any more.
+    for (const code of ['ENETUNREACH', 'EADDRNOTAVAIL']) {
+      const errors = [failed('EADDRNOTAVAIL'), failed(code, '2620:fe::fe')]
+      t.ok(localFailureOf(new AggregateError(errors)), code)
+    }
+  },
+)
 
-t.test('without a file descriptor nothing is posted, and the endpoint is not blamed', async (t) => {
+t.test('post(): throws LocalFailure when no file descriptor is left', async (t) => {
   const from = (file: string) => JSON.stringify(import.meta.resolve(`../../src/webhooks/${file}`))
   const code = `
     import { createSocket } from 'node:dgram'
@@ -70,7 +73,7 @@ t.test('without a file descriptor nothing is posted, and the endpoint is not bla
   ])
 })
 
-t.test('what we cannot post is put off, as if it had not been tried', async (t) => {
+t.test('a local failure defers deliveries without counting an attempt', async (t) => {
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
   const dnsServers = [await freeAddress()]
