@@ -7,7 +7,7 @@ import type { EmailProvider } from '../providers/email.ts'
 import { storable } from '../text/storable.ts'
 import { scheduledTasks } from './tasks.ts'
 
-export type ClockOptions = {
+type ClockOptions = {
   url: string
   role: string
   call: Call

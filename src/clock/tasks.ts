@@ -8,7 +8,7 @@ export type TaskContext = {
   sealSecrets(): Promise<number>
 }
 
-export type ScheduledTask = {
+type ScheduledTask = {
   name: string
   /** Cron expression, in UTC. */
   schedule: string

@@ -7,7 +7,7 @@ import type { DatabaseFigure, Metrics } from '../telemetry/metrics.ts'
 import { listen } from './listen.ts'
 import { healthRouter, type Readiness } from './routes/health.ts'
 
-export type MetricsServerOptions = {
+type MetricsServerOptions = {
   host: string
   /** 0: any free port. */
   port: number

@@ -61,7 +61,7 @@ const databaseGauges: Record<string, readonly [help: string, ...labels: string[]
   connections_limit: ['Connections that the Postgres server accepts.'],
 }
 
-export type MetricsOptions = {
+type MetricsOptions = {
   /** The connection pools of this process by name. */
   pools: Record<string, { underWay(): number; size: number }>
 }

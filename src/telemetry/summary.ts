@@ -1,6 +1,6 @@
 const A_SECOND_MS = 1000
 
-export type Summary<Event> = {
+type Summary<Event> = {
   /** Reports the first event of a kind at once, and later ones together. */
   note(kind: string, event: Event): void
   /** Reports what has not been reported yet. */

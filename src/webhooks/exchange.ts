@@ -20,7 +20,7 @@ export type PostOutcome = {
   response: string | null
 }
 
-export type Exchanged = {
+type Exchanged = {
   outcome: PostOutcome | LocalFailure
   /** Whether the connection can be used again. */
   isReusable: boolean

@@ -1,7 +1,7 @@
 import type { Delivery } from '../db/api.gen.ts'
 import { processTime, type Time } from '../time/index.ts'
 
-export type LeaseOptions = {
+type LeaseOptions = {
   /** Starts up to `room` deliveries that are due at the endpoint, other than the events in progress. */
   start(inProgress: string[], room: number): Promise<Delivery[]>
   /**
@@ -23,7 +23,7 @@ export type LeaseOptions = {
  * - `ended`: the lease is still held, and the caller releases it.
  * - `deferred`: the same, and the endpoint should wait before the next lease.
  */
-export type LeaseEnd = 'released' | 'ended' | 'deferred'
+type LeaseEnd = 'released' | 'ended' | 'deferred'
 
 export type Lease = {
   /** Delivers until the lease ends and nothing is in progress. Throws when an attempt was not recorded. */

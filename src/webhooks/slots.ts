@@ -24,7 +24,7 @@ export type Slot = {
   release(): void
 }
 
-export type Slots = {
+type Slots = {
   /** Returns a slot for a lease of this endpoint; null when it is slow and too many slow ones have slots. */
   acquire(endpoint: string): Slot | null
 }

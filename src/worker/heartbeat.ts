@@ -23,7 +23,7 @@ type Registration = {
   remove(waitMs?: number): Promise<void>
 }
 
-export type HeartbeatOptions = {
+type HeartbeatOptions = {
   /** Over one connection that stays open, because the connection holds a lock for each worker pool. */
   call: Call
   log: Logger

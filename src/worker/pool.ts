@@ -11,7 +11,7 @@ import type { Logger } from 'pino'
 import { createQueuePool } from '../db/queue-pool.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-export type WorkerPoolOptions = {
+type WorkerPoolOptions = {
   url: string
   role: string
   tasks: TaskList

@@ -397,9 +397,9 @@ t.test('every alert has a reason, and names only metrics and labels that are ser
   t.equal(alerts.size, [...written.matchAll(/- alert:/g)].length)
   t.ok(alerts.size >= 19)
   for (const [name, expr] of alerts) t.same(unknownTo(labels, expr), [], name)
-  const handOvers = [...written.matchAll(/postgram_attempts_total\{([^}]*)\}/g)]
-  t.ok(handOvers.length >= 3)
-  for (const [, matchers] of handOvers) {
+  const attempts = [...written.matchAll(/postgram_attempts_total\{([^}]*)\}/g)]
+  t.ok(attempts.length >= 3)
+  for (const [, matchers] of attempts) {
     t.match(matchers, 'provider!="sandbox"', 'callers choose what the sandbox refuses')
   }
   const reasons = written.matchAll(/\n( *)# [^\n]+(?:\n *# [^\n]+)*\n *- alert: \w+\n/g)

@@ -56,7 +56,7 @@ t.test('a hanging endpoint delays neither other endpoints nor messages', async (
   const email = await send(base, organisation, { to: 'delivered@sandbox.postgram.test' })
   const { json } = await post(`${base}/v1/sms`, organisation.liveKey, anSms())
   for (const id of [email, json.id]) {
-    await until('hand-over', async () => (await messageOf(sql, id)).status !== 'queued')
+    await until('the attempt', async () => (await messageOf(sql, id)).status !== 'queued')
   }
   t.equal(slow.open.size, 32, 'meanwhile it hung, with no more than its share')
   t.equal(await waitingAt(sql, slow.endpoints), 100)

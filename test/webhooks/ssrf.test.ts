@@ -263,7 +263,7 @@ localhost A 127.0.0.1
       t.same(await post(url, poster), {
         status: null,
         error: 'the host name has no public address',
-        answer: null,
+        response: null,
       })
       t.equal(await problemOf(url), null, 'psql does not look it up')
     }
