@@ -17,6 +17,7 @@ import { createRegistry } from './domains/registry.ts'
 import type { Resolver } from './domains/resolver.ts'
 import type { HttpLimits } from './http/limits.ts'
 import { addressOf } from './http/listen.ts'
+import { startMetricsServer } from './http/metrics-server.ts'
 import { startApi } from './http/server.ts'
 import { createUnsubscribeLinks } from './marketing/unsubscribe-link.ts'
 import type { EmailProvider } from './providers/email.ts'
@@ -25,10 +26,9 @@ import type { SmsListener, SmsProvider } from './providers/sms.ts'
 import { createSmsListener } from './providers/sms-listener.ts'
 import { checkSecretKey } from './secret-key.ts'
 import { createMetrics } from './telemetry/metrics.ts'
-import { startMetricsServer } from './telemetry/metrics-server.ts'
 import { countedPoster } from './webhooks/counted-poster.ts'
 import { createPoster } from './webhooks/post.ts'
-import { createSecretOpener, prepareSealing } from './webhooks/secrets.ts'
+import { createSealer, openSecret } from './webhooks/secrets.ts'
 import { createHeartbeat } from './worker/heartbeat.ts'
 import { startWorker } from './worker/index.ts'
 
@@ -124,7 +124,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       onSilence,
     })
     announcers.push(announcer)
-    return announcer.announce
+    return announcer.register
   }
   const runningRoles: Part[] = []
 
@@ -171,9 +171,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (metricsServer) parts.push(metricsServer)
     const emailProvider = options.createEmailProvider(call)
     parts.push({ stop: () => emailProvider.close() })
-    // Before another key is made, with which new secrets would be sealed.
     if (roles.includes('worker')) await checkSecretKey(call, options.secrets)
-    await prepareSealing(call, options.secrets)
     await call('set_up_webhooks', { allows_private: options.webhookAllowPrivate })
     const registry = createRegistry({ ...options, call, provider: emailProvider })
     // The API first: the links in the emails that a worker hands over may have to name its port.
@@ -221,11 +219,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           emailProvider,
           smsProvider,
           poster,
-          openSecret: createSecretOpener(call, options.secrets),
+          openSecret: (sealed) => openSecret(options.secrets, sealed),
+          sealSecrets: createSealer(call, options.secrets),
           registry,
           publicUrl,
           links: createUnsubscribeLinks({ secrets: options.secrets, publicUrl }),
-          announce: announceAs(roles, availability),
+          register: announceAs(roles, availability),
           registerSms: announceAs(['sms']),
           registerWebhooks: announceAs(['webhooks']),
           registerUpkeep: announceAs(['upkeep']),
@@ -236,7 +235,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     }
     if (roles.includes('clock'))
       runningRoles.push(
-        await startClock({ url, role: SERVICE_ROLE, call: pools.clock, emailProvider, log: quiet }),
+        await startClock({
+          url,
+          role: SERVICE_ROLE,
+          call: pools.clock,
+          emailProvider,
+          sealSecrets: createSealer(pools.clock, options.secrets),
+          log: quiet,
+        }),
       )
     return {
       address: api?.address ?? null,

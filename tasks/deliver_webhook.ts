@@ -4,48 +4,55 @@ import type { Delivery } from '../src/db/api.gen.ts'
 import { createBatcher } from '../src/db/batcher/index.ts'
 import type { Call } from '../src/db/call.ts'
 import { type AttemptOptions, type AttemptResult, attempt } from '../src/webhooks/attempt.ts'
-import { createTurn, type Turn } from '../src/webhooks/lease.ts'
-import { createShares } from '../src/webhooks/shares.ts'
+import { createLease, type Lease } from '../src/webhooks/lease.ts'
+import { createSlots } from '../src/webhooks/slots.ts'
 
 const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
 
-/** As many as one commit should carry; more only makes the first of them wait. */
+/** Results recorded in one commit. More would delay the first of them. */
 const MAX_IN_ONE_COMMIT = 500
 
-/** Their bodies come along, so that the answer to one call stays within some megabytes. */
+/** Deliveries started in one call. They carry their bodies, so this keeps a result at some megabytes. */
 const MAX_STARTED_AT_ONCE = 1000
 
-/** At one endpoint; api.start_deliveries knows this figure, and a smaller one for those that fail. */
+/** Posts in progress at one endpoint; api.start_deliveries has the same limit, and one for failing endpoints. */
 const MAX_POSTS = 32
 
-/** Each is a socket. Yield share them: with many at once, each has few. */
-const POSTS_AT_A_TIME = 4000
+/** Posts in progress in this process, each with a socket. With many leases, each lease gets few. */
+const MAX_POSTS_IN_ALL = 4000
 
-/** Until those that found no room are looked at again, and those that nothing could be posted to. */
-const PAUSE_SECONDS = 10
+/** How long an endpoint waits that got no slot, or that a local failure kept from being posted to. */
+const DEFER_SECONDS = 10
 
 export type DeliverWebhookOptions = AttemptOptions & {
-  /** Aborted as soon as the worker is to stop: what is in hand may end, but nothing more is taken. */
+  /** Seals signing secrets that are not sealed yet. */
+  sealSecrets(): Promise<unknown>
+  /** Aborted when the worker stops: posts in progress may end, and no more are started. */
   stopping: AbortSignal
 }
 
-/** Whose turn it is, and what api.start_deliveries and api.release_leases want to know besides. */
+/** The job that wants the lease of an endpoint. */
 type Holder = { endpoint_id: string; job: string; worker: string | null }
-type Asked = Holder & { in_hand: string[]; room: number }
-type Ended = Holder & { pause_seconds: number }
+type ToStart = Holder & { in_hand: string[]; room: number }
+type ToRelease = Holder & { pause_seconds: number }
 
-type Running = { job: string; turn: Turn; ended: Promise<unknown> }
+type Running = { job: string; lease: Lease; ended: Promise<unknown> }
 
 /**
- * Takes an endpoint's turn: posts what is due there, until nothing is or the turn is over; what is
- * left then has a job behind those of others. What could not be recorded is posted again later.
+ * Claims the lease of an endpoint and posts its due events, until none is due or the lease ends. The
+ * rest then gets a job behind those of other endpoints. An attempt that was not recorded is repeated.
  */
 export default function deliverWebhook(call: Call, options: DeliverWebhookOptions): Task {
-  const start = createBatcher<Asked, Delivery[]>(
-    async (turns) => {
-      const deliveries = await call('start_deliveries', { turns })
+  const { stopping, sealSecrets, time } = options
+  const start = createBatcher<ToStart, Delivery[]>(
+    async (leases) => {
+      const deliveries = await call('start_deliveries', { turns: leases })
+      // A failure does not matter here: the scheduled task repeats it and reports its errors.
+      if (deliveries.some(({ plainSecrets }) => plainSecrets.length > 0)) {
+        void sealSecrets().catch(() => undefined)
+      }
       const byEndpoint = Map.groupBy(deliveries, ({ endpointId }) => endpointId)
-      return turns.map(({ endpoint_id: id }) => byEndpoint.get(id) ?? [])
+      return leases.map(({ endpoint_id: id }) => byEndpoint.get(id) ?? [])
     },
     { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
   )
@@ -56,51 +63,52 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const end = createBatcher<Ended, null>(
-    async (turns) => {
-      await call('release_leases', { turns })
-      return turns.map(() => null)
+  const release = createBatcher<ToRelease, null>(
+    async (leases) => {
+      await call('release_leases', { turns: leases })
+      return leases.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
 
   const running = new Map<string, Running>()
-  const shares = createShares()
-  options.stopping.addEventListener('abort', () => {
-    for (const { turn } of running.values()) turn.wake()
+  const slots = createSlots()
+  stopping.addEventListener('abort', () => {
+    for (const { lease } of running.values()) lease.wake()
   })
 
-  async function haveTurn(holder: Holder, signal: AbortSignal): Promise<void> {
-    const share = shares.take(holder.endpoint_id)
-    if (!share) return void (await end({ ...holder, pause_seconds: PAUSE_SECONDS }))
-    // Of its own, as one that all posts listened to would have thousands of listeners.
+  async function deliverTo(holder: Holder, signal: AbortSignal): Promise<void> {
+    const slot = slots.acquire(holder.endpoint_id)
+    if (!slot) return void (await release({ ...holder, pause_seconds: DEFER_SECONDS }))
+    // A signal of this lease: thousands of posts would otherwise listen to the same one.
     const aborting = new AbortController()
     const abort = () => aborting.abort()
     signal.addEventListener('abort', abort)
-    const turn = createTurn({
-      start: (inHand, room) => start({ ...holder, in_hand: inHand, room }),
+    const lease = createLease({
+      start: (inProgress, room) => start({ ...holder, in_hand: inProgress, room }),
       async deliver(delivery) {
         const result = await attempt(delivery, options, aborting.signal)
         if (result) {
-          share.took(result.duration_ms)
+          slot.recordPost(result.duration_ms)
           await finish(result)
         }
         return result && result.error === null
       },
-      places: () => Math.max(1, Math.min(MAX_POSTS, Math.floor(POSTS_AT_A_TIME / running.size))),
-      mayFail: share.mayFail,
-      stopping: options.stopping,
+      maxPosts: () => Math.max(1, Math.min(MAX_POSTS, Math.floor(MAX_POSTS_IN_ALL / running.size))),
+      mayFail: slot.mayFail,
+      stopping,
+      ...(time && { time }),
     })
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const mine = { job: holder.job, turn, ended }
+    const mine = { job: holder.job, lease, ended }
     running.set(holder.endpoint_id, mine)
     try {
-      const how = await turn.have()
-      const pause = how === 'crowded out' ? PAUSE_SECONDS : 0
-      if (how !== 'idle') await end({ ...holder, pause_seconds: pause })
+      const end = await lease.run()
+      const pause = end === 'deferred' ? DEFER_SECONDS : 0
+      if (end !== 'released') await release({ ...holder, pause_seconds: pause })
     } finally {
       signal.removeEventListener('abort', abort)
-      share.leave()
+      slot.release()
       if (running.get(holder.endpoint_id) === mine) running.delete(holder.endpoint_id)
       resolve()
     }
@@ -109,12 +117,12 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
   return async (payload, { abortSignal, job }) => {
     const { endpoint } = v.parse(payloadSchema, payload)
     for (let other = running.get(endpoint); other; other = running.get(endpoint)) {
-      // The same job again, as when the worker was begun anew: it is all there is if that turn fails.
+      // After a restart of the worker pool the same job can come again. No other job is left if its lease fails.
       if (other.job === job.id) await other.ended
-      // Each event brings a job of its own. One look more, by who has the turn already, does for it.
-      else if (other.turn.nudge()) return
+      // Each event adds a job. The lease that is running looks once more on behalf of this one.
+      else if (other.lease.notify()) return
       else break
     }
-    await haveTurn({ endpoint_id: endpoint, job: job.id, worker: job.locked_by }, abortSignal)
+    await deliverTo({ endpoint_id: endpoint, job: job.id, worker: job.locked_by }, abortSignal)
   }
 }

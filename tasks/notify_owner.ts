@@ -11,24 +11,24 @@ import { type Address, parseAddress } from '../src/schemas/address.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
 
-/** Providers have shorter limits of their own; what never answers must not keep its place for good. */
-const ANSWERS_WITHIN_MS = 120_000
+/** Providers have shorter limits. This one frees the slot when a provider never responds. */
+const ATTEMPT_TIMEOUT_MS = 120_000
 
 export type NotifyOwnerOptions = {
   provider: EmailProvider
-  /** Takes what goes to its own addresses, whatever the provider. */
+  /** Takes mail to sandbox addresses, whatever the provider. */
   sandbox: EmailProvider
   sign: Signer
-  /** The sender, as SYSTEM_FROM has it. */
+  /** SYSTEM_FROM: the sender. */
   systemFrom: string
   mailFromLabel: string
   publicUrl: string
 }
 
 /**
- * Sends one notice to the owner of an organisation. Like the hand-over of a message: committed as
- * begun before the provider is called, asked after before it is repeated (promise 4). What does not
- * settle it fails the job, which graphile-worker tries again for some days.
+ * Sends one notice to the owner of an organisation. As for a message, the attempt is committed before the
+ * provider is called, and after an ambiguous attempt the provider is asked before the next one. An attempt
+ * that does not settle the notice fails the job, which graphile-worker retries for some days.
  */
 export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Task {
   const { provider, sandbox, publicUrl } = options
@@ -38,15 +38,16 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
     const [notice] = await call('start_notice', { id, from_domain: sender.domain })
     if (!notice) return
     const email = { ...emailOf(notice, sender), ...writeNotice(notice, publicUrl) }
-    const taker = isSandbox(email.recipients) ? sandbox : provider
-    const attempt = await attemptSend(taker, await options.sign(taker, email), {
+    const chosen = isSandbox(email.recipients) ? sandbox : provider
+    const attempt = await attemptSend(chosen, await options.sign(chosen, email), {
       signal,
-      withinMs: ANSWERS_WITHIN_MS,
+      withinMs: ATTEMPT_TIMEOUT_MS,
     })
     const result = { id, ...attempt }
     const isSettled = await call('finish_notice', { result })
-    // The provider's words may name the owner's address, which has no place in a log.
-    if (!isSettled) throw new Error(`it is ${attempt.outcome}; ops.notices has the reason`)
+    // The provider's message may name the owner's address, which must not reach a log.
+    if (!isSettled)
+      throw new Error(`the notice is ${attempt.outcome}; see ops.notices for the reason`)
   }
 }
 

@@ -9,10 +9,10 @@ const payloadSchema = v.object({
 })
 
 /**
- * Asks the provider after emails of which nothing final was heard, as a callback that is lost is not
- * always repeated. One after the other, and the jobs as well: an installation has one question under
- * way at a time, so at some 200 ms each it asks 5 times a second, well within providers' limits. When
- * the provider cannot be reached, what was heard so far is recorded and the job tried again.
+ * Asks the provider about emails without a final receipt, because providers do not always repeat a lost
+ * callback. Queries and jobs run one after the other: at some 200 ms each, an installation makes 5 queries
+ * a second, well within providers' limits. When the provider is unreachable, the task records the receipts
+ * so far and the job is retried.
  */
 export default function pollReceipts(
   call: Call,
@@ -21,7 +21,7 @@ export default function pollReceipts(
 ): Task {
   return async (payload, { abortSignal }) => {
     const { ids } = v.parse(payloadSchema, payload)
-    // Not the worker's own abort promise, which would keep each question for as long as it lives.
+    // The worker's own abort promise would hold each query in memory for as long as the worker runs.
     const { promise: stopped, reject } = Promise.withResolvers<never>()
     stopped.catch(() => undefined)
     const stop = () => reject(new Error('the worker stopped'))
@@ -35,8 +35,8 @@ export default function pollReceipts(
     } finally {
       abortSignal.removeEventListener('abort', stop)
       if (receipts.length > 0) {
-        // At each poll the provider lists all that it knows, also what callbacks brought: only new ones count.
-        const stored = await call('finish_poll', { receipts })
+        // Each poll returns all receipts, also those that callbacks brought: only new ones are counted.
+        const stored = await call('finish_poll', { receipts: receipts })
         for (const type of stored) metrics.receipt('email', type)
       }
     }

@@ -4,7 +4,7 @@ import type { Registry } from '../src/domains/registry.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
 
-/** Removes what the provider has of a domain name that an operator released. */
+/** Removes a domain name that an operator released from the provider. */
 export default function releaseDomain(registry: Registry): Task {
   return (payload) => registry.release(v.parse(payloadSchema, payload).id)
 }

@@ -10,7 +10,7 @@ const payloadSchema = v.object({
   renew: selector,
 })
 
-/** Rotates one domain's DKIM keys; tried again until the key that is to sign is found in DNS. */
+/** Rotates the DKIM keys of one domain. Retried until DNS has the key that signs next. */
 export default function rotateDkim(registry: Registry): Task {
   return (payload) => {
     const { id, ...rotation } = v.parse(payloadSchema, payload)

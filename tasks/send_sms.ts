@@ -6,13 +6,13 @@ import type { SmsProvider } from '../src/providers/sms.ts'
 
 export type SendSmsOptions = {
   provider: SmsProvider
-  /** Takes rehearsals, whatever the provider. */
+  /** Takes sandbox messages, whatever the provider. */
   sandbox: SmsProvider
   answersWithinMs?: number
   onOutcome?: OnOutcome
 }
 
-/** Hands one SMS to the network, all its parts that are not taken yet. */
+/** Attempts one SMS: submits the parts that the network has not taken yet. */
 export default function sendSms(
   call: Call,
   { provider, sandbox, answersWithinMs, onOutcome }: SendSmsOptions,
@@ -21,9 +21,9 @@ export default function sendSms(
     start: (ids) => call('start_sms', { ids }),
     answersWithinMs,
     onOutcome,
-    async attemptSend(sms, patience) {
-      const taker = sms.isSandbox ? sandbox : provider
-      return { provider: taker.name, ...(await attemptSms(taker, sms, patience)) }
+    async attemptSend(sms, limits) {
+      const chosen = sms.isSandbox ? sandbox : provider
+      return { provider: chosen.name, ...(await attemptSms(chosen, sms, limits)) }
     },
   })
 }

@@ -19,7 +19,7 @@ const layers = [
   ['domains', 'marketing', 'notifications'],
   ['providers', 'webhooks', 'schemas', 'secret-key'],
   ['db'],
-  ['telemetry', 'crypto', 'errors', 'net', 'sms', 'text'],
+  ['telemetry', 'crypto', 'errors', 'net', 'sms', 'text', 'time'],
   ['package.json'],
 ]
 

@@ -43,7 +43,13 @@ begin
     where e.id = h.endpoint_id and e.lease_job_id is distinct from h.job
   )
   select p.endpoint_id, p.event_id, p.attempts + 1, v_now, e.failing_since is not null, e.url,
-    case when e.old_secret_until > v_now then array[e.secret, e.old_secret] else array[e.secret] end, p.body
+    array_remove(array[
+      case when e.secret_sealed_by is null then e.secret end,
+      case when e.old_secret_until > v_now and e.old_secret_sealed_by is null then e.old_secret end], null),
+    array_remove(array[
+      case when e.secret_sealed_by is not null then e.secret end,
+      case when e.old_secret_until > v_now and e.old_secret_sealed_by is not null then e.old_secret end], null),
+    p.body
   from picked p
   join app.webhook_endpoints e on e.id = p.endpoint_id
   order by p.due_at, p.event_id;

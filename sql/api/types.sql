@@ -88,11 +88,13 @@ create type api.signing_key as (
 );
 comment on type api.signing_key is 'A DKIM key that signs; sealed with SECRET_KEY.';
 
-create type api.sealing_key as (
-  id uuid,
-  private_key text
+create type api.secret_to_seal as (
+  endpoint_id uuid,
+  secret text,
+  is_sealed boolean
 );
-comment on type api.sealing_key is 'A key that opens the secrets which core.make_secret sealed; itself encrypted with SECRET_KEY.';
+comment on type api.secret_to_seal is 'A signing secret of a webhook endpoint that the service seals next.';
+comment on column api.secret_to_seal.is_sealed is 'Whether an older SECRET_KEY has sealed it.';
 
 create type api.metric as (
   name text,

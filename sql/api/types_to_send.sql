@@ -101,11 +101,13 @@ create type api.delivery as (
   started_at timestamptz,
   is_failing boolean,
   url text,
-  secrets text[],
+  plain_secrets text[],
+  sealed_secrets text[],
   body text
 );
-comment on type api.delivery is 'An event that is to be posted to an endpoint now.';
+comment on type api.delivery is 'An event to post to an endpoint now.';
 comment on column api.delivery.attempt is 'Its place in the schedule, from 1.';
 comment on column api.delivery.started_at is 'When this attempt began, by the service''s clock.';
 comment on column api.delivery.is_failing is 'Whether the endpoint''s last attempt failed.';
-comment on column api.delivery.secrets is 'All that sign it, the newest first, as core.make_secret sealed them.';
+comment on column api.delivery.plain_secrets is 'Signing secrets that the service has not sealed yet. All secrets sign: two for 24 hours after a rotation.';
+comment on column api.delivery.sealed_secrets is 'Signing secrets that SECRET_KEY has sealed, the newest first.';

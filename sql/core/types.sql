@@ -101,6 +101,15 @@ comment on column core.turn.in_hand is 'absent in api.release_leases; the events
 comment on column core.turn.room is 'absent in api.release_leases; how many more it may post';
 comment on column core.turn.pause_seconds is 'absent in api.start_deliveries; the delay of the next job';
 
+create type core.sealed_secret as (
+  endpoint_id uuid,
+  replaces_sha256 text,
+  sealed text
+);
+comment on type core.sealed_secret is 'Input of api.store_sealed_secrets(secrets).';
+comment on column core.sealed_secret.replaces_sha256 is
+  'Hex SHA-256 of the stored text that it replaces. The text itself is not passed, as Postgres may log arguments.';
+
 create type core.personal_record as (
   kind text,
   organisation_id uuid,

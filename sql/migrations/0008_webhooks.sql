@@ -1,17 +1,6 @@
 -- Webhook endpoints, events, and deliveries. Events and attempts are partitioned by range on the UUIDv7
 -- of the event, as messages are.
 
-create table app.sealing_keys (
-  id uuid primary key,
-  modulus numeric not null
-    constraint sealing_keys_modulus_has_2048_bits check (modulus between 2::numeric ^ 2047 and 2::numeric ^ 2048),
-  private_key text not null,
-  created_at timestamptz not null
-);
-comment on table app.sealing_keys is
-  'RSA keys (exponent 65537) with which the database makes secrets that only the service can read. The newest is in use.';
-comment on column app.sealing_keys.private_key is 'PKCS #8 in base64, sealed with SECRET_KEY by the service that made it.';
-
 create table app.webhook_settings (
   is_only_row boolean primary key default true
     constraint webhook_settings_one_row check (is_only_row),
@@ -34,7 +23,9 @@ create table app.webhook_endpoints (
   event_types app.webhook_event_type[] not null
     constraint webhook_endpoints_have_event_types check (cardinality(event_types) > 0),
   secret text not null,
+  secret_sealed_by text,
   old_secret text,
+  old_secret_sealed_by text,
   old_secret_until timestamptz,
   lease_job_id bigint,
   last_error text,
@@ -44,13 +35,17 @@ create table app.webhook_endpoints (
   disabled_reason text,
   disabled_at timestamptz,
   created_at timestamptz not null,
+  constraint webhook_endpoints_old_secret_was_sealed check (old_secret is not null or old_secret_sealed_by is null),
   constraint webhook_endpoints_old_secret_ends check ((old_secret is null) = (old_secret_until is null)),
   constraint webhook_endpoints_reason_if_disabled check (disabled_reason is null or disabled_at is not null)
 ) with (fillfactor = 50);
 create index webhook_endpoints_organisation_id on app.webhook_endpoints (organisation_id);
 comment on table app.webhook_endpoints is 'The URLs to which organisations have their events delivered.';
-comment on column app.webhook_endpoints.secret is 'Signs its deliveries; sealed by core.make_secret.';
-comment on column app.webhook_endpoints.old_secret is 'The secret before, which signs as well for 24 hours.';
+comment on column app.webhook_endpoints.secret is
+  'Signs deliveries. Plain text from core.make_secret until the service seals it with SECRET_KEY (AES-256-GCM), at the first delivery or within a minute.';
+comment on column app.webhook_endpoints.secret_sealed_by is 'Identifier of the SECRET_KEY that sealed it; null while it is plain text.';
+comment on column app.webhook_endpoints.old_secret is 'The secret before the last rotation, which signs as well for 24 hours.';
+comment on column app.webhook_endpoints.old_secret_sealed_by is 'As secret_sealed_by.';
 comment on column app.webhook_endpoints.lease_job_id is
   'The graphile-worker job that has the lease: only that job delivers here, which bounds the deliveries in progress. The lease is free once the job is gone or unlocked.';
 comment on column app.webhook_endpoints.last_error is 'Why the last attempt failed; null when it succeeded.';

@@ -6,7 +6,6 @@ as $$
 declare
   v_organisation uuid := core.organisation_id(organisation);
   v_types app.webhook_event_type[] := core.check_event_types(create_webhook_endpoint.event_types);
-  v_secret record;
   v_id uuid := core.new_id(core.now());
 begin
   perform core.check_webhook_url(create_webhook_endpoint.url);
@@ -18,13 +17,12 @@ begin
       using hint = format('select id, url, state from ops.webhook_endpoints where organisation = %L',
         core.encode_id('org', v_organisation));
   end if;
-  v_secret := core.make_secret();
+  secret := core.make_secret();
   insert into app.webhook_endpoints (id, organisation_id, url, event_types, secret, created_at)
-  values (v_id, v_organisation, create_webhook_endpoint.url, v_types, v_secret.sealed, core.now());
+  values (v_id, v_organisation, create_webhook_endpoint.url, v_types, create_webhook_endpoint.secret, core.now());
   id := core.encode_id('we', v_id);
   perform core.audit('create_webhook_endpoint', v_organisation, id, null,
     jsonb_build_object('url', create_webhook_endpoint.url, 'event_types', v_types));
-  secret := v_secret.secret;
 end
 $$;
 

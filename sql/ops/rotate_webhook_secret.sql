@@ -5,15 +5,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_endpoint app.webhook_endpoints := core.hold_webhook_endpoint(endpoint);
-  v_secret record := core.make_secret();
+  v_secret text := core.make_secret();
 begin
   update app.webhook_endpoints p
-  set secret = v_secret.sealed, old_secret = p.secret, old_secret_until = core.now() + interval '24 hours'
+  set secret = v_secret, secret_sealed_by = null,
+    old_secret = p.secret, old_secret_sealed_by = p.secret_sealed_by, old_secret_until = core.now() + interval '24 hours'
   where p.id = v_endpoint.id;
   perform core.audit('rotate_webhook_secret', v_endpoint.organisation_id, core.encode_id('we', v_endpoint.id),
     jsonb_build_object('old_secret_until', core.iso(v_endpoint.old_secret_until)),
     jsonb_build_object('old_secret_until', core.iso(core.now() + interval '24 hours')));
-  return v_secret.secret;
+  return v_secret;
 end
 $$;
 

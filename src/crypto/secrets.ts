@@ -17,8 +17,8 @@ export type Secrets = {
   reseal(sealed: string): string | null
   /** Which key sealed a text: 0 for the first; null when none of ours did. */
   keyOf(sealed: string): number | null
-  /** How many keys there are. */
-  keys: number
+  /** For each key, the first one first, a name that does not reveal it. */
+  keyIds: readonly string[]
   /** A signature over some bytes, by the first key. */
   sign(bytes: Buffer): Buffer
   /** Whether one of our keys made this signature, compared in constant time. */
@@ -88,7 +88,7 @@ export function createSecrets(keys: readonly string[]): Secrets {
         return null
       }
     },
-    keys: keys.length,
+    keyIds: derived('key id').map((id) => id.toString('hex', 0, 8)),
     sign: (bytes) => hmac(signer, bytes),
     isSigned(bytes, signature) {
       // All keys are asked, so that the time taken does not tell which one it was.

@@ -42,8 +42,10 @@ export type Delivery = {
   /** Whether the endpoint's last attempt failed. */
   isFailing: boolean
   url: string
-  /** All that sign it, the newest first, as core.make_secret sealed them. */
-  secrets: string[]
+  /** Signing secrets that the service has not sealed yet. All secrets sign: two for 24 hours after a rotation. */
+  plainSecrets: string[]
+  /** Signing secrets that SECRET_KEY has sealed, the newest first. */
+  sealedSecrets: string[]
   body: string
 }
 
@@ -152,9 +154,11 @@ export type Reply = {
   replayed: boolean
 }
 
-export type SealingKey = {
-  id: string
-  privateKey: string
+export type SecretToSeal = {
+  endpointId: string
+  secret: string
+  /** Whether an older SECRET_KEY has sealed it. */
+  isSealed: boolean
 }
 
 export type SentEmail = {
@@ -556,8 +560,6 @@ export type Api = {
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
   release_leases: { args: { turns: readonly Turn[] | Json<readonly Turn[]> }; result: number }
-  /** Keep the private key of a sealing key as the SECRET_KEY now in use has encrypted it. */
-  reseal_sealing_key: { args: { id: string; private_key: string }; result: null }
   /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
   /** The sandbox network reports what became of messages and what phones reply, as far as that is due. Answers on how many messages. */
@@ -566,10 +568,10 @@ export type Api = {
   sandbox_take: { args: { messages: readonly SandboxItem[] | Json<readonly SandboxItem[]> }; result: number }
   /** Seal the rows of the audit that are not sealed yet, at most 1000 at a time. A row that commits late comes under a later seal. Returns how many rows. */
   seal_audit: { args: Record<string, never>; result: number }
-  /** What is sealed with SECRET_KEY and needed to send: the keys to webhook secrets, and the newest DKIM key of a relay. */
+  /** Returns texts that SECRET_KEY must open for the worker to send: one signing secret for each key that sealed some, and the newest DKIM key of a relay. */
   sealed_in_use: { args: Record<string, never>; result: string[] }
-  /** The keys that open sealed secrets, the one in use first. */
-  sealing_keys: { args: Record<string, never>; result: SealingKey[] }
+  /** Returns at most 1 000 signing secrets that are not sealed yet, or were sealed by an older SECRET_KEY. key_ids: the identifiers of the keys in SECRET_KEY; the first one seals. */
+  secrets_to_seal: { args: { key_ids: string[] }; result: SecretToSeal[] }
   /** Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks. */
   set_scheduled_tasks: { args: { tasks: readonly ScheduledTask[] | Json<readonly ScheduledTask[]> }; result: number }
   /** Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql. */
@@ -588,8 +590,8 @@ export type Api = {
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
   start_suppression_removals: { args: { organisation_id: string }; result: SuppressionRemoval[] }
-  /** Keep a key for sealing secrets from now on, if the newest is still the one that the caller saw (left out: none); modulus in decimal. Answers whether it was kept. */
-  store_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
+  /** Replaces signing secrets with their sealed form: {endpoint_id, replaces_sha256 (hex SHA-256 of the stored text), sealed}. key_id: the SECRET_KEY that sealed them. Returns how many were replaced; a secret that changed since it was read is left alone. */
+  store_sealed_secrets: { args: { secrets: string; key_id: string }; result: number }
   /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it. */
   store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: number }
   /** Add what happened to messages to the sums that reports are read from. Answers how many changes, at most 20 000; one caller at a time. */
@@ -658,23 +660,22 @@ export const signatures = {
   record_table_sizes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },
   release_leases: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
-  reseal_sealing_key: { types: { id: 'uuid', private_key: 'text' }, required: ['id', 'private_key'], returns: 'value', answers: { value: 'void' } },
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', answers: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   sandbox_take: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'integer' } },
   seal_audit: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   sealed_in_use: { types: {}, required: [], returns: 'values', answers: { value: 'text' } },
-  sealing_keys: { types: {}, required: [], returns: 'rows', answers: { id: 'uuid', private_key: 'text' } },
+  secrets_to_seal: { types: { key_ids: 'text[]' }, required: ['key_ids'], returns: 'rows', answers: { endpoint_id: 'uuid', secret: 'text', is_sealed: 'boolean' } },
   set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { selector: 'text', private_key: 'text' } },
-  start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
+  start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', answers: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },
   start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_sandbox: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },
   start_suppression_removals: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', answers: { email: 'text', domains: 'text[]' } },
-  store_sealing_key: { types: { modulus: 'text', private_key: 'text', newest: 'uuid' }, required: ['modulus', 'private_key'], returns: 'value', answers: { value: 'boolean' } },
+  store_sealed_secrets: { types: { secrets: 'jsonb', key_id: 'text' }, required: ['secrets', 'key_id'], returns: 'value', answers: { value: 'integer' } },
   store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', answers: { value: 'integer' } },
   sum_status_changes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, required: ['organisation_id', 'email', 'message_id'], returns: 'value', answers: { value: 'text' } },

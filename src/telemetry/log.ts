@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino'
 
-/** The service's log: JSON lines on standard output, with the level as a word. */
+/** Returns the service's log: JSON lines on standard output, with the level as a word. */
 export function createLog(level: string): Logger {
   return pino({
     level,
@@ -9,10 +9,7 @@ export function createLog(level: string): Logger {
   })
 }
 
-/**
- * What is logged of an error: no more than these, because the database's detail may quote a row, and
- * with it somebody's message.
- */
+/** Other fields of an error are left out: the detail of a database error may quote a row, and so a message. */
 function describeError(error: unknown) {
   if (!(error instanceof Error))
     return { message: String((error as { message?: unknown })?.message) }

@@ -8,68 +8,65 @@ import {
 } from 'prom-client'
 import { VERSION } from './version.ts'
 
-/** What a gauge of the database stands at, as api.metrics() tells it. */
+/** The value of a gauge of the database, as api.metrics() returns it. */
 export type DatabaseFigure = { name: string; labels: unknown; value: number }
 
-/** What this process counts, and the one place that knows how Prometheus wants it. */
+/** What this process counts. Only this module knows the format of Prometheus. */
 export type Metrics = {
-  /** A request that was answered; `route` as it is declared, never the path that was asked for. */
+  /** Counts a request with a response. `route` as it is declared, never the path of the request. */
   request(method: string, route: string, status: number, seconds: number): void
-  /** Shows what `read` returns as the bytes of requests in progress. */
+  /** Exports what `read` returns as the bytes of requests in progress. */
   watchRequestBytes(read: () => number): void
-  /** Messages that were accepted, or refused, in one transaction. */
+  /** Counts messages that one transaction accepted or refused. */
   accepted(by: string, messages: number): void
   attemptSend(channel: 'email' | 'sms', provider: string, outcome: string): void
-  /**
-   * A receipt: of an email one that was stored, of an SMS one that arrived. `type` as Receipt and
-   * SmsReceipt have it.
-   */
+  /** Counts an email receipt that was stored, or an SMS receipt that arrived. `type` as in Receipt and SmsReceipt. */
   receipt(channel: 'email' | 'sms', type: string): void
-  webhookAttempt(outcome: 'delivered' | 'refused' | 'unanswered'): void
-  /** Tasks whose jobs this process takes, counted from nothing on. */
+  webhookAttempt(outcome: 'delivered' | 'refused' | 'no_response'): void
+  /** Exports the counters of these tasks as 0 before their first job. */
   expectJobs(tasks: readonly string[]): void
-  /** A job that ended; `gave_up`: it failed and will not be tried again. */
-  job(task: string, outcome: 'done' | 'failed' | 'gave_up'): void
-  /** All of it as Prometheus text, with what the database says, null when it did not answer, and whether /readyz is 200. */
+  /** Counts a job that ended. `failed_permanently`: it is not retried. */
+  job(task: string, outcome: 'succeeded' | 'failed' | 'failed_permanently'): void
+  /** Returns all metrics as text. `database` is null when it did not respond; `isReady` is whether /readyz responds with 200. */
   text(database: readonly DatabaseFigure[] | null, isReady: boolean): Promise<string>
   contentType: string
 }
 
 const PREFIX = 'postgram_'
 
-/** Around the goals of design section 12, and up to what a caller would wait for. */
+/** Finest around the latency goals, up to the longest that a caller would wait. */
 const SECONDS = [0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Up to what one transaction carries. */
+/** Up to the most messages in one transaction. */
 const MESSAGES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
-/** The gauges of the database by their names in api.metrics(), with their labels. */
+/** The gauges of the database, by their names in api.metrics(). */
 const databaseGauges: Record<string, readonly [help: string, ...labels: string[]]> = {
   queue_jobs: [
-    'Jobs that wait to be taken, or until later, among the 10 000 that come next.',
+    'Jobs waiting to be taken or for a later time, among the next 10 000.',
     'task',
     'state',
   ],
   queue_age_seconds: [
-    'How long the oldest has waited, but for those behind a thousand of their own organisation.',
+    'Age of the oldest waiting job, except jobs behind a thousand of their own organisation.',
     'task',
   ],
-  messages_waiting: ['Live messages that were accepted and not handed over yet.'],
-  due_messages_late_seconds: ['How long ago the first message that is still held fell due.'],
-  clock_late_seconds: ['How long ago a task of the clock should have succeeded again.', 'task'],
-  provider_failing_seconds: ['How long a provider has taken nothing.', 'provider'],
-  processes: ['Processes that run.', 'role'],
-  connections: ['Our connections to Postgres.', 'application', 'state'],
-  connections_all: ['Connections to the Postgres server, of whoever.'],
-  connections_limit: ['How many the server takes.'],
+  messages_waiting: ['Live messages accepted and not attempted yet.'],
+  due_messages_late_seconds: ['How long the first due message has waited beyond its time.'],
+  clock_late_seconds: ['How long a scheduled task is overdue.', 'task'],
+  provider_failing_seconds: ['How long every attempt at a provider has failed.', 'provider'],
+  processes: ['Running processes.', 'role'],
+  connections: ['Connections of Postgram to Postgres.', 'application', 'state'],
+  connections_all: ['All connections to the Postgres server.'],
+  connections_limit: ['Connections that the Postgres server accepts.'],
 }
 
-export type MetricsOptions = {
+type MetricsOptions = {
   /** The connection pools of this process by name. */
   pools: Record<string, { underWay(): number; size: number }>
 }
 
-/** Counts for this process, from nothing. */
+/** Counts for this process, from 0. */
 export function createMetrics({ pools }: MetricsOptions): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -81,54 +78,58 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
     1,
   )
   const requests = new Counter(
-    named('http_requests_total', 'Requests that were answered.', ['method', 'route', 'status']),
+    named('http_requests_total', 'Requests with a response.', ['method', 'route', 'status']),
   )
   const latency = new Histogram({
-    ...named('http_request_duration_seconds', 'Until the answer was ready.', ['method', 'route']),
+    ...named('http_request_duration_seconds', 'Time until the response was ready.', [
+      'method',
+      'route',
+    ]),
     buckets: SECONDS,
   })
   const accepts = new Histogram({
     ...named('accept_batch_size', 'Messages in one transaction.', ['function']),
     buckets: MESSAGES,
   })
-  const handOvers = new Counter(
-    named('hand_overs_total', 'Messages handed to a provider, by what came of it.', [
+  const attempts = new Counter(
+    named('attempts_total', 'Attempts to send a message, by outcome.', [
       'channel',
       'provider',
       'outcome',
     ]),
   )
   const receipts = new Counter(
-    named('receipts_total', 'Reports of providers and networks about messages.', [
-      'channel',
-      'type',
-    ]),
+    named('receipts_total', 'Delivery receipts from providers and networks.', ['channel', 'type']),
   )
-  const attempts = new Counter(
-    named('webhook_attempts_total', 'Events posted to endpoints, by what came of it.', ['outcome']),
+  const webhookAttempts = new Counter(
+    named('webhook_attempts_total', 'Attempts to deliver an event, by outcome.', ['outcome']),
   )
   const jobs = new Counter(named('jobs_total', 'Jobs that ended.', ['task', 'outcome']))
   new Gauge({
-    ...named('database_calls', 'Calls to the database under way, also those that wait.', ['pool']),
+    ...named('database_calls', 'Database calls in progress or waiting for a connection.', ['pool']),
     collect() {
       for (const [pool, { underWay }] of Object.entries(pools)) this.set({ pool }, underWay())
     },
   })
-  const sizes = new Gauge(named('database_pool_size', 'Connections of a pool at most.', ['pool']))
+  const sizes = new Gauge(named('database_pool_size', 'Maximum connections of a pool.', ['pool']))
   for (const [pool, { size }] of Object.entries(pools)) sizes.set({ pool }, size)
-  const answers = new Gauge(named('database_up', 'Whether the database answered this scrape.'))
-  const ready = new Gauge(named('ready', 'Whether this process can serve, as /readyz says.'))
+  const databaseUp = new Gauge(
+    named('database_up', '1 when the database responded to this scrape.'),
+  )
+  const ready = new Gauge(named('ready', '1 when /readyz responds with 200.'))
   const gauges = new Map(
     Object.entries(databaseGauges).map(([name, [help, ...labels]]) => [
       name,
       new Gauge(named(name, help, labels)),
     ]),
   )
-  // So that a rise from nothing is seen as one, here and in expectJobs.
+  // Exported as 0, so that Prometheus sees the first increase, here and in expectJobs.
   for (const type of ['delivered', 'failed']) {
     for (const channel of ['email', 'sms']) receipts.inc({ channel, type }, 0)
   }
-  for (const outcome of ['delivered', 'refused', 'unanswered']) attempts.inc({ outcome }, 0)
+  for (const outcome of ['delivered', 'refused', 'no_response']) {
+    webhookAttempts.inc({ outcome }, 0)
+  }
   let hasDefaults = false
 
   return {
@@ -145,27 +146,28 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
       })
     },
     accepted: (by, messages) => accepts.observe({ function: by }, messages),
-    attemptSend: (channel, provider, outcome) => handOvers.inc({ channel, provider, outcome }),
+    attemptSend: (channel, provider, outcome) => attempts.inc({ channel, provider, outcome }),
     receipt: (channel, type) => receipts.inc({ channel, type }),
-    webhookAttempt: (outcome) => attempts.inc({ outcome }),
+    webhookAttempt: (outcome) => webhookAttempts.inc({ outcome }),
     expectJobs(tasks) {
       for (const task of tasks) {
-        for (const outcome of ['done', 'failed', 'gave_up']) jobs.inc({ task, outcome }, 0)
+        for (const outcome of ['succeeded', 'failed', 'failed_permanently'])
+          jobs.inc({ task, outcome }, 0)
       }
     },
     job: (task, outcome) => jobs.inc({ task, outcome }),
     async text(database, isReady) {
-      // They watch the event loop all the time: from the first time on that somebody asks.
+      // These metrics cost time as long as they are collected, so they start at the first scrape.
       if (!hasDefaults) collectDefaultMetrics({ register: registry, prefix: PREFIX })
       hasDefaults = true
-      answers.set(database ? 1 : 0)
+      databaseUp.set(database ? 1 : 0)
       ready.set(isReady ? 1 : 0)
       for (const gauge of gauges.values()) {
         gauge.reset()
-        // To the library no labels are a sample as well, which it would put at 0 and not leave out.
+        // reset() leaves a gauge without labels at 0; remove() leaves it out.
         gauge.remove({})
       }
-      // A newer version of the database may have gauges, or labels, that are not known here.
+      // A database of a newer version may have gauges or labels that this version does not know.
       for (const { name, labels, value } of database ?? []) {
         const [, ...known] = databaseGauges[name] ?? []
         const isKnown = Object.keys(labels as object).every((label) => known.includes(label))

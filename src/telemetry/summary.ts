@@ -1,15 +1,15 @@
 const A_SECOND_MS = 1000
 
-export type Summary<Event> = {
-  /** Reports an event: the first of its kind at once, later ones together. */
+type Summary<Event> = {
+  /** Reports the first event of a kind at once, and later ones together. */
   note(kind: string, event: Event): void
   /** Reports what has not been reported yet. */
   flush(): void
 }
 
 /**
- * Sums up events of one kind, however often they happen, to one report every `everyMs`: `report` gets
- * the latest of them and how many there were since the report before.
+ * Reports events of one kind at most every `everyMs`, however often they happen. `report` receives the
+ * latest event and how many there were since the last report.
  */
 export function summarise<Event>(
   report: (event: Event, times: number) => void,
@@ -22,7 +22,7 @@ export function summarise<Event>(
     clearTimeout(timer)
     timer = undefined
     for (const [kind, state] of kinds) {
-      // A period without any ends the summary of its kind.
+      // A period without events ends the summary of its kind.
       if (state.times === 0) kinds.delete(kind)
       else report(state.latest, state.times)
       state.times = 0

@@ -1,16 +1,16 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * What is no public host: IANA's registries of special-purpose addresses (RFC 6890), also those blocks
- * that the registries call reachable but where anycast services live rather than hosts, and multicast.
+ * Networks without public hosts: IANA's registries of special-purpose addresses (RFC 6890), including
+ * blocks that the registries call globally reachable but that hold anycast services, and multicast.
  */
 const SPECIAL_IPV4 = [
   '0.0.0.0/8', // this network
   '10.0.0.0/8', // private
-  '100.64.0.0/10', // shared with carriers, where clouds keep services of their own
+  '100.64.0.0/10', // shared with carriers; clouds run internal services here
   '127.0.0.0/8', // loopback
-  '168.63.129.16/32', // not of the registries: Azure's own services on each of its machines
-  '169.254.0.0/16', // link-local, where clouds keep their metadata
+  '168.63.129.16/32', // not in the registries: services of Azure, on each of its machines
+  '169.254.0.0/16', // link-local; clouds serve instance metadata here
   '172.16.0.0/12', // private
   '192.0.0.0/24', // protocol assignments
   '192.0.2.0/24', // documentation
@@ -24,22 +24,22 @@ const SPECIAL_IPV4 = [
 ]
 
 /**
- * Of IPv6 only global unicast is public. That leaves out loopback, link-local, unique local and multicast
- * as much as all that carries an IPv4 address behind it: mapped, compatible and NAT64.
+ * In IPv6 only global unicast is public. This excludes loopback, link-local, unique local and multicast
+ * addresses, and every form that embeds an IPv4 address: mapped, compatible and NAT64.
  */
 const GLOBAL_UNICAST_IPV6 = ['2000::/3']
 
 const SPECIAL_IPV6 = [
   '2001::/23', // protocol assignments: Teredo, ORCHID and others
   '2001:db8::/32', // documentation
-  '2002::/16', // 6to4, which carries an IPv4 address
+  '2002::/16', // 6to4, which embeds an IPv4 address
   '3fff::/20', // documentation
 ]
 
 const special = blocks([...SPECIAL_IPV4, ...SPECIAL_IPV6])
 const globalUnicast = blocks(GLOBAL_UNICAST_IPV6)
 
-/** Whether an IP address is one that anybody on the Internet could reach. */
+/** Whether anyone on the Internet could reach an IP address. */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:

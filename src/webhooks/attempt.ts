@@ -1,45 +1,47 @@
 import type { Delivery } from '../db/api.gen.ts'
 import { encodeId } from '../text/ids.ts'
 import { storable } from '../text/storable.ts'
-import { OwnFailure } from './failures.ts'
+import { processTime, type Time } from '../time/index.ts'
+import { LocalFailure } from './failures.ts'
 import type { Poster, PostOutcome } from './post.ts'
 import { UnopenableSecret } from './secrets.ts'
 import { sign } from './sign.ts'
 
-/** What came of an attempt, as api.finish_deliveries takes it. */
-export type AttemptResult = Omit<PostOutcome, 'answer'> & {
-  response: string | null
+/** A finished attempt, in the form that api.finish_deliveries reads. */
+export type AttemptResult = {
   endpoint_id: string
   event_id: string
   attempt: number
   started_at: string
   duration_ms: number
+  status: number | null
+  error: string | null
+  response: string | null
 }
 
 export type AttemptOptions = {
   poster: Poster
-  /** A signing secret as core.make_secret sealed it -> itself. */
-  openSecret(sealed: string): Promise<string>
+  /** Returns the signing secret in a sealed text. Throws UnopenableSecret. */
+  openSecret(sealed: string): string
+  time?: Time
 }
 
-/** The interface has version 1. */
+/** The number is the version of the API. */
 const USER_AGENT = 'Postgram/1'
 
 /**
- * Posts an event to an endpoint once (interface 6.2). null when nothing came of it that says anything of
- * the endpoint: the worker stopped before it had all of the answer, or could make no connection for a
- * lack of ours. Throws when the database could not be asked.
+ * Posts an event to an endpoint once. Returns null when the attempt proves nothing about the endpoint:
+ * the worker stopped before the end of the response, or this machine could not make a connection.
  */
 export async function attempt(
   delivery: Delivery,
-  { poster, openSecret }: AttemptOptions,
+  { poster, openSecret, time = processTime }: AttemptOptions,
   signal: AbortSignal,
 ): Promise<AttemptResult | null> {
-  const startedAt = performance.now()
+  const startedAt = time.now()
   const outcome = await post().catch((error) => {
-    if (error instanceof UnopenableSecret) return failed(error.message)
-    if (error instanceof OwnFailure) return null
-    throw error
+    if (error instanceof LocalFailure) return null
+    return { status: null, error: messageOf(error), response: null }
   })
   if (outcome === null || (outcome.error !== null && signal.aborted)) return null
   return {
@@ -47,16 +49,16 @@ export async function attempt(
     event_id: delivery.eventId,
     attempt: delivery.attempt,
     started_at: delivery.startedAt.toISOString(),
-    duration_ms: Math.round(performance.now() - startedAt),
+    duration_ms: Math.round(time.now() - startedAt),
     status: outcome.status,
     error: outcome.error && storable(outcome.error.slice(0, 500)),
-    response: outcome.answer && storable(outcome.answer.slice(0, 1000)),
+    response: outcome.response && storable(outcome.response.slice(0, 1000)),
   }
 
   async function post(): Promise<PostOutcome> {
     const { url, body, eventId } = delivery
-    const secrets = await openAll(delivery.secrets, openSecret)
-    // The true time, whatever POSTGRAM_NOW says: receivers compare it with their own clocks.
+    const secrets = secretsOf(delivery, openSecret)
+    // The real time, whatever POSTGRAM_NOW says: receivers compare it with their own clocks.
     const signature = sign(body, secrets, Math.floor(Date.now() / 1000))
     const headers = {
       'Content-Type': 'application/json',
@@ -64,26 +66,28 @@ export async function attempt(
       'Service-Event-Id': encodeId('evt', eventId),
       'User-Agent': USER_AGENT,
     }
-    return poster.post({ url, headers, body }, signal).catch((error) => {
-      if (error instanceof OwnFailure) throw error
-      return failed(String(error))
-    })
+    return poster.post({ url, headers, body }, signal)
   }
 }
 
-/** After a rotation one that opens is enough: the other may be why there was one. */
-async function openAll(
-  sealed: readonly string[],
-  open: AttemptOptions['openSecret'],
-): Promise<string[]> {
-  const opened = await Promise.allSettled(sealed.map(open))
-  const errors = opened.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
-  const secrets = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  const trouble = errors.find((error) => !(error instanceof UnopenableSecret))
-  if (trouble || secrets.length === 0) throw trouble ?? errors[0]
+/** After a rotation one secret is enough: a lost SECRET_KEY may be the reason for the rotation. */
+function secretsOf(
+  { plainSecrets, sealedSecrets }: Delivery,
+  openSecret: AttemptOptions['openSecret'],
+): string[] {
+  const secrets = [...plainSecrets]
+  const failures: unknown[] = []
+  for (const sealed of sealedSecrets) {
+    try {
+      secrets.push(openSecret(sealed))
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (secrets.length === 0) throw failures[0]
   return secrets
 }
 
-function failed(error: string): PostOutcome {
-  return { status: null, error, answer: null }
+function messageOf(error: unknown): string {
+  return error instanceof UnopenableSecret ? error.message : String(error)
 }

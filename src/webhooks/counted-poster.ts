@@ -1,39 +1,35 @@
 import type { Logger } from 'pino'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
-import { OwnFailure } from './failures.ts'
+import { LocalFailure } from './failures.ts'
 import type { Poster } from './post.ts'
 
-/** All deliveries meet a lack of ours, so each reason is logged once a minute, with the count. */
-const LACKS_EVERY_MS = 60_000
+/** A local failure meets every delivery, so each reason is logged once a minute with a count. */
+const LOG_EVERY_MS = 60_000
 
 /**
- * The same Poster, whose posts are counted; not those that the worker's stop cut off, nor those that came
- * to nothing for a lack of ours, of which the log tells.
+ * Returns a Poster that counts attempts and logs local failures. It does not count attempts that the
+ * worker's stop or a local failure ended.
  */
 export function countedPoster(
   poster: Poster,
   { metrics, log }: { metrics: Metrics; log: Logger },
 ): Poster {
-  const lacks = summarise<string>(
-    (reason, deliveries) =>
-      log.warn({ reason, deliveries }, 'deliveries to webhook endpoints are put off'),
-    LACKS_EVERY_MS,
+  const localFailures = summarise<string>(
+    (reason, deliveries) => log.warn({ reason, deliveries }, 'webhook deliveries deferred'),
+    LOG_EVERY_MS,
   )
   return {
-    ...poster,
     async post(post, signal) {
       const outcome = await poster.post(post, signal).catch((error) => {
-        if (error instanceof OwnFailure) lacks.note(error.message, error.message)
+        if (error instanceof LocalFailure) localFailures.note(error.message, error.message)
         throw error
       })
-      if (outcome.status === null && signal?.aborted) return outcome
-      const isRefused = outcome.error !== null
-      metrics.webhookAttempt(
-        outcome.status === null ? 'unanswered' : isRefused ? 'refused' : 'delivered',
-      )
+      if (outcome.status === null) {
+        if (!signal?.aborted) metrics.webhookAttempt('no_response')
+      } else metrics.webhookAttempt(outcome.error === null ? 'delivered' : 'refused')
       return outcome
     },
-    close: () => poster.close().finally(lacks.flush),
+    close: () => poster.close().finally(localFailures.flush),
   }
 }

@@ -1,96 +1,105 @@
 import { isIPv6 } from 'node:net'
 import { errors } from 'undici'
 
-/** What is said of an attempt that failed: plain words for the endpoint's owner, and nothing of ours. */
-
-/** One that comes with its words. */
+/** A failed attempt whose message is written for the endpoint's owner. */
 export class WebhookFailure extends Error {}
 
-/** One that is ours, and says nothing of the endpoint: something that we lack. */
-export class OwnFailure extends Error {}
+/** A failure on this machine, such as a lack of sockets. It proves nothing about the endpoint. */
+export class LocalFailure extends Error {}
 
 /** How far an exchange has come. */
 export type Phase = 'connecting' | 'waiting' | 'reading'
 
 export const TIMED_OUT: Record<Phase, string> = {
   connecting: 'timed out while connecting',
-  waiting: 'timed out while waiting for its answer',
-  reading: 'timed out before the end of its answer',
+  waiting: 'timed out while waiting for the response',
+  reading: 'timed out before the end of the response',
 }
 
-export const STOPPED = 'the service was stopped before it was through'
+export const STOPPED = 'the service stopped before the end of the response'
 
-const BROKEN: Record<Phase, string> = {
-  connecting: 'the connection was closed before it was made',
-  waiting: 'the connection was closed without an answer',
-  reading: 'the connection was closed before the end of its answer',
+const CLOSED: Record<Phase, string> = {
+  connecting: 'the connection was closed before it was established',
+  waiting: 'the connection was closed without a response',
+  reading: 'the connection was closed before the end of the response',
 }
 
-/** By the code of the error, as Node, OpenSSL and undici give it. */
-const WORDS: Record<string, string> = {
+/** By the error code of Node, OpenSSL or undici. */
+const MESSAGES: Record<string, string> = {
   ECONNREFUSED: 'the connection was refused',
-  EHOSTUNREACH: 'its host cannot be reached',
-  ENETUNREACH: 'its network cannot be reached',
-  EADDRNOTAVAIL: 'its network cannot be reached',
-  ENOTFOUND: 'its host name was not found',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network of the host cannot be reached',
+  EADDRNOTAVAIL: 'the network of the host cannot be reached',
+  ENOTFOUND: 'the host name was not found',
 
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
-  CERT_REVOKED: 'its certificate was revoked',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate comes from an authority that is not known',
-  UNABLE_TO_GET_ISSUER_CERT: 'its certificate comes without those of its authority',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate comes from an authority that is not known',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate comes without those of its authority',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS there',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  CERT_NOT_YET_VALID: 'the certificate is not valid yet',
+  CERT_REVOKED: 'the certificate was revoked',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is from an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'the intermediate certificates are missing',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is from an unknown authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the intermediate certificates are missing',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the server does not speak TLS on this port',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the server does not speak TLS on this port',
 
-  UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too long',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of the response are too long',
 }
 
 const TIMEOUTS = ['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT']
 
-const BREAKS = [
+const CLOSING = [
   ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET'],
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]
 
-/** We have no more of them for now: file descriptors, ports, memory. */
-const LACKS = ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']
+/**
+ * undici closes a connection on which 100 Continue or 101 Switching Protocols arrives: no request asks
+ * for either. Its errors of these two differ in their messages alone.
+ */
+const UNREQUESTED: Record<string, string> = {
+  'bad response': 'the server sent 100 Continue, which was not requested',
+  'bad upgrade': 'the server switched protocols, which was not requested',
+}
 
-/** What an error tells of us rather than of the endpoint; undefined when it tells of that. */
-export function ownFailureOf(error: unknown): OwnFailure | undefined {
-  if (error instanceof OwnFailure) return error
-  // What is said of any of its addresses is said of the endpoint, unless we have no way there.
-  const errors: unknown[] = error instanceof AggregateError ? error.errors : [error]
-  const telling = errors.filter((one) => !isWithoutIPv6(one))
-  const codes = telling.map(lackOf)
+/** This machine has run out of file descriptors, ports or memory. */
+const LOCAL_SHORTAGES = ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']
+
+/** Returns the failure of this machine that an error shows; undefined when it is the endpoint's. */
+export function localFailureOf(error: unknown): LocalFailure | undefined {
+  if (error instanceof LocalFailure) return error
+  // One address that failed at the endpoint is enough to blame the endpoint.
+  const failures: unknown[] = error instanceof AggregateError ? error.errors : [error]
+  const codes = failures.filter((one) => !isWithoutIPv6(one)).map(shortageOf)
   return codes.length > 0 && codes.every((code) => code !== undefined)
-    ? new OwnFailure(`no connection can be made (${codes[0]})`)
+    ? new LocalFailure(`no connection can be made (${codes[0]})`)
     : undefined
 }
 
-function lackOf(error: unknown): string | undefined {
+function shortageOf(error: unknown): string | undefined {
   const { code } = error as { code?: string }
-  return code !== undefined && LACKS.includes(code) ? code : undefined
+  return code !== undefined && LOCAL_SHORTAGES.includes(code) ? code : undefined
 }
 
-/** A machine without IPv6 says so of each address there, and that does not pass. */
+/** A machine without IPv6 fails at every IPv6 address, and always will. */
 function isWithoutIPv6(error: unknown): boolean {
   const { code = '', address = '' } = error as { code?: string; address?: string }
   return isIPv6(address) && ['EADDRNOTAVAIL', 'ENETUNREACH'].includes(code)
 }
 
-/** The words for an error in this phase. */
-export function wordsFor(error: unknown, phase: Phase): string {
+/** Returns the message of an error for the endpoint's owner, without anything about this machine. */
+export function errorMessage(error: unknown, phase: Phase): string {
   if (error instanceof WebhookFailure) return error.message
   const code = String((error as { code?: unknown }).code ?? '')
-  const words = WORDS[code]
-  if (words) return words
+  const message = MESSAGES[code]
+  if (message) return message
   if (TIMEOUTS.includes(code)) return TIMED_OUT[phase]
-  if (BREAKS.includes(code)) return BROKEN[phase]
-  if (error instanceof errors.HTTPParserError) return 'its answer is not HTTP'
+  if (error instanceof errors.SocketError && phase === 'waiting') {
+    return UNREQUESTED[error.message] ?? CLOSED[phase]
+  }
+  if (CLOSING.includes(code)) return CLOSED[phase]
+  if (error instanceof errors.HTTPParserError) return 'the response is not HTTP'
   return /^[A-Z][A-Z0-9_]{1,60}$/.test(code)
     ? `the connection failed (${code})`
     : 'the connection failed'

@@ -1,140 +1,151 @@
 import type { Delivery } from '../db/api.gen.ts'
+import { processTime, type Time } from '../time/index.ts'
 
-export type TurnOptions = {
-  /** What is to be posted next at the endpoint, beside the events in hand. */
-  start(inHand: string[], room: number): Promise<Delivery[]>
+type LeaseOptions = {
+  /** Starts up to `room` deliveries that are due at the endpoint, other than the events in progress. */
+  start(inProgress: string[], room: number): Promise<Delivery[]>
   /**
-   * Posts and records one; answers whether it succeeded, null when it was not posted for a lack of ours.
-   * Throws when that could not be recorded.
+   * Posts one event and records the attempt. Returns whether it succeeded; null when a local failure
+   * prevented the post. Throws when the attempt could not be recorded.
    */
   deliver(delivery: Delivery): Promise<boolean | null>
-  /** How many posts may be under way at the moment. */
-  places(): number
-  /** Whether there is room for one more turn at an endpoint that fails; asked again in the same turn. */
+  /** How many posts may be in progress at the moment. */
+  maxPosts(): number
+  /** Whether one more failing endpoint may be posted to. Asked repeatedly during a lease. */
   mayFail(): boolean
-  /** Once aborted, nothing more is taken. */
+  /** Once aborted, the lease starts nothing more. */
   stopping: AbortSignal
+  time?: Time
 }
 
 /**
- * idle: nothing was due any more, and api.start_deliveries gave the turn up. Else it is still held; when
- * crowded out it is of no use to have another at once.
+ * - `released`: nothing was due, and api.start_deliveries has released the lease.
+ * - `ended`: the lease is still held, and the caller releases it.
+ * - `deferred`: the same, and the endpoint should wait before the next lease.
  */
-export type TurnEnd = 'idle' | 'over' | 'crowded out'
+type LeaseEnd = 'released' | 'ended' | 'deferred'
 
-export type Turn = {
-  /** Settles once nothing is in hand; throws when something could not be recorded. */
-  have(): Promise<TurnEnd>
-  /** Says that something fell due; false when the turn has looked for the last time. */
-  nudge(): boolean
-  /** Makes it see at once that it is to stop. */
+export type Lease = {
+  /** Delivers until the lease ends and nothing is in progress. Throws when an attempt was not recorded. */
+  run(): Promise<LeaseEnd>
+  /** Reports that something fell due. Returns false when the lease has looked for the last time. */
+  notify(): boolean
+  /** Makes the lease notice at once that it has to stop. */
   wake(): void
 }
 
-/** Then it is the turn of those who wait. */
-const TURN_MS = 5000
+/** After this time other endpoints get their lease. */
+const LEASE_MS = 5000
 
-/** For what falls due at an endpoint that answers slowly, when the job for it came to another process. */
-const ASK_AGAIN_AFTER_MS = 1000
+/** How often a slow endpoint is looked at for deliveries whose job another process took. */
+const LOOK_AGAIN_AFTER_MS = 1000
 
 /**
- * A turn at an endpoint: a window of posts under way, filled again when a quarter of it is free. One
- * that fails has a round of a few posts; only if one of them succeeds is there another.
+ * The exclusive right to deliver to an endpoint for a while. Posts run side by side in a window that is
+ * refilled once a quarter of it is free. A failing endpoint gets a round of a few posts; a further round
+ * follows only if one of them succeeds.
  */
-export function createTurn({ start, deliver, places, mayFail, stopping }: TurnOptions): Turn {
-  const endsAt = performance.now() + TURN_MS
-  const inHand = new Map<string, Promise<void>>()
-  const failures: unknown[] = []
-  let heard = Promise.withResolvers<void>()
-  let askedAt = Number.NEGATIVE_INFINITY
-  let isNudged = false
-  let isDry = false
+export function createLease({
+  start,
+  deliver,
+  maxPosts,
+  mayFail,
+  stopping,
+  time = processTime,
+}: LeaseOptions): Lease {
+  const endsAt = time.now() + LEASE_MS
+  const inProgress = new Map<string, Promise<void>>()
+  const errors: unknown[] = []
+  let woken = Promise.withResolvers<void>()
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let isNotified = false
+  let isEmptied = false
   let isFailing = false
   let hasSucceeded = true
-  let isLacking = false
+  let hasLocalFailure = false
   let isOver = false
 
-  const wake = () => heard.resolve()
+  const wake = () => woken.resolve()
 
-  async function news() {
-    const timer = setTimeout(wake, ASK_AGAIN_AFTER_MS)
-    await heard.promise
-    clearTimeout(timer)
-    heard = Promise.withResolvers()
+  async function nextChange() {
+    const cancel = time.after(LOOK_AGAIN_AFTER_MS, wake)
+    await woken.promise
+    cancel()
+    woken = Promise.withResolvers()
   }
 
   function mayGoOn(): boolean {
-    if (failures.length > 0 || isLacking || stopping.aborted) return false
-    if (performance.now() > endsAt) return false
-    return !isFailing || hasSucceeded || inHand.size > 0
+    if (errors.length > 0 || hasLocalFailure || stopping.aborted) return false
+    if (time.now() > endsAt) return false
+    return !isFailing || hasSucceeded || inProgress.size > 0
   }
 
-  function isToAsk(): boolean {
-    if (inHand.size === 0) return true
-    const free = places() - inHand.size
-    if (isFailing || free <= 0) return false
-    const isLate = performance.now() - askedAt > ASK_AGAIN_AFTER_MS
-    return isNudged || isLate || (!isDry && free >= places() / 4)
+  function shouldLook(): boolean {
+    if (inProgress.size === 0) return true
+    const room = maxPosts() - inProgress.size
+    if (isFailing || room <= 0) return false
+    const isLate = time.now() - lookedAt > LOOK_AGAIN_AFTER_MS
+    return isNotified || isLate || (!isEmptied && room >= maxPosts() / 4)
   }
 
-  function take(delivery: Delivery) {
+  function begin(delivery: Delivery) {
     const settled = deliver(delivery)
       .then(
         (isSuccess) => {
           hasSucceeded ||= isSuccess === true
-          isLacking ||= isSuccess === null
+          hasLocalFailure ||= isSuccess === null
         },
         (error) => {
-          failures.push(error)
+          errors.push(error)
         },
       )
       .then(() => {
-        inHand.delete(delivery.eventId)
+        inProgress.delete(delivery.eventId)
         wake()
       })
-    inHand.set(delivery.eventId, settled)
+    inProgress.set(delivery.eventId, settled)
   }
 
-  async function go(): Promise<TurnEnd> {
+  async function deliverWhatIsDue(): Promise<LeaseEnd> {
     while (mayGoOn()) {
-      if (!isToAsk()) {
-        await news()
+      if (!shouldLook()) {
+        await nextChange()
         continue
       }
-      isNudged = false
-      askedAt = performance.now()
-      const said = [...inHand.keys()]
-      const room = places() - said.length
-      const deliveries = await start(said, room)
-      // Not what is in hand by now: the turn was kept for what was said to be.
-      if (deliveries.length === 0 && said.length === 0) {
-        // What fell due just after that look has a job that relies on another.
-        if (isNudged) continue
+      isNotified = false
+      lookedAt = time.now()
+      const reported = [...inProgress.keys()]
+      const room = maxPosts() - reported.length
+      const deliveries = await start(reported, room)
+      // api.start_deliveries releases the lease only if nothing was reported in progress.
+      if (deliveries.length === 0 && reported.length === 0) {
+        // The job of a delivery that fell due just after the look has ended, relying on this lease.
+        if (isNotified) continue
         isOver = true
-        return 'idle'
+        return 'released'
       }
-      isDry = deliveries.length < room
+      isEmptied = deliveries.length < room
       hasSucceeded = false
       if (deliveries.length > 0) isFailing = deliveries.some((delivery) => delivery.isFailing)
-      if (isFailing && !mayFail()) return 'crowded out'
-      deliveries.forEach(take)
+      if (isFailing && !mayFail()) return 'deferred'
+      deliveries.forEach(begin)
     }
-    return 'over'
+    return 'ended'
   }
 
   return {
-    async have() {
-      const end = await go().catch((error): TurnEnd => {
-        failures.push(error)
-        return 'over'
+    async run() {
+      const end = await deliverWhatIsDue().catch((error): LeaseEnd => {
+        errors.push(error)
+        return 'ended'
       })
-      await Promise.all(inHand.values())
+      await Promise.all(inProgress.values())
       isOver = true
-      if (failures.length > 0) throw failures[0]
-      return isLacking && !stopping.aborted ? 'crowded out' : end
+      if (errors.length > 0) throw errors[0]
+      return hasLocalFailure && !stopping.aborted ? 'deferred' : end
     },
-    nudge() {
-      isNudged = true
+    notify() {
+      isNotified = true
       wake()
       return !isOver
     },

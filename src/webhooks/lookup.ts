@@ -1,28 +1,29 @@
 import type { LookupAddress } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-import { OwnFailure, WebhookFailure } from './failures.ts'
+import { LocalFailure, WebhookFailure } from './failures.ts'
 
-/** So many of each family are tried, lest a name sends us all over the Internet. */
+/** At most so many addresses of each family are tried, so that one name cannot cause hundreds of connections. */
 const MAX_ADDRESSES = 4
 
 /**
- * For the other family once one has led to a public address ("resolution delay", RFC 8305, 3): longer than
- * the 50 ms there, as nobody looks on, but not the seconds that a name server takes which is silent on AAAA.
+ * How long to wait for the other address family once one has a public address ("Resolution Delay",
+ * RFC 8305 section 3). Longer than the 50 ms of the RFC, because nobody waits at a screen; far shorter
+ * than the seconds lost to a name server that does not respond to AAAA.
  */
 const RESOLUTION_DELAY_MS = 500
 
-/** The name, or addresses of this family at it, are said not to exist. */
+/** The name does not exist, or has no address of this family. */
 const ABSENT = ['ENOTFOUND', 'ENODATA', 'EBADNAME']
 
-/** No name server of ours is there, which is also how a lack of sockets shows, or there is no memory. */
-const OURS = ['ECONNREFUSED', 'ENOMEM']
+/** Our name server is down, no socket is left (which shows as ECONNREFUSED too), or no memory. */
+const LOCAL = ['ECONNREFUSED', 'ENOMEM']
 
 /**
- * How a connection finds the addresses of a name: public ones only, and as it is made to what is
- * answered here and the name is not asked again, no change of the name gets in between. It asks over
- * `servers` (`host[:port]`), or the system's when there are none, in a resolver of its own: the system's
- * call would block a thread for as long as a name server is silent, of which there are four for all.
+ * Returns the lookup of a connection: it resolves a name to its public addresses only. The connection is
+ * made to exactly these addresses, so changing DNS in between gains nothing. It asks `servers`
+ * (`host[:port]`; empty: the system's) through its own resolver: getaddrinfo would block one of the four
+ * threads of the pool for as long as a name server does not respond.
  */
 export function createLookup({
   servers,
@@ -33,9 +34,9 @@ export function createLookup({
 }: {
   servers: readonly string[]
   isPublic(address: string): boolean
-  /** For the whole exchange, of which a name server that is silent takes a fifth before the next is asked. */
+  /** For the whole exchange. A name server gets a fifth of it before the next one is asked. */
   timeoutMs: number
-  /** Ends what is still being asked. */
+  /** Cancels open queries. */
   signal: AbortSignal
   resolutionDelayMs?: number
 }): LookupFunction {
@@ -49,14 +50,14 @@ export function createLookup({
     let timer: NodeJS.Timeout | undefined
 
     async function ask(family: 4 | 6): Promise<void> {
-      const asked = family === 4 ? dns.resolve4(name) : dns.resolve6(name)
-      const answer = await asked.then(
+      const query = family === 4 ? dns.resolve4(name) : dns.resolve6(name)
+      const answer = await query.then(
         (addresses): Answer => ({ family, addresses: addresses.filter(isPublic) }),
         (error): Answer => ({ family, addresses: [], code: String(error.code) }),
       )
       answers.push(answer)
-      // Until there is a public address all is waited for. What comes too late is not connected to, so a
-      // name server that is slow keeps addresses from us, but brings none past the rule.
+      // Until a public address is known, both families are awaited. A late answer is ignored: a slow name
+      // server can hide addresses, but cannot bring in one that is not public.
       if (answer.addresses.length > 0) timer ??= setTimeout(enough.resolve, resolutionDelayMs)
     }
 
@@ -71,7 +72,7 @@ export function createLookup({
     return found
   }
 
-  // All are answered, as is asked for when both families may be tried.
+  // All addresses are returned, as `autoSelectFamily` tries several.
   return (name, _options, callback) => {
     lookup(name).then(
       (addresses) => callback(null, addresses),
@@ -88,13 +89,13 @@ type Answer = {
   code?: string
 }
 
-function failureOf(answers: readonly Answer[]): WebhookFailure | OwnFailure {
+function failureOf(answers: readonly Answer[]): WebhookFailure | LocalFailure {
   if (answers.some(({ code }) => code === undefined)) {
-    return new WebhookFailure('its host name leads to no public address')
+    return new WebhookFailure('the host name has no public address')
   }
   const { code } = answers.find(({ code = '' }) => !ABSENT.includes(code)) ?? {}
-  if (code === undefined) return new WebhookFailure('its host name was not found')
-  return OURS.includes(code)
-    ? new OwnFailure(`no name server can be asked (${code})`)
-    : new WebhookFailure(`its host name could not be looked up (${code})`)
+  if (code === undefined) return new WebhookFailure('the host name was not found')
+  return LOCAL.includes(code)
+    ? new LocalFailure(`no name server can be reached (${code})`)
+    : new WebhookFailure(`the host name could not be looked up (${code})`)
 }

@@ -1,11 +1,12 @@
+import { processTime, type Time } from '../time/index.ts'
 import { isPublicAddress } from './addresses.ts'
 import { createConnections } from './connections.ts'
 import { exchange, type PostOutcome } from './exchange.ts'
-import { OwnFailure, STOPPED } from './failures.ts'
+import { LocalFailure, STOPPED } from './failures.ts'
 import { createLookup } from './lookup.ts'
 import { readTarget } from './target.ts'
 
-/** What is posted to an endpoint. */
+/** A request to an endpoint. */
 export type Post = {
   url: string
   headers: Record<string, string>
@@ -16,11 +17,11 @@ export type { PostOutcome }
 
 export type Poster = {
   /**
-   * Any 2xx whose answer comes to an end in time is a success; a redirect is not followed. A signal ends
-   * it early. Throws OwnFailure alone, when it could not be posted for a lack of ours.
+   * Posts once. Any 2xx whose response ends in time is a success; redirects are not followed. The
+   * signal ends the post early. Throws LocalFailure only.
    */
   post(post: Post, signal?: AbortSignal): Promise<PostOutcome>
-  /** Also ends what is still under way. */
+  /** Ends the posts in progress too. */
   close(): Promise<void>
 }
 
@@ -29,23 +30,24 @@ export type PosterOptions = {
   allowsPrivate: boolean
   /** Resolvers, `host[:port]`; empty: the system's. */
   dnsServers: readonly string[]
-  /** For the whole exchange, from looking up the name to the end of the answer. */
+  /** For the whole exchange, from the DNS lookup to the end of the response. */
   timeoutMs?: number
-  /** For how long a connection is kept that has nothing to do. */
+  time?: Time
+  /** How long an idle connection is kept. */
   idleMs?: number
   /** Which addresses count as public. */
   isPublic?(address: string): boolean
 }
 
 /**
- * Posts events to endpoints (interface 6): to public addresses only, by https, past any proxy of the
- * environment. How many posts go on at once, and so how many connections there are, is its caller's
- * business; each has one to itself.
+ * Posts events to endpoints: over https, to public addresses only, never through a proxy from the
+ * environment. The caller limits how many posts, and so how many connections, are open at a time.
  */
 export function createPoster({
   allowsPrivate,
   dnsServers,
   timeoutMs = 10_000,
+  time = processTime,
   idleMs,
   isPublic = isPublicAddress,
 }: PosterOptions): Poster {
@@ -54,7 +56,7 @@ export function createPoster({
     // Also when NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
     rejectUnauthorized: true,
     autoSelectFamily: true,
-    // An address that is silent leaves time for others; of Node's own 250 ms distant ones need more.
+    // Leaves time for other addresses when one does not respond. Node's 250 ms are too short for distant ones.
     autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs / 5),
     timeout: timeoutMs,
     ...(!allowsPrivate && {
@@ -65,18 +67,18 @@ export function createPoster({
   return {
     async post({ url: text, headers, body }, signal) {
       const target = readTarget(text, { allowsPrivate, isPublic })
-      if ('problem' in target) return { status: null, error: target.problem, answer: null }
-      if (closing.signal.aborted) return { status: null, error: STOPPED, answer: null }
+      if ('problem' in target) return { status: null, error: target.problem, response: null }
+      if (closing.signal.aborted) return { status: null, error: STOPPED, response: null }
       const { origin, pathname, search } = target.url
-      const connection = connections.take(origin)
-      const { outcome, isWhole } = await exchange(
+      const connection = connections.acquire(origin)
+      const { outcome, isReusable } = await exchange(
         connection,
         { path: pathname + search, method: 'POST', headers, body },
-        { timeoutMs, signal },
+        { timeoutMs, time, signal },
       )
-      if (isWhole) connections.keep(origin, connection)
+      if (isReusable) connections.release(origin, connection)
       else void connection.destroy()
-      if (outcome instanceof OwnFailure) throw outcome
+      if (outcome instanceof LocalFailure) throw outcome
       return outcome
     },
     async close() {

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 
 /**
- * The value of Service-Signature (interface 6.3) over a body sent at this time: one v1 for each secret,
- * of which there are two for a day after a rotation.
+ * Returns the value of Service-Signature for a body sent at this time. It has one v1 for each secret;
+ * there are two secrets for a day after a rotation.
  */
 export function sign(body: string, secrets: readonly string[], atSeconds: number): string {
   const signatures = secrets.map((secret) => {

@@ -1,4 +1,4 @@
-/** What is posted to an endpoint (interface 2.6). */
+/** The body of a webhook request (src/docs/api.md#event-object). */
 export type WebhookEvent = EmailEvent | SmsEvent
 
 export type EmailEvent = {
@@ -25,9 +25,9 @@ type Message = {
   to: string
   from: string
   tags: string[]
-  /** Set once it failed, bounced, expired or was rejected. */
+  /** Set once the message failed, bounced, expired or was rejected. */
   error: { code: string; message: string | null } | null
-  /** ISO 8601, UTC, like the two after it. */
+  /** ISO 8601, UTC, like `sentAt` and `deliveredAt`. */
   createdAt: string
   sentAt: string | null
   deliveredAt: string | null
@@ -59,24 +59,24 @@ export type SignatureProblem =
   | 'body'
   | 'secret'
 
-/** Why a request is not to be trusted; `body` and `secret` are mistakes of the receiver itself. */
+/** Why a request must not be trusted. `body` and `secret` mean that the receiver called verifyEvent wrongly. */
 export class WebhookSignatureError extends Error {
   constructor(reason: SignatureProblem, message: string)
   readonly reason: SignatureProblem
 }
 
 /**
- * The event in a body whose Service-Signature is right: over the raw body, by one of the secrets, and
- * made within the tolerance of now. Throws WebhookSignatureError.
+ * Returns the event in a request body. Throws WebhookSignatureError unless one of the secrets signed the
+ * raw body, and the time of the signature is within the tolerance.
  */
 export function verifyEvent(request: {
-  /** The raw body, as it was before any JSON parser. */
+  /** The raw body, before any JSON parser. */
   body: string | Uint8Array
-  /** The header Service-Signature, as Node and fetch have it. */
+  /** The header Service-Signature, as Node or fetch returns it. */
   signature: string | string[] | null | undefined
-  /** The endpoint's signing secret, `whsec_…`; around a rotation also both. */
+  /** The endpoint's signing secret, `whsec_…`; during a rotation both secrets. */
   secrets: string | readonly string[]
-  /** How far the time of the signature may lie from now, either way [300]. */
+  /** How far the time of the signature may differ from `now`, in seconds [300]. */
   toleranceSeconds?: number | undefined
   now?: Date | undefined
 }): WebhookEvent

@@ -1,8 +1,8 @@
-// For receivers of events: exported as postgram/webhooks, and fit to be copied on its own. Plain
-// JavaScript, since Node strips no types below node_modules, and nothing is imported but node:crypto.
+// For receivers of events: exported as postgram/webhooks; the file can also be copied. It is plain
+// JavaScript, because Node strips no types below node_modules, and imports node:crypto only.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Room for dozens of signatures, where two are in use; it bounds what a hostile header costs. */
+/** Room for dozens of signatures, where two are in use. It limits the cost of a hostile header. */
 const MAX_HEADER_LENGTH = 4096
 
 export class WebhookSignatureError extends Error {
@@ -18,8 +18,8 @@ export class WebhookSignatureError extends Error {
 }
 
 /**
- * The event in a body whose Service-Signature is right (interface 6.3): over the raw body, by one of
- * the secrets, and made within the tolerance of now, either way. Throws WebhookSignatureError.
+ * Returns the event in a request body. Throws WebhookSignatureError unless one of the secrets signed the
+ * raw body, and the time of the signature is within the tolerance.
  *
  * @type {typeof import('./verify.d.ts').verifyEvent}
  */
@@ -41,19 +41,19 @@ export function verifyEvent({
   if (!isSigned) {
     throw new WebhookSignatureError(
       'no_match',
-      'no signature matches: the secret is another one, or the body is not as it was sent',
+      'no signature matches: the secret is wrong, or the body was changed',
     )
   }
 
   const ageSeconds = Math.floor(now.getTime() / 1000) - Number(time)
-  // Asked this way round, a time or a tolerance that is no number refuses.
+  // Written so that a time or a tolerance that is not a number is refused.
   if (!(ageSeconds <= toleranceSeconds)) {
     throw new WebhookSignatureError('too_old', `the signature is ${ageSeconds} seconds old`)
   }
   if (!(-ageSeconds <= toleranceSeconds)) {
     throw new WebhookSignatureError(
       'too_new',
-      `the signature is from ${-ageSeconds} seconds ahead: is the clock here right?`,
+      `the signature is ${-ageSeconds} seconds in the future; check the clock of this machine`,
     )
   }
   return JSON.parse(new TextDecoder().decode(bytes))
@@ -65,7 +65,7 @@ function bytesOf(body) {
   if (body instanceof Uint8Array) return body
   throw new WebhookSignatureError(
     'body',
-    'body must be the raw request body, a string or bytes: one that was parsed already cannot be verified',
+    'body must be the raw request body, a string or bytes; a parsed body cannot be verified',
   )
 }
 
@@ -81,8 +81,8 @@ function keysOf(secrets) {
 }
 
 /**
- * The time as it stands, which is what was signed, and the v1 signatures that are well-formed. The
- * order of the entries does not matter, and schemes of another name are passed over.
+ * Returns the time as text, because the text was signed, and the well-formed v1 signatures. Entries may
+ * come in any order; schemes other than v1 are ignored.
  *
  * @param {unknown} header
  */
@@ -109,6 +109,6 @@ function readHeader(header) {
 function malformed() {
   return new WebhookSignatureError(
     'malformed',
-    'the Service-Signature header is not of the form t=<unix seconds>,v1=<64 hex digits>',
+    'the Service-Signature header does not have the form t=<unix seconds>,v1=<64 hex digits>',
   )
 }

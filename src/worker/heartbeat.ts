@@ -6,74 +6,73 @@ import type { Call } from '../db/call.ts'
 import { isSilence } from '../db/connection-errors.ts'
 import { VERSION } from '../telemetry/version.ts'
 
-/** api.beat() knows this figure. Two missed beats and a sweep are well within promise 5's 15 seconds. */
-const BEAT_EVERY_MS = 2000
+/** api.beat() has the same interval. Jobs of a killed process are freed within 15 s. */
+const INTERVAL_MS = 2000
 
-/** A minute of them: a database that is only busy, or locked, answers before. */
-const SILENT_FOR_BEATS = 30
+/** One minute. A database that is only busy or locked responds earlier. */
+const MAX_UNANSWERED = 30
 
 /**
- * How long a stop waits for a heartbeat under way, and then for the connection. Without a database it would
- * wait for nothing: the row of a process whose lock is gone is swept.
+ * How long a stop waits for the heartbeat in progress, and then for the deregistration. Without a
+ * database both would wait in vain: the row of a process is removed once its lock is gone.
  */
 const STOP_WAITS_MS = 1000
 
-type Presence = {
-  /** Takes the process off the list; waits as long as the calls do when `waitMs` is absent. */
-  leave(waitMs?: number): Promise<void>
+type Registration = {
+  /** Removes the process from the list. Without `waitMs` it waits for as long as the calls do. */
+  remove(waitMs?: number): Promise<void>
 }
 
-export type HeartbeatOptions = {
-  /** Over one connection that stays, as it holds a lock for each pool. */
+type HeartbeatOptions = {
+  /** Over one connection that stays open, because the connection holds a lock for each worker pool. */
   call: Call
   log: Logger
-  /** What the heartbeat tells of the database is kept there. */
+  /** Receives what each heartbeat shows about the database. */
   availability?: Pick<Availability, 'observe' | 'onDue'>
-  /** Called once the database has not said anything for a minute, neither yes nor no. */
+  /** Called when the database has not responded for a minute. */
   onSilence(): void
 }
 
 /**
- * Keeps this process on the list of running ones in some of its roles: `announce` says by which worker
- * pool it is known there, again when it has a new one, and settles once it is listed; `stop` takes it
- * off the list.
+ * Keeps this process on the list of running processes, in some of its roles. `register` lists it under
+ * a worker pool, and under a new one after the pool was restarted. `stop` removes it from the list.
  */
 export function createHeartbeat(
   roles: readonly string[],
   options: HeartbeatOptions,
-): { announce(poolId: string): Promise<void>; stop(): Promise<void> } {
-  let presence: Presence | undefined
-  let announcing: Promise<void> = Promise.resolve()
-  const deregister = async (left: Presence | undefined, waitMs?: number) =>
-    left?.leave(waitMs).catch((error) => options.log.warn({ err: error }, 'deregistration failed'))
+): { register(poolId: string): Promise<void>; stop(): Promise<void> } {
+  let registration: Registration | undefined
+  let registering: Promise<void> = Promise.resolve()
+  const remove = async (old: Registration | undefined, waitMs?: number) =>
+    old?.remove(waitMs).catch((error) => options.log.warn({ err: error }, 'deregistration failed'))
   return {
-    // One after the other: of two at once, as when a pool is begun anew again, one would stay for good.
-    announce(poolId) {
-      announcing = announcing
+    // One after the other: of two at the same time, one registration would never be removed.
+    register(poolId) {
+      registering = registering
         .catch(() => undefined)
         .then(async () => {
-          const left = presence
-          presence = undefined
-          await deregister(left)
-          presence = await enter({ poolId, roles, pid: process.pid }, options)
+          const old = registration
+          registration = undefined
+          await remove(old)
+          registration = await start({ poolId, roles, pid: process.pid }, options)
         })
-      return announcing
+      return registering
     },
     async stop() {
-      await announcing.catch(() => undefined)
-      await deregister(presence, STOP_WAITS_MS)
+      await registering.catch(() => undefined)
+      await remove(registration, STOP_WAITS_MS)
     },
   }
 }
 
 /**
- * Puts this process on the list and sweeps those that are gone (promise 5). It holds an advisory lock
- * named after its worker pool.
+ * Registers this process, with an advisory lock named after its worker pool, and repeats that as a
+ * heartbeat. Each heartbeat frees the jobs of processes whose lock is gone.
  */
-async function enter(
+async function start(
   { poolId, roles, pid }: { poolId: string; roles: readonly string[]; pid: number },
   { call, log, availability, onSilence }: HeartbeatOptions,
-): Promise<Presence> {
+): Promise<Registration> {
   async function register() {
     const gone = await call('beat', {
       pool_id: poolId,
@@ -83,13 +82,13 @@ async function enter(
       version: VERSION,
       sent_at: new Date(),
     })
-    if (gone > 0) log.warn({ gone }, 'freed the jobs of processes that are gone')
+    if (gone > 0) log.warn({ gone }, 'jobs of dead processes freed')
   }
   const beat = () => availability?.observe(register) ?? register()
 
   await beat()
   let beating: Promise<void> | undefined
-  // Beats are counted, not timed: after the machine slept, a response that has already arrived would look late.
+  // Intervals are counted, not measured: after the machine slept, a response that is there already looks late.
   let unanswered = 0
   function beatUnlessBusy() {
     beating ??= beat()
@@ -106,16 +105,16 @@ async function enter(
   }
   const timer = setInterval(() => {
     unanswered += 1
-    if (unanswered === SILENT_FOR_BEATS) onSilence()
+    if (unanswered === MAX_UNANSWERED) onSilence()
     beatUnlessBusy()
-  }, BEAT_EVERY_MS)
+  }, INTERVAL_MS)
   availability?.onDue(beatUnlessBusy)
 
   return {
-    async leave(waitMs) {
+    async remove(waitMs) {
       clearInterval(timer)
       availability?.onDue(() => undefined)
-      // A heartbeat that comes after it would register the process again.
+      // A heartbeat that arrived after the removal would register the process again.
       await (waitMs ? Promise.race([beating, pause(waitMs, undefined, { ref: false })]) : beating)
       await call('leave', { pool_id: poolId }, { ...(waitMs && { waitMs }) })
     },

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import checkDomain from '../../tasks/check_domain.ts'
-import deliverWebhook from '../../tasks/deliver_webhook.ts'
+import deliverWebhook, { type DeliverWebhookOptions } from '../../tasks/deliver_webhook.ts'
 import notifyOwner from '../../tasks/notify_owner.ts'
 import pollReceipts from '../../tasks/poll_receipts.ts'
 import releaseDomain from '../../tasks/release_domain.ts'
@@ -21,17 +21,19 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Poster } from '../webhooks/post.ts'
 import { startWorkerPool, type WorkerPool } from './pool.ts'
 
-export type WorkerOptions = {
+type WorkerOptions = {
   url: string
   role: string
+  /** Emails in progress at a time. */
   concurrency: number
-  /** The same for SMS, whose networks take few at a time: those that wait must not be in the way of email. */
+  /** SMS in progress at a time. Networks take few at once, and waiting SMS must not delay email. */
   smsConcurrency: number
   call: Call
   emailProvider: EmailProvider
   smsProvider: SmsProvider
   poster: Poster
-  openSecret(sealed: string): Promise<string>
+  openSecret: DeliverWebhookOptions['openSecret']
+  sealSecrets: DeliverWebhookOptions['sealSecrets']
   registry: Registry
   links: UnsubscribeLinks
   publicUrl: string
@@ -40,96 +42,104 @@ export type WorkerOptions = {
   mailFromLabel: string
   log: Logger
   metrics: Metrics
-  /** Each registers a worker pool: of email, of SMS, of webhooks, of upkeep at the provider. */
-  announce: RegisterPool
+  /** Each registers a worker pool: email, SMS, webhooks, and maintenance at the provider. */
+  register: RegisterPool
   registerSms: RegisterPool
   registerWebhooks: RegisterPool
   registerUpkeep: RegisterPool
 }
 
-/**
- * A job is an endpoint's turn, and waits for that endpoint most of its time. So this is far more than
- * one process can be busy with, and nothing to be tuned: WORKER_CONCURRENCY is about hand-overs. Many,
- * because endpoints that begin to hang together, as those in one data centre may, keep their places
- * for ten seconds before that is known of them.
- */
-const ENDPOINTS_AT_A_TIME = 500
-
-/**
- * Upkeep asks the provider and DNS about domains and messages. Callers cause it, and an answer may take
- * long, so it has places of its own: it never takes one from a message.
- */
-const UPKEEP_AT_A_TIME = 10
-
 type RegisterPool = (poolId: string) => Promise<void>
 
-/** Starts taking jobs; `stop` finishes those in hand and hands back the rest. */
+/**
+ * A webhook job holds the lease of one endpoint and waits for it most of the time. The limit is far above
+ * what one process can be busy with, so it is not a setting; WORKER_CONCURRENCY is about messages. It is
+ * high because endpoints that hang at the same time, for example all in one data centre, each keep their
+ * slot for ten seconds before that is noticed.
+ */
+const WEBHOOK_CONCURRENCY = 500
+
+/**
+ * Maintenance asks the provider and DNS about domains and messages. Callers cause it, and it can be slow,
+ * so it has its own pool: it never takes the slot of a message.
+ */
+const MAINTENANCE_CONCURRENCY = 10
+const MAINTENANCE_CONNECTIONS = 3
+
+/** Starts taking jobs. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
-  const { call, emailProvider: provider, registry, links } = options
-  const sandbox = createSandbox(call)
-  const outcomes = createOutcomeLog(options)
-  const sign = createSigner(call, registry)
-  const tasks = {
-    notify_owner: notifyOwner(call, { ...options, provider, sandbox, sign }),
-    send_email: sendEmail(call, {
-      provider,
-      sandbox,
-      links,
-      sign,
-      onOutcome: outcomes.noteEmail,
-    }),
-  }
-  const maintenanceTasks = {
-    check_domain: checkDomain(registry),
-    remove_suppression: removeSuppression(call, provider),
-    poll_receipts: pollReceipts(call, provider, options.metrics),
-    release_domain: releaseDomain(registry),
-    rotate_dkim: rotateDkim(registry),
-  }
-  const smsTasks = {
-    send_sms: sendSms(call, {
-      provider: options.smsProvider,
-      sandbox: createSmsSandbox(call),
-      onOutcome: outcomes.noteSms,
-    }),
-  }
+  const { url, role, call, emailProvider, smsProvider, registry, log, metrics } = options
+  const outcomes = createOutcomeLog({ log, metrics })
   const stopping = new AbortController()
-  const webhookTasks = {
-    deliver_webhook: deliverWebhook(call, { ...options, stopping: stopping.signal }),
+  const email = {
+    provider: emailProvider,
+    sandbox: createSandbox(call),
+    sign: createSigner(call, registry),
   }
-  const pools: WorkerPool[] = []
+
+  const pools = [
+    {
+      tasks: {
+        notify_owner: notifyOwner(call, {
+          ...email,
+          systemFrom: options.systemFrom,
+          mailFromLabel: options.mailFromLabel,
+          publicUrl: options.publicUrl,
+        }),
+        send_email: sendEmail(call, {
+          ...email,
+          links: options.links,
+          onOutcome: outcomes.noteEmail,
+        }),
+      },
+      concurrency: options.concurrency,
+      register: options.register,
+    },
+    {
+      tasks: {
+        send_sms: sendSms(call, {
+          provider: smsProvider,
+          sandbox: createSmsSandbox(call),
+          onOutcome: outcomes.noteSms,
+        }),
+      },
+      concurrency: options.smsConcurrency,
+      register: options.registerSms,
+    },
+    {
+      tasks: {
+        deliver_webhook: deliverWebhook(call, {
+          poster: options.poster,
+          openSecret: options.openSecret,
+          sealSecrets: options.sealSecrets,
+          stopping: stopping.signal,
+        }),
+      },
+      concurrency: WEBHOOK_CONCURRENCY,
+      register: options.registerWebhooks,
+    },
+    {
+      tasks: {
+        check_domain: checkDomain(registry),
+        remove_suppression: removeSuppression(call, emailProvider),
+        poll_receipts: pollReceipts(call, emailProvider, metrics),
+        release_domain: releaseDomain(registry),
+        rotate_dkim: rotateDkim(registry),
+      },
+      concurrency: MAINTENANCE_CONCURRENCY,
+      maxConnections: MAINTENANCE_CONNECTIONS,
+      register: options.registerUpkeep,
+    },
+  ]
+  const started: WorkerPool[] = []
   const stop = async () => {
     stopping.abort()
-    await Promise.all(pools.map((pool) => pool.stop()))
+    await Promise.all(started.map((pool) => pool.stop()))
     outcomes.flush()
   }
   try {
-    pools.push(await startWorkerPool({ ...options, tasks }))
-    pools.push(
-      await startWorkerPool({
-        ...options,
-        tasks: smsTasks,
-        concurrency: options.smsConcurrency,
-        announce: options.registerSms,
-      }),
-    )
-    pools.push(
-      await startWorkerPool({
-        ...options,
-        tasks: webhookTasks,
-        concurrency: ENDPOINTS_AT_A_TIME,
-        announce: options.registerWebhooks,
-      }),
-    )
-    pools.push(
-      await startWorkerPool({
-        ...options,
-        tasks: maintenanceTasks,
-        concurrency: UPKEEP_AT_A_TIME,
-        maxConnections: 3,
-        announce: options.registerUpkeep,
-      }),
-    )
+    for (const pool of pools)
+      started.push(await startWorkerPool({ url, role, log, metrics, ...pool }))
     return { stop }
   } catch (error) {
     await stop()

@@ -12,7 +12,7 @@ export async function startReceiver(): Promise<{ child: ChildProcess; url: strin
   return { child, url: `http://127.0.0.1:${(await lineWith(child, 'port')).port}/hook` }
 }
 
-/** One for each organisation. A service must have run, for the key that seals their secrets. */
+/** One endpoint for each organisation. */
 export async function createEndpoints({ sql }: Bench, url: string, types: string[]) {
   await sql`select ops.create_webhook_endpoint(o.id, ${url}, ${types}) from ops.organisations o`
 }

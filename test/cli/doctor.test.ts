@@ -5,7 +5,7 @@ import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
-import { prepareSealing } from '../../src/webhooks/secrets.ts'
+import { createSealer } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addDkimKeys, newDkimValue } from '../fixtures/dkim-keys.ts'
 import { freeAddress, noNsd, startNsd, startSilence } from '../fixtures/dns-server.ts'
@@ -106,15 +106,14 @@ t.test('a key that signs must be found where records point to', { skip: noNsd },
 
 t.test('signing secrets of webhooks must be opened by a SECRET_KEY that is set', async (t) => {
   const call = caller(sql)
-  await prepareSealing(call, createSecrets([Buffer.alloc(32, 6).toString('base64')]))
-  t.match(await said({}), { 'webhook secrets': null }, 'a key of which no endpoint is left is fine')
   const { id } = await createEndpoint(sql, organisation)
+  t.match(await said({}), { 'webhook secrets': null }, 'a secret that is not sealed needs no key')
+  await createSealer(call, createSecrets([Buffer.alloc(32, 6).toString('base64')]))()
   const { 'webhook secrets': hint } = await said({})
   t.match(hint, new RegExp(`does not open: 1;.*select ops.rotate_webhook_secret\\('${id}'\\)$`))
 
-  await prepareSealing(call, secrets)
-  t.match((await said({}))['webhook secrets'], /does not open: 1;/)
   await sql`select ops.rotate_webhook_secret(${id})`
+  await createSealer(call, secrets)()
   t.match(await said({}), { 'webhook secrets': null })
 })
 
@@ -156,9 +155,11 @@ t.test('the doctor says which older keys of SECRET_KEY are needed', async (t) =>
   })
   await sql`update app.dkim_keys set private_key = ${all.seal('a key')} where state = 'next'`
   t.match(await noteOf(all), { ok: true, note: `key 2 ${free}; key 3 ${free}` })
-  // Of the endpoint that was made above.
-  await sql`update app.sealing_keys set private_key = ${createSecrets([used ?? '']).seal('a key')}`
+  await createEndpoint(sql, organisation)
+  await createSealer(caller(sql), createSecrets([used ?? '']))()
   t.match(await noteOf(all), { note: /^key 2 is needed for webhook secrets, until / })
+  await createSealer(caller(sql), all)()
+  t.match(await noteOf(all), { note: `key 2 ${free}; key 3 ${free}` }, 'until they are resealed')
   t.equal(await noteOf(secrets), undefined, 'there is no older one')
 })
 

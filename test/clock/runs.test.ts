@@ -1,21 +1,21 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { sendSms } from '../fixtures/sms-clock.ts'
 import { until } from '../fixtures/until.ts'
 
-/** A real minute passes here, and pg-boss looks for ticks each half minute. */
-const TICKS_COME_WITHIN_MS = 240_000
+/** Real minutes pass here, and pg-boss looks for due runs each half minute. */
+const RUNS_WITHIN_MS = 240_000
 
 const { url, sql } = await createDatabase()
 
 const daily = scheduledTasks.filter(({ schedule }) => /^\d+ \d+ /.test(schedule))
 const minutely = scheduledTasks.filter(({ schedule }) => schedule === '* * * * *')
 
-/** For each task the ticks that pg-boss made, by the minute that they are for, and how often it ran. */
-async function ticks() {
+/** For each task the minutes for which pg-boss started it, and how often it ran. */
+async function runsOfTasks() {
   const rows = await sql<{ task: string; minutes: string[]; runs: number }[]>`
     select t.name as task,
       array(select j.data ->> 'slot' from pgboss.job j
@@ -25,20 +25,22 @@ async function ticks() {
   return rows
 }
 
-/** The ticks of these tasks, once all have run and there are so many of each. */
+/** The runs of these tasks, once all have run and there are so many of each. */
 const ranAll = (what: string, tasks: typeof scheduledTasks, least: number) =>
   until(
     what,
     async () => {
-      const rows = (await ticks()).filter(({ task }) => tasks.some(({ name }) => name === task))
+      const rows = (await runsOfTasks()).filter(({ task }) =>
+        tasks.some(({ name }) => name === task),
+      )
       return (
         rows.every(({ minutes, runs }) => minutes.length >= least && runs >= minutes.length) && rows
       )
     },
-    TICKS_COME_WITHIN_MS,
+    RUNS_WITHIN_MS,
   )
 
-t.test('what fell due while no clock ran is done as soon as one does, once', async (t) => {
+t.test('missed runs are caught up at the next start, with one run for each task', async (t) => {
   const { base } = await startTestService(url, { roles: ['api'] })
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
   await sendSms(base, await createOrganisation(sql), { scheduledAt })
@@ -54,18 +56,18 @@ t.test('what fell due while no clock ran is done as soon as one does, once', asy
 
   await startTestService(url, { roles: ['clock'] })
   await startTestService(url, { roles: ['clock'] })
-  for (const { task, minutes, runs } of await ranAll('the nights that were missed', daily, 1)) {
+  for (const { task, minutes, runs } of await ranAll('the missed nights', daily, 1)) {
     t.equal(runs, minutes.length, task)
-    t.ok(minutes.length < 3, `${task}: one for all nights, and maybe this minute's`)
+    t.ok(minutes.length < 3, `${task}: one for all nights, and perhaps one for this minute`)
   }
-  await ranAll('the ticks of this minute', minutely, 1)
+  await ranAll('the runs of this minute', minutely, 1)
   t.same([...(await sql`select from app.due_messages`)], [])
   const jobs = await sql`select from graphile_worker.jobs where task_identifier = 'send_sms'`
   t.equal(jobs.length, 1)
 })
 
-// Among the ticks are that of the minute that was missed, and that of the minute in which they started.
-t.test('of two clocks one runs each task of a minute, and no other does', async (t) => {
+// The runs include those of the missed minute and of the minute in which the clocks started.
+t.test('with two clocks each task runs once a minute', async (t) => {
   for (const { task, minutes, runs } of await ranAll('the next minute', minutely, 3)) {
     t.same(minutes, [...new Set(minutes)], task)
     t.equal(runs, minutes.length, task)

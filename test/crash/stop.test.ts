@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { idsOf, startCallers } from '../fixtures/callers.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'

@@ -18,7 +18,7 @@ t.test('what is sealed opens again, whatever it is', async (t) => {
 
 t.test('keyOf(): returns the place of the key that sealed a text, or null', async (t) => {
   const secrets = createSecrets([newKey, oldKey])
-  t.equal(secrets.keys, 2)
+  t.equal(secrets.keyIds.length, 2)
   t.equal(secrets.keyOf(secrets.seal('a')), 0)
   t.equal(secrets.keyOf(createSecrets([oldKey]).seal('a')), 1)
   t.equal(secrets.keyOf(createSecrets([foreignKey]).seal('a')), null)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type BatcherOptions, createBatcher } from '../../src/db/batcher/index.ts'
 import { LEFT_OUT } from '../../src/db/batcher/run.ts'
-import type { Time } from '../../src/db/batcher/time.ts'
+import type { Time } from '../../src/time/index.ts'
 
 type Run = {
   items: string[]

@@ -49,7 +49,7 @@ const endpoint = {
   endpoint: 'we_01',
   url: 'https://hooks.acme.example/postgram',
   failingSince: '2026-11-17T09:04:59.123Z',
-  lastError: 'answered 500',
+  lastError: 'responded 500',
 }
 
 t.test('an endpoint that fails is told with what it last came to', (t) => {
@@ -59,7 +59,7 @@ t.test('an endpoint that fails is told with what it last came to', (t) => {
     text,
     'No event of Acme could be delivered to https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC.',
   )
-  t.match(text, '\n\nThe last attempt came to this: answered 500\n')
+  t.match(text, '\n\nThe last attempt came to this: responded 500\n')
   t.match(text, 'within 10 seconds')
   t.match(text, '\nhttps://postgram.test/docs/webhooks#retries\n')
   t.end()

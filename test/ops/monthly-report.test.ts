@@ -67,7 +67,7 @@ await sql`
   select 'queued', core.new_id(now() - interval '10 minutes'), core.decode_id('org', ${id}), 'email', 'live',
     'transactional', 'a@acme.example', 'b@acme.example', 'Hello', '{}', 1, now() - interval '10 minutes'`
 const { id: endpoint } = await createEndpoint(sql, organisation)
-await sql`update app.webhook_endpoints set failing_since = now() - interval '2 hours', last_error = 'answered 500'`
+await sql`update app.webhook_endpoints set failing_since = now() - interval '2 hours', last_error = 'responded 500'`
 await sql`
   update app.api_keys set created_at = now() - interval '1 year',
     last_used_on = case when prefix = left(${testKey}, 16) then now()::date - 91 else now()::date end`
@@ -144,7 +144,7 @@ t.test('a message that waits is listed with the reason', async (t) => {
 
 t.test('a failing endpoint is listed with the name of its organisation', async (t) => {
   t.match(await rowsOf('failing-webhooks'), [
-    { name: 'Acme', endpoint, last_error: 'answered 500' },
+    { name: 'Acme', endpoint, last_error: 'responded 500' },
   ])
 })
 

@@ -159,10 +159,10 @@ t.test('only what was missed leaves out what arrived there', async (t) => {
   const events = await recordEvents(sql, organisation, 'email.sent', times)
   const [arrived = '', late = '', rests = '', elsewhere = ''] = events
   await noteAttempt(sql, endpoint, arrived)
-  await noteAttempt(sql, endpoint, late, { error: 'answered 500' })
+  await noteAttempt(sql, endpoint, late, { error: 'responded 500' })
   await noteAttempt(sql, endpoint, late, { attempt: 2, at: ago(0.1) })
   await noteAttempt(sql, endpoint, late, { attempt: 1, at: ago(0.05) })
-  await noteAttempt(sql, endpoint, rests, { error: 'answered 500' })
+  await noteAttempt(sql, endpoint, rests, { error: 'responded 500' })
   await noteAttempt(sql, second.id, elsewhere)
   t.equal(await replayRange(endpoint, ago(5), 'infinity', true), 2)
   t.same(await eventsAt(endpoint), [rests, elsewhere])
@@ -200,11 +200,11 @@ t.test('enabling an endpoint tells what it missed, and delivers it when told to'
     times,
   )
   await noteAttempt(sql, endpoint, arrived)
-  await noteAttempt(sql, endpoint, rested, { error: 'answered 500', attempt: 6 })
+  await noteAttempt(sql, endpoint, rested, { error: 'responded 500', attempt: 6 })
   await replayOne(unanswered)
   await sql`
     update app.webhook_endpoints
-    set failing_since = now() - interval '3 days', warned_at = now(), last_error = 'answered 500'
+    set failing_since = now() - interval '3 days', warned_at = now(), last_error = 'responded 500'
     where id = core.decode_id('we', ${endpoint})`
   await disable(endpoint)
   await anEvent(organisation, 'email.bounced')
@@ -238,12 +238,12 @@ t.test('what happened before an endpoint was made it did not miss', async (t) =>
 t.test('enabling one that is enabled leaves its failing as it is', async (t) => {
   const { endpoint } = await aWorld()
   await sql`
-    update app.webhook_endpoints set failing_since = now(), last_error = 'answered 500'
+    update app.webhook_endpoints set failing_since = now(), last_error = 'responded 500'
     where id = core.decode_id('we', ${endpoint})`
   t.equal(await enable(endpoint), 0)
   const [row] = await sql`
     select failing_since, last_error from app.webhook_endpoints where id = core.decode_id('we', ${endpoint})`
-  t.match(row, { failingSince: Date, lastError: 'answered 500' })
+  t.match(row, { failingSince: Date, lastError: 'responded 500' })
 })
 
 t.test('what is recorded while an endpoint is being enabled is delivered as well', async (t) => {

@@ -21,7 +21,7 @@ t.beforeEach(() => sql`delete from app.webhook_deliveries`)
 t.beforeEach(() => sql`delete from app.webhook_endpoints`)
 
 const fail = (id: string, since: Date) => sql`
-  update app.webhook_endpoints set failing_since = ${since}, last_error = 'answered 500'
+  update app.webhook_endpoints set failing_since = ${since}, last_error = 'responded 500'
   where id = core.decode_id('we', ${id})`
 const shown = async (view: string) => [...(await sql.unsafe(`select * from ops.${view}`))]
 
@@ -48,9 +48,9 @@ t.test('an endpoint shows its state, what waits and what arrived', async (t) => 
   )
   const arrivedAt = ago(1.5)
   await noteAttempt(sql, id, older, { at: ago(2.9) })
-  await noteAttempt(sql, id, newer, { error: 'answered 500', at: ago(1.9) })
+  await noteAttempt(sql, id, newer, { error: 'responded 500', at: ago(1.9) })
   await noteAttempt(sql, id, newer, { attempt: 2, at: arrivedAt })
-  await noteAttempt(sql, id, waiting, { error: 'answered 500' })
+  await noteAttempt(sql, id, waiting, { error: 'responded 500' })
   await sql`select ops.replay_event(${waiting}), ops.replay_event(${newer})`
   await putOff(sql, id, 2)
   await fail(id, ago(0.5))
@@ -116,7 +116,7 @@ t.test('what fails is listed with what it missed, its end and the cure, which wo
       organisation: owner.id,
       state: 'failing',
       failingSince: since,
-      lastError: 'answered 500',
+      lastError: 'responded 500',
       endsAt: new Date(since.getTime() + 3 * 86_400_000),
       missed: '3',
       cure: `select ops.send_test_event('${failing.id}', 'email.sent')`,
@@ -150,7 +150,7 @@ t.test('events and attempts are shown by their ids, newest first', async (t) => 
       body: `{"id" : "${first}"`,
     },
   ])
-  await noteAttempt(sql, id, first, { error: 'answered 500', at: ago(0.3) })
+  await noteAttempt(sql, id, first, { error: 'responded 500', at: ago(0.3) })
   await noteAttempt(sql, id, first, { attempt: 2, at: ago(0.2) })
   await noteAttempt(sql, id, second, { at: ago(0.4) })
   t.match(await sql`select * from ops.webhook_attempts where endpoint = ${id}`, [
@@ -163,7 +163,7 @@ t.test('events and attempts are shown by their ids, newest first', async (t) => 
       startedAt: Date,
       durationMs: 12,
       status: 500,
-      error: 'answered 500',
+      error: 'responded 500',
       response: 'broken',
     },
   ])

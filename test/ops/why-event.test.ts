@@ -43,7 +43,7 @@ const madeLongAgo = (endpoint: string) => sql`
 
 t.test('an event that arrived says when, and also that it goes again', async (t) => {
   const { endpoint, event, replay, says } = await aWorld()
-  await noteAttempt(sql, endpoint, event, { error: 'answered 500', at: ago(0.9) })
+  await noteAttempt(sql, endpoint, event, { error: 'responded 500', at: ago(0.9) })
   await noteAttempt(sql, endpoint, event, { attempt: 2, at: ago(0.8) })
   t.equal(await why(event), `${endpoint}: it arrived at ${await sentAt(event)}, at attempt 2.`)
   await replay()
@@ -65,11 +65,11 @@ const sentAt = async (event: string) => {
 t.test('one that waits for an attempt says for which, until when and why', async (t) => {
   const { endpoint, event, replay, says } = await aWorld()
   await replay()
-  await noteAttempt(sql, endpoint, event, { error: 'answered 500 Oh.', attempt: 2 })
+  await noteAttempt(sql, endpoint, event, { error: 'responded 500 Oh.', attempt: 2 })
   await putOff(sql, endpoint, 2)
   t.match(
     await why(event),
-    says('it waits for attempt 3 at TIME because the last one failed: answered 500 Oh.'),
+    says('it waits for attempt 3 at TIME because the last one failed: responded 500 Oh.'),
   )
 })
 
@@ -83,12 +83,12 @@ t.test('one that is due says who is in its way', async (t) => {
   await session`select api.beat('a-worker', '{worker}', 'here', 1, '1.2.3', now())`
   t.match(await why(event), says('it is due for attempt 1 since TIME, behind 2 others.'))
   await sql`
-    update app.webhook_endpoints set failing_since = now(), last_error = 'answered 500.'
+    update app.webhook_endpoints set failing_since = now(), last_error = 'responded 500.'
     where id = core.decode_id('we', ${endpoint})`
   t.match(
     await why(event),
     says(
-      'it is due for attempt 1 since TIME, behind 2 others; the endpoint fails since TIME: answered 500.',
+      'it is due for attempt 1 since TIME, behind 2 others; the endpoint fails since TIME: responded 500.',
     ),
   )
   await session`select api.leave('a-worker')`
@@ -97,14 +97,14 @@ t.test('one that is due says who is in its way', async (t) => {
 
 t.test('one that rests says after what, and its cure works', async (t) => {
   const { endpoint, event, says } = await aWorld()
-  await noteAttempt(sql, endpoint, event, { error: 'answered 500', at: ago(0.5) })
+  await noteAttempt(sql, endpoint, event, { error: 'responded 500', at: ago(0.5) })
   t.match(await why(event), /: it rests after 1 attempt, at /)
-  await noteAttempt(sql, endpoint, event, { error: 'answered 500', attempt: 6 })
+  await noteAttempt(sql, endpoint, event, { error: 'responded 500', attempt: 6 })
   const said = await why(event)
   t.match(
     said,
     says(
-      `it rests after 6 attempts, the last at TIME (answered 500); select ops.replay_event('${event}', '${endpoint}') tries again.`,
+      `it rests after 6 attempts, the last at TIME (responded 500); select ops.replay_event('${event}', '${endpoint}') tries again.`,
     ),
   )
   await sql.unsafe(String(/select .*?\)/.exec(said.split(';')[1] ?? '')?.[0]))
@@ -183,7 +183,7 @@ t.test('of a test event that did not arrive another one is the cure', async (t) 
     { id: string }[]
   >`select ops.send_test_event(${endpoint}, 'sms.sent') as id`
   const event = String(test?.id)
-  await noteAttempt(sql, endpoint, event, { error: 'answered 500' })
+  await noteAttempt(sql, endpoint, event, { error: 'responded 500' })
   await sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
   const cure = `select ops.send_test_event('${endpoint}', 'sms.sent')`
   t.ok((await why(event)).endsWith(`; once it is enabled, ${cure} delivers it.`))

@@ -164,7 +164,7 @@ t.test('at an endpoint are at most 32 under way, and 4 while it fails', async (t
   const ids = others.map(({ eventId }) => eventId)
   t.equal((await start(job, 'pool-1', ids)).length, 2)
   t.equal((await start(job, 'pool-1', ids, 1)).length, 1)
-  await finish(one, 'answered 500')
+  await finish(one, 'responded 500')
   t.same(await start(job, 'pool-1', ids), [])
   const few = await start(job, 'pool-1', ids.slice(0, 1))
   t.equal(few.length, 3)
@@ -178,9 +178,9 @@ t.test('an outcome that is recorded twice counts once', async (t) => {
   const job = await aJob('pool-1')
   const [delivery] = await start(job, 'pool-1')
   if (!delivery) throw new Error('nothing was due')
-  t.equal(await finish(delivery, 'answered 500'), 0)
+  t.equal(await finish(delivery, 'responded 500'), 0)
   const { failingSince } = await state()
-  await finish(delivery, 'answered 500')
+  await finish(delivery, 'responded 500')
   const [waiting] = await sql`
     select attempts from app.webhook_deliveries where endpoint_id = ${delivery.endpointId}`
   t.same(waiting, { attempts: 1 })
@@ -198,7 +198,7 @@ t.test('what was replayed while its last attempt was under way begins anew', asy
   if (!last) throw new Error('nothing was due')
   t.equal(last.attempt, 6)
   await sql`select ops.replay_event(core.encode_id('evt', ${last.eventId}::uuid))`
-  await finish(last, 'answered 500')
+  await finish(last, 'responded 500')
   t.match(await start(job, 'pool-1'), [{ eventId: last.eventId, attempt: 1, body: last.body }])
   t.equal((await state()).waiting, 1)
 })

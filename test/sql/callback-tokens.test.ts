@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
@@ -176,8 +175,7 @@ t.test('the clock forgets tokens once they are refused for their age', async (t)
   await sql`
     insert into app.callback_tokens (token, signed_at)
     select 'many ' || n, ${new Date(NOW)}::timestamptz - interval '1 day' from generate_series(1, 45000) n`
-  const task = scheduledTasks.find(({ name }) => name === 'forget-callbacks')
-  t.equal(await task?.run(call, createStandIn()), 45_001)
+  t.equal(await runTask('delete-old-callbacks', { call }), 45_001)
   t.same(await tokensLike('%'), ['kept', 'new'])
-  t.equal(await task?.run(call, createStandIn()), 0)
+  t.equal(await runTask('delete-old-callbacks', { call }), 0)
 })

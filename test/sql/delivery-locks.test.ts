@@ -49,7 +49,7 @@ t.test(
         const replaying = replay().then(() => 'done')
         replaying.catch(() => undefined)
         await waits('replay_event')
-        await finish(tx as unknown as Sql, one, ids[1], 'answered 500')
+        await finish(tx as unknown as Sql, one, ids[1], 'responded 500')
         return { replaying }
       })
       t.equal(await replaying, 'done')

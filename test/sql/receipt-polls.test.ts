@@ -1,10 +1,10 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 
@@ -16,8 +16,6 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
 
 type PollJob = { ids: string[]; queueName: string; priority: number }
-
-const task = scheduledTasks.find(({ name }) => name === 'poll-receipts')
 
 /** The connections of a service whose clock is ahead by that much. */
 function ahead(shift: string) {
@@ -40,7 +38,7 @@ async function takeJobs(): Promise<PollJob[]> {
 /** What the clock enqueues at that time: the ids to be asked after. */
 async function pollAt(shift: string): Promise<string[]> {
   const { call, close } = ahead(shift)
-  await task?.run(call, mailgun)
+  await runTask('enqueue-receipt-polls', { call, provider: mailgun })
   await close()
   return (await takeJobs()).flatMap(({ ids }) => ids).sort()
 }
@@ -124,7 +122,7 @@ t.test('only live email is asked after that this provider took', async (t) => {
 t.test('where the provider cannot be asked nothing is enqueued', async (t) => {
   await begin(3)
   const { call, close } = ahead('11 minutes')
-  t.equal(await task?.run(call, createStandIn()), 0)
+  t.equal(await runTask('enqueue-receipt-polls', { call, provider: createStandIn() }), 0)
   await close()
   t.same(await takeJobs(), [])
 })
@@ -134,7 +132,7 @@ t.test(
   async (t) => {
     const ids = await begin(250)
     const { call, close } = ahead('11 minutes')
-    await task?.run(call, mailgun)
+    await runTask('enqueue-receipt-polls', { call, provider: mailgun })
     await close()
     const jobs = await takeJobs()
     t.same(
@@ -149,7 +147,8 @@ t.test(
 t.test('several clocks at once ask after everything once', async (t) => {
   const ids = await begin(50)
   const { call, close } = ahead('40 hours')
-  await Promise.all(Array.from({ length: 6 }, () => task?.run(call, mailgun)))
+  const enqueue = () => runTask('enqueue-receipt-polls', { call, provider: mailgun })
+  await Promise.all(Array.from({ length: 6 }, enqueue))
   await close()
   t.same((await takeJobs()).flatMap((job) => job.ids).sort(), ids)
 })

@@ -55,7 +55,7 @@ const jobs = (task: string) =>
     where t.identifier = ${task}`
 const noJobs = (task: string) => until('all jobs', async () => (await jobs(task)).length === 0)
 
-t.test('a domain whose check is due is checked and verified by itself', async (t) => {
+t.test('a due domain check verifies a domain', async (t) => {
   const id = await add('soon.example')
   await restAll()
   t.equal(await enqueue(), 0, 'not before')
@@ -69,7 +69,7 @@ t.test('a domain whose check is due is checked and verified by itself', async (t
   t.ok(domain.records.every(({ status }) => status === 'verified'))
 })
 
-t.test('a pending one is checked every five minutes, a verified one every day', async (t) => {
+t.test('pending domains are checked every five minutes, verified ones daily', async (t) => {
   const pending = await add('missing.often.example')
   const verified = await add('daily.example')
   await post(`${base}/v1/domains/${verified}/verify`, liveKey, {})
@@ -99,7 +99,7 @@ t.test('checks run at their second, within the minute for which they were enqueu
   t.equal(await enqueue(), 0)
 })
 
-t.test('a check that finds nobody is tried again and changes nothing', async (t) => {
+t.test('a check that reaches nobody is retried and changes nothing', async (t) => {
   const id = await add('nobody.example')
   const before = await read(id)
   isReachable = false
@@ -120,7 +120,7 @@ t.test('a check that finds nobody is tried again and changes nothing', async (t)
   await until('the next try', async () => (await read(id)).status === 'verified')
 })
 
-t.test('a failed domain is not checked by itself', async (t) => {
+t.test('a failed domain is not checked on schedule', async (t) => {
   const id = await add('missing.failed.example')
   await restAll()
   await sql`
@@ -133,7 +133,7 @@ t.test('a failed domain is not checked by itself', async (t) => {
   t.same(row, { nextCheckAt: null })
 })
 
-t.test('a check whose domain is gone, or that makes no sense, does nothing', async (t) => {
+t.test('a check of a deleted domain or with an invalid payload changes nothing', async (t) => {
   await sql`select graphile_worker.add_job('check_domain', json_build_object('id', gen_random_uuid()))`
   await noJobs('check_domain')
   await sql`select graphile_worker.add_job('check_domain', '{"id": 7}')`
@@ -152,7 +152,7 @@ const keysOf = async (name: string) => {
   return Object.fromEntries(rows.map(({ selector, state }) => [selector, state]))
 }
 
-t.test('keys rotate without their holder, as often as one likes', async (t) => {
+t.test('DKIM keys rotate repeatedly without the customer', async (t) => {
   const id = await add('rotating.example')
   const { records } = await read(id)
   t.same(await keysOf('rotating.example'), { pg1: 'active', pg2: 'next' })
@@ -169,7 +169,7 @@ t.test('keys rotate without their holder, as often as one likes', async (t) => {
   t.strictSame((await read(id)).records, records, 'what is published stays')
 })
 
-t.test('a key that is not in DNS yet does not sign', async (t) => {
+t.test('a DKIM key that is not in DNS yet does not sign', async (t) => {
   await add('missing.rotating.example')
   await sql`select ops.rotate_dkim('missing.rotating.example')`
   const job = await until('the refusal', async () => {

@@ -1,5 +1,8 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
+import { createSecrets } from '../../src/crypto/secrets.ts'
+import { caller } from '../../src/db/call.ts'
+import { createSealer } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -50,15 +53,15 @@ t.test('an event is posted with its exact bytes, signed', async (t) => {
   t.match(await attemptsAt(sql, endpoint), [
     { event: event.id, attempt: 1, status: 200, error: null, response: 'ok', durationMs: Number },
   ])
-  await until('the end of the turn', async () => !(await stateOf(sql, endpoint)).isHeld)
+  await until('the end of the lease', async () => !(await stateOf(sql, endpoint)).isHeld)
 })
 
-t.test('each attempt has the same id and bytes, and a signature of its own time', async (t) => {
+t.test('each attempt has the same ID and bytes, and a signature with its own time', async (t) => {
   const receiver = await startReceiver((response) => response.writeHead(503).end('not now'))
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   const [event] = await addEvents(sql, [endpoint], 1)
   await until('the first', async () => (await stateOf(sql, endpoint)).failingSince)
-  await until('the end of the turn', async () => !(await stateOf(sql, endpoint)).isHeld)
+  await until('the end of the lease', async () => !(await stateOf(sql, endpoint)).isHeld)
   const [first] = receiver.received
   if (!first) throw new Error('nothing was received')
   // A signature has whole seconds.
@@ -78,7 +81,7 @@ t.test('each attempt has the same id and bytes, and a signature of its own time'
   t.equal(signatureOf(second), signed(second, endpoint.secret))
   t.not(signatureOf(second), signatureOf(first))
   t.match(await attemptsAt(sql, endpoint), [
-    { attempt: 1, status: 503, error: 'answered 503', response: 'not now' },
+    { attempt: 1, status: 503, error: 'responded 503', response: 'not now' },
     { attempt: 2, status: 204, error: null },
   ])
   t.match(await stateOf(sql, endpoint), { failingSince: null, lastError: null })
@@ -102,33 +105,31 @@ t.test('for a day after a rotation both secrets sign, the new one first', async 
   t.equal(signatureOf(after), signed(after, rotated.secret))
 })
 
-t.test('a secret that cannot be opened is a failure that names its cure', async (t) => {
+t.test('a secret that SECRET_KEY does not open fails the attempt with the remedy', async (t) => {
   const receiver = await startReceiver()
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
-  const [kept] = await sql<{ secret: string }[]>`
-    select secret from app.webhook_endpoints where id = core.decode_id('we', ${endpoint.id})`
-  const unknownKey = '01890000-0000-7000-8000-000000000000.12345'
-  const setSecrets = (secret: string, old: string | null) => sql`
-    update app.webhook_endpoints
-    set secret = ${secret}, old_secret = ${old}, old_secret_until = ${old && new Date(Date.now() + 60_000)}
-    where id = core.decode_id('we', ${endpoint.id})`
-  await setSecrets(unknownKey, null)
+  await createSealer(caller(sql), createSecrets([Buffer.alloc(32, 9).toString('base64')]))()
   await addEvents(sql, [endpoint], 1)
   await until('the failure', async () => (await stateOf(sql, endpoint)).failingSince)
   t.same(receiver.received, [])
   t.match(await attemptsAt(sql, endpoint), [
-    { attempt: 1, status: null, error: /could not be signed.* set the SECRET_KEY of that time/ },
+    { attempt: 1, status: null, error: /could not be signed.* add the SECRET_KEY of that time/ },
   ])
 
-  await setSecrets(kept?.secret ?? '', unknownKey)
+  const [rotated] = await sql<{ secret: string }[]>`
+    select ops.rotate_webhook_secret(${endpoint.id}) as secret`
   await addEvents(sql, [endpoint], 1)
   await until('the delivery', async () => receiver.received.length === 1)
   const [received] = receiver.received
   if (!received) throw new Error('nothing was received')
-  t.equal(signatureOf(received), signed(received, endpoint.secret), 'one that opens is enough')
+  t.equal(
+    signatureOf(received),
+    signed(received, rotated?.secret ?? ''),
+    'one that opens is enough',
+  )
 })
 
-t.test('what was answered is kept as far as it can be stored', async (t) => {
+t.test('the response is stored without characters that Postgres cannot store', async (t) => {
   const receiver = await startReceiver((response) => response.end(`\0${'😀'.repeat(2000)}`))
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   await addEvents(sql, [endpoint], 1)
@@ -138,7 +139,7 @@ t.test('what was answered is kept as far as it can be stored', async (t) => {
   t.match(attempt?.response, /^\uFFFD?(😀)+\uFFFD?$/u)
 })
 
-t.test('an outcome that cannot be recorded is no outcome: the event is posted again', async (t) => {
+t.test('an attempt that was not recorded is repeated', async (t) => {
   const receiver = await startReceiver()
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   await sql`revoke execute on function api.finish_deliveries from postgram_service`
@@ -157,22 +158,25 @@ t.test('an outcome that cannot be recorded is no outcome: the event is posted ag
   t.equal((await attemptsAt(sql, endpoint)).length, events.length)
 })
 
-t.test('a job that makes no sense fails alone, and one for nothing goes away', async (t) => {
-  await sql`
+t.test(
+  'a job with an invalid payload fails alone, and one for a deleted endpoint completes',
+  async (t) => {
+    await sql`
     select graphile_worker.add_job('deliver_webhook', p.payload::json, max_attempts := 1)
     from unnest(${['null', '{}', '{"endpoint": "we_01"}']}::text[]) as p (payload)`
-  const endpoint = await createEndpoint(sql, organisation)
-  await sql`
+    const endpoint = await createEndpoint(sql, organisation)
+    await sql`
     select core.add_jobs(array[core.delivery_job(e)]) from app.webhook_endpoints e
     where e.id = core.decode_id('we', ${endpoint.id})`
-  await sql`
+    await sql`
     select graphile_worker.add_job('deliver_webhook',
       json_build_object('endpoint', '01890000-0000-7000-8000-000000000000'))`
-  const failed = await until('the failures', async () => {
-    const jobs = await sql<{ lastError: string | null }[]>`
+    const failed = await until('the failures', async () => {
+      const jobs = await sql<{ lastError: string | null }[]>`
       select last_error from graphile_worker._private_jobs`
-    return jobs.length === 3 && jobs.every(({ lastError }) => lastError) && jobs
-  })
-  t.ok(failed.every(({ lastError }) => lastError?.startsWith('Invalid')))
-  t.notOk((await stateOf(sql, endpoint)).isHeld)
-})
+      return jobs.length === 3 && jobs.every(({ lastError }) => lastError) && jobs
+    })
+    t.ok(failed.every(({ lastError }) => lastError?.startsWith('Invalid')))
+    t.notOk((await stateOf(sql, endpoint)).isHeld)
+  },
+)

@@ -1,13 +1,12 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { jobsOf, messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -36,7 +35,7 @@ const isWaiting = async (id: string) => {
   return rows.length === 1
 }
 
-t.test('what falls due within 90 seconds gets a job for that very moment', async (t) => {
+t.test('a message due within 90 s gets a job for its exact time', async (t) => {
   const soon = await aDueMessage('80 seconds')
   const now = await aDueMessage('0 seconds', 3)
   const overdue = await aDueMessage('-1 hour')
@@ -71,7 +70,7 @@ t.test("the time is the service's, the job's the server's", async (t) => {
   await shifted.end()
 })
 
-t.test('what belongs to a message that is gone goes away', async (t) => {
+t.test('a due message whose message is deleted is removed', async (t) => {
   const { id, uuid } = await aDueMessage('0 seconds')
   await sql`delete from app.messages where id = ${uuid}`
   t.equal(await call('enqueue_due_messages', {}), 0)
@@ -90,7 +89,7 @@ t.test('several clocks at once enqueue everything once', async (t) => {
   for (const { id } of messages) t.equal((await jobsOf(sql, id)).length, 1)
 })
 
-t.test('the clock asks until nothing is due', async (t) => {
+t.test('enqueue-due-messages repeats until nothing is due', async (t) => {
   await sql`delete from graphile_worker._private_jobs`
   const { uuid } = await aDueMessage('1 day')
   await sql`
@@ -103,8 +102,7 @@ t.test('the clock asks until nothing is due', async (t) => {
     )
     insert into app.due_messages (message_id, organisation_id, due_at, priority)
     select c.id, c.organisation_id, now(), 0 from copies c`
-  const task = scheduledTasks.find(({ name }) => name === 'enqueue-due-messages')
-  t.equal(await task?.run(call, createStandIn()), 45_000)
+  t.equal(await runTask('enqueue-due-messages', { call }), 45_000)
   const [row] = await sql`
     select count(*)::integer as jobs, count(distinct payload ->> 'id')::integer as messages
     from graphile_worker._private_jobs`

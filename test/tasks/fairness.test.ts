@@ -12,7 +12,7 @@ const batchOf = (count: number) => Array.from({ length: count }, () => ({}))
 
 const priorityOf = async (id: string) => (await jobsOf(sql, id))[0]?.priority
 
-t.test('the more of its own wait, the later a message is taken', async (t) => {
+t.test('a message waits behind the backlog of its own organisation', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(base, organisation, batchOf(250))
   for (const [place, id] of ids.entries()) {
@@ -27,7 +27,7 @@ t.test('the more of its own wait, the later a message is taken', async (t) => {
   await sql`delete from graphile_worker._private_jobs`
 })
 
-t.test('marketing is one step behind', async (t) => {
+t.test('marketing has one priority step less', async (t) => {
   const organisation = await createOrganisation(sql)
   const html = '<p>News. <a href="{{unsubscribe_url}}">Unsubscribe</a></p>'
   const marketing = await send(base, organisation, { class: 'marketing', html })
@@ -37,7 +37,7 @@ t.test('marketing is one step behind', async (t) => {
   await sql`delete from graphile_worker._private_jobs`
 })
 
-t.test('a message of one organisation does not wait for 50 000 of another', async (t) => {
+t.test('a message does not wait behind 50 000 of another organisation', async (t) => {
   const BATCHES = 50
   const [loud, quiet] = [await createOrganisation(sql), await createOrganisation(sql)]
   const service = await spawnService(url)

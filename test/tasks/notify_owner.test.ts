@@ -65,7 +65,7 @@ const isMailWell = async () => {
   return row?.ok
 }
 
-t.test('the owner gets it once, from the service itself', async (t) => {
+t.test('a notice is sent to the owner once, from SYSTEM_FROM', async (t) => {
   const { provider, emails, id, run } = await setUp()
   await run()
   await run()
@@ -94,12 +94,12 @@ t.test('the owner gets it once, from the service itself', async (t) => {
   t.match(await noticeOf(id), { attempts: 1, sentAt: Date, failedAt: null, error: null })
 })
 
-t.test('one that the provider refuses for now is tried again by the queue', async (t) => {
+t.test('a deferred notice fails its job, which is retried', async (t) => {
   const { provider, emails, id, run } = await setUp()
   const take = provider.onSend
   const text = '421 not now, owner@example.com'
   provider.onSend = () => ({ outcome: 'deferred', text })
-  await t.rejects(run, { message: 'it is deferred; ops.notices has the reason' })
+  await t.rejects(run, { message: 'the notice is deferred; see ops.notices for the reason' })
   t.match(await noticeOf(id), { attempts: 1, sentAt: null, failedAt: null, error: text })
   provider.onSend = take
   await run()
@@ -108,7 +108,7 @@ t.test('one that the provider refuses for now is tried again by the queue', asyn
   t.match(await noticeOf(id), { attempts: 2, sentAt: Date, error: null })
 })
 
-t.test('one that the provider refuses for good is given up, and the doctor says so', async (t) => {
+t.test('a refused notice fails permanently, and a check reports it', async (t) => {
   const { provider, id, run } = await setUp()
   t.equal(await isMailWell(), true)
   provider.onSend = () => ({ outcome: 'failed', code: '550' })
@@ -123,10 +123,10 @@ t.test('one that the provider refuses for good is given up, and the doctor says 
   t.equal(await isMailWell(), true)
 })
 
-t.test('one that left in a hand-over that nobody knows of is not sent again', async (t) => {
+t.test('an ambiguous notice that the provider knows is not sent again', async (t) => {
   const { provider, id, run } = await setUp()
   provider.onSend = () => Promise.reject(new Error('the connection broke'))
-  await t.rejects(run, { message: 'it is ambiguous; ops.notices has the reason' })
+  await t.rejects(run, { message: 'the notice is ambiguous; see ops.notices for the reason' })
   t.match(await noticeOf(id), { error: 'the connection broke' })
   provider.onLookup = () => true
   await run()
@@ -134,7 +134,7 @@ t.test('one that left in a hand-over that nobody knows of is not sent again', as
   t.match(await noticeOf(id), { attempts: 2, sentAt: Date, error: null })
 })
 
-t.test('one whose process was killed during its hand-over is asked after first', async (t) => {
+t.test('after a crash during the attempt the provider is asked first', async (t) => {
   for (const isKnown of [true, false]) {
     const { provider, emails, id, run } = await setUp()
     await call('start_notice', { id, from_domain: 'system.example' })
@@ -147,7 +147,7 @@ t.test('one whose process was killed during its hand-over is asked after first',
   }
 })
 
-t.test('a provider that may not know it yet is asked until it must', async (t) => {
+t.test('the provider is asked again while it may not know the notice yet', async (t) => {
   const { provider, id, run } = await setUp()
   provider.settlesWithinMs = 60_000
   await call('start_notice', { id, from_domain: 'system.example' })
@@ -160,7 +160,7 @@ t.test('a provider that may not know it yet is asked until it must', async (t) =
   t.same(provider.handed, [id])
 })
 
-t.test('what ends late changes nothing that is settled', async (t) => {
+t.test('a late result does not change a settled notice', async (t) => {
   const { id, run } = await setUp()
   await run()
   const before = await noticeOf(id)
@@ -171,7 +171,7 @@ t.test('what ends late changes nothing that is settled', async (t) => {
   t.same(await noticeOf(id), before)
 })
 
-t.test('it is signed with our own key where we hold one for its domain', async (t) => {
+t.test('a notice is signed with the DKIM key of its domain when there is one', async (t) => {
   const { emails, run } = await setUp()
   const { id } = await createOrganisation(sql)
   await sql`select ops.verify_domain(${id}, 'system.example')`
@@ -191,7 +191,7 @@ t.test('it is signed with our own key where we hold one for its domain', async (
   await sql`delete from app.dkim_keys`
 })
 
-t.test('one to a sandbox address goes to the sandbox, whatever the provider', async (t) => {
+t.test('a notice to a sandbox address goes to the sandbox, whatever the provider', async (t) => {
   const provider = createStandIn()
   const id = await aNotice('Owner@sandbox.postgram.test')
   await aTask(provider)({ id }, helpers)
@@ -201,7 +201,7 @@ t.test('one to a sandbox address goes to the sandbox, whatever the provider', as
   t.equal(taken.length, 1)
 })
 
-t.test('a payload that makes no sense fails, an unknown notice is passed over', async (t) => {
+t.test('an invalid payload fails, an unknown notice is skipped', async (t) => {
   const task = aTask(createStandIn())
   for (const payload of [null, {}, { id: 'x' }]) {
     await t.rejects(async () => task(payload, helpers), { name: 'ValiError' })

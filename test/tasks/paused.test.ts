@@ -1,11 +1,11 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
@@ -55,7 +55,7 @@ const all = (ids: string[], status: string) =>
 const statusesOf = async (ids: string[]) =>
   new Set((await Promise.all(ids.map((id) => messageOf(sql, id)))).map(({ status }) => status))
 
-t.test('what an organisation queued waits while it is paused', async (t) => {
+t.test('queued messages wait while their organisation is paused', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(api.base, organisation, [{}, {}, {}, {}, {}])
   await pause(organisation)
@@ -112,14 +112,13 @@ t.test(
     ])
     await call('leave', { pool_id: 'the-test-itself' })
 
-    const task = scheduledTasks.find(({ name }) => name === 'enqueue-due-messages')
-    t.equal(await task?.run(call, createStandIn()), 1)
+    t.equal(await runTask('enqueue-due-messages', { call }), 1)
     t.equal(await heldOf(organisation), 0)
     await withWorker(() => all([id], 'sent'))
   },
 )
 
-t.test('what is held twice is sent once', async (t) => {
+t.test('a message that was deferred twice is sent once', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(api.base, organisation)
   const { id: uuid } = await messageOf(sql, id)
@@ -134,7 +133,7 @@ t.test('what is held twice is sent once', async (t) => {
   t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
 })
 
-t.test('what an organisation queued is rejected once it is suspended', async (t) => {
+t.test('queued messages of a suspended organisation are rejected', async (t) => {
   const [suspended, active] = [await createOrganisation(sql), await createOrganisation(sql)]
   const ids = await sendBatch(api.base, suspended, [{}, {}, {}])
   const others = await sendBatch(api.base, active, [{}, {}, {}])
@@ -176,7 +175,7 @@ t.test(
   },
 )
 
-t.test('resume does not let a suspended organisation send', async (t) => {
+t.test('resume() does not let a suspended organisation send', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(api.base, organisation)
   await pause(organisation)
@@ -187,7 +186,7 @@ t.test('resume does not let a suspended organisation send', async (t) => {
   await withWorker(() => all([id], 'rejected'))
 })
 
-t.test('what was held is rejected when the pause ends in a suspension', async (t) => {
+t.test('messages of a paused organisation are rejected when it is suspended', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(api.base, organisation, [{}, {}])
   await pause(organisation)

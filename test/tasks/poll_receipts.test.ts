@@ -1,5 +1,4 @@
 import t from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { ProviderUnavailable, type Receipt, type SentEmail } from '../../src/providers/email.ts'
@@ -21,6 +20,7 @@ import { restFailedJobs } from '../fixtures/failed-jobs.ts'
 import { get, post } from '../fixtures/http.ts'
 import { messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
@@ -92,19 +92,19 @@ const pollJobs = () => sql<{ attempts: number; lastError: string | null }[]>`
 
 const noJobs = () => until('all questions', async () => (await pollJobs()).length === 0)
 
-t.test('a delivery whose callback was lost is found out', async (t) => {
-  const clock = scheduledTasks.find(({ name }) => name === 'poll-receipts')
-  await clock?.run(call, mailgun)
+t.test('a poll records a delivery whose callback was lost', async (t) => {
+  const enqueue = (by = call) => runTask('enqueue-receipt-polls', { call: by, provider: mailgun })
+  await enqueue()
   const [lost, silent] = (await sendEmails(2)) as [SentMessage, SentMessage]
   const event = delivered(lost)
-  await clock?.run(call, mailgun)
+  await enqueue()
   t.same(await pollJobs(), [])
 
   const later = connect(url, {
     role: 'postgram_service',
     clock: { 'postgram.shift': '10 minutes 30 seconds' },
   })
-  await clock?.run(caller(later), mailgun)
+  await enqueue(caller(later))
   await later.end()
   await until('delivery', async () => (await messageOf(sql, lost.id)).status === 'delivered')
   await noJobs()
@@ -127,7 +127,7 @@ t.test('a delivery whose callback was lost is found out', async (t) => {
   t.same(types, ['queued', 'sent', 'delivered'], 'the callback that comes after all adds nothing')
 })
 
-t.test('all that the provider knows is recorded', async (t) => {
+t.test('a poll records all receipts of the provider', async (t) => {
   const [message] = (await sendEmails(1)) as [SentMessage]
   known.set(message.uuid, [
     failure('temporary', message.messageId, deliveryStatus(451, 'Try again later')),
@@ -186,7 +186,7 @@ t.test('a receipt counts once, however often polls and callbacks bring it', asyn
   t.equal(asked.length, 2, 'the provider was asked twice')
 })
 
-t.test('what has come to its end meanwhile, or lost its domain, is not asked after', async (t) => {
+t.test('final messages and messages of deleted domains are not polled', async (t) => {
   const other = await createOrganisation(sql)
   const [ended, open] = (await sendEmails(2)) as [SentMessage, SentMessage]
   const [homeless] = (await sendAndHandOver({ base, sql }, other, [{}])) as [SentMessage]
@@ -200,7 +200,7 @@ t.test('what has come to its end meanwhile, or lost its domain, is not asked aft
   )
 })
 
-t.test('of marketing to several there is a copy for each', async (t) => {
+t.test('marketing email is polled for each copy', async (t) => {
   const to = ['a@example.com', 'B <b@example.com>', 'c@example.com', 'A@example.com']
   const [marketing] = (await sendEmails(1, { to, class: 'marketing' })) as [SentMessage]
   const [whole] = (await sendEmails(1, { to })) as [SentMessage]
@@ -215,7 +215,7 @@ t.test('of marketing to several there is a copy for each', async (t) => {
   )
 })
 
-t.test('the provider has one question at a time, from all processes together', async (t) => {
+t.test('all processes together make one query at a time', async (t) => {
   const messages = await sendEmails(12)
   let underWay = 0
   let most = 0
@@ -233,7 +233,7 @@ t.test('the provider has one question at a time, from all processes together', a
   t.equal(most, 1)
 })
 
-t.test('while the provider is away the job waits, and what was heard before counts', async (t) => {
+t.test('an unreachable provider fails the job, and earlier receipts are recorded', async (t) => {
   const messages = (await sendEmails(3)).toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))
   const [first, second, third] = messages as [SentMessage, SentMessage, SentMessage]
   for (const message of messages) delivered(message)
@@ -258,7 +258,7 @@ t.test('while the provider is away the job waits, and what was heard before coun
   for (const { id } of messages) t.match(await messageOf(sql, id), { status: 'delivered' })
 })
 
-t.test('a worker that stops gives up its question and keeps what it heard', async (t) => {
+t.test('a worker that stops cancels its query and records earlier receipts', async (t) => {
   const messages = (await sendEmails(2)).toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))
   const [first, second] = messages as [SentMessage, SentMessage]
   for (const message of messages) delivered(message)
@@ -284,7 +284,7 @@ t.test('a worker that stops gives up its question and keeps what it heard', asyn
   t.match(await messageOf(sql, second.id), { status: 'sent' }, 'nor does one that stopped begin')
 })
 
-t.test('a Message-ID is all that a provider needs to be asked', async (t) => {
+t.test('a provider needs the Message-ID only', async (t) => {
   const [message] = (await sendEmails(1)) as [SentMessage]
   delivered(message)
   await ask([message])

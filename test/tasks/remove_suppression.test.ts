@@ -58,7 +58,7 @@ async function anOrganisation(...emails: string[]) {
 const nextJob = ({ organisation }: { organisation: string }) => sql`
   select from graphile_worker._private_jobs where key = ${`remove_suppression:${organisation}`}`
 
-t.test('an address is forgotten on each domain of its organisation', async (t) => {
+t.test('an address is removed from each domain of its organisation', async (t) => {
   const { forgotten, run } = aForgetter()
   const { id, domain, payload, left } = await anOrganisation('ann@c.example')
   await sql`select ops.verify_domain(${id}, ${`a.${domain}`})`
@@ -70,7 +70,7 @@ t.test('an address is forgotten on each domain of its organisation', async (t) =
   t.strictSame([await left(), (await nextJob(payload)).length], [[], 0])
 })
 
-t.test('a job takes ten addresses and leaves the others to the next job', async (t) => {
+t.test('a job removes ten addresses and adds a job for the others', async (t) => {
   const { forgotten, run } = aForgetter()
   const emails = Array.from({ length: 12 }, (_, n) => `ann${10 + n}@c.example`)
   const { payload, left } = await anOrganisation(...emails)
@@ -81,7 +81,7 @@ t.test('a job takes ten addresses and leaves the others to the next job', async 
   t.strictSame([forgotten.length, await left()], [12, []])
 })
 
-t.test('an address that fails keeps no other from it, fails the job and goes last', async (t) => {
+t.test('a failed address does not stop the others, fails the job and goes last', async (t) => {
   const { forgotten, failing, run } = aForgetter()
   const emails = Array.from({ length: 11 }, (_, n) => `ann${10 + n}@c.example`)
   const { payload, left } = await anOrganisation(...emails)
@@ -97,7 +97,7 @@ t.test('an address that fails keeps no other from it, fails the job and goes las
   )
 })
 
-t.test('a worker that stops begins no further address', async (t) => {
+t.test('a worker that stops starts no further address', async (t) => {
   const { forgotten, run } = aForgetter()
   const { payload, left } = await anOrganisation('ann@c.example')
   const stopped = AbortSignal.abort(new Error('the worker stopped'))
@@ -113,7 +113,7 @@ t.test('a payload that names no organisation fails the job', async (t) => {
   t.strictSame(forgotten, [])
 })
 
-t.test('what is removed here is forgotten by the provider, once it can be reached', async (t) => {
+t.test('a removed suppression is removed from the provider once it is reachable', async (t) => {
   const { forgotten, failing, provider } = aForgetter()
   const { base, stop } = await startTestService(url, {
     roles: ['api', 'worker'],
@@ -137,7 +137,7 @@ t.test('what is removed here is forgotten by the provider, once it can be reache
   await stop()
 })
 
-t.test('a hard bounce that is lifted is forgotten too', async (t) => {
+t.test('a lifted hard bounce is removed from the provider as well', async (t) => {
   const { forgotten, provider } = aForgetter()
   const { stop } = await startTestService(url, {
     roles: ['worker'],

@@ -99,7 +99,7 @@ for (const level of ['info', 'debug']) {
       await sql`alter function api.unsubscribe rename to unsubscribe_away`
       t.equal((await request('POST', `${base}${new URL(link).pathname}`, null)).status, 500)
 
-      await until('all hand-overs', async () => {
+      await until('all attempts', async () => {
         const waiting = await sql`select from ops.messages where status in ('queued') limit 1`
         return waiting.length === 0
       })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { scheduledTasks } from '../../src/clock/index.ts'
+import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
 import { countedPoster } from '../../src/webhooks/counted-poster.ts'
@@ -55,7 +55,7 @@ const scrapeAll = (address?: string | null) =>
 const waitFor = (sample: string, atLeast: number) =>
   until(`${sample} of ${atLeast}`, async () => ((await scrape()).of.get(sample) ?? 0) >= atLeast)
 
-t.test('requests are counted by their declared route, and timed', async (t) => {
+t.test('requests are counted and timed by their declared route', async (t) => {
   const sent = await post(`${base}/v1/emails`, key, anEmail(domain))
   await post(`${base}/v1/emails`, key, anEmail(domain))
   await post(`${base}/v1/emails`, key, anEmail('elsewhere.example'))
@@ -77,7 +77,7 @@ t.test('requests are counted by their declared route, and timed', async (t) => {
   t.ok((of.get(`postgram_http_request_duration_seconds_sum{${timed}`) ?? 0) > 0)
 })
 
-t.test('a batch is one transaction of as many messages', async (t) => {
+t.test('a batch counts as one transaction with its messages', async (t) => {
   const count = 'postgram_accept_batch_size_count{function="accept_emails"}'
   const sum = 'postgram_accept_batch_size_sum{function="accept_emails"}'
   const before = (await scrape()).of
@@ -88,18 +88,18 @@ t.test('a batch is one transaction of as many messages', async (t) => {
   t.equal((after.get(sum) ?? 0) - (before.get(sum) ?? 0), 7)
 })
 
-t.test('hand-overs are counted by provider and outcome, and so are jobs', async () => {
+t.test('attempts and jobs are counted by outcome', async () => {
   await post(`${base}/v1/sms`, key, anSms())
   await post(`${base}/v1/emails`, key, anEmail(domain, { to: 'reject@sandbox.postgram.test' }))
   const of = (channel: string, outcome: string) =>
-    `postgram_hand_overs_total{channel="${channel}",provider="sandbox",outcome="${outcome}"}`
+    `postgram_attempts_total{channel="${channel}",provider="sandbox",outcome="${outcome}"}`
   await waitFor(of('email', 'sent'), 9)
   await waitFor(of('email', 'failed'), 1)
   await waitFor(of('sms', 'sent'), 1)
-  await waitFor('postgram_jobs_total{task="send_email",outcome="done"}', 10)
+  await waitFor('postgram_jobs_total{task="send_email",outcome="succeeded"}', 10)
 })
 
-t.test('the database tells its queues, processes and connections', async (t) => {
+t.test('/metrics has queues, processes and connections of the database', async (t) => {
   await sql`
     select graphile_worker.add_job('nobody_does_this', run_at := now() - interval '90 seconds'),
       graphile_worker.add_job('nobody_does_this', run_at := now() + interval '1 hour'),
@@ -133,7 +133,7 @@ t.test('the database tells its queues, processes and connections', async (t) => 
   t.ok(of.has('postgram_nodejs_eventloop_lag_p99_seconds'))
 })
 
-t.test('what is late or failing has its age', async (t) => {
+t.test('/metrics has the age of late and failing things', async (t) => {
   const { of } = await scrapeAll()
   t.equal(of.get('postgram_due_messages_late_seconds'), 0)
   t.notOk(of.has('postgram_provider_failing_seconds{provider="another"}'))
@@ -213,13 +213,13 @@ t.test(
   },
 )
 
-t.test('webhook attempts are counted by what came of them', async (t) => {
+t.test('webhook attempts are counted by outcome', async (t) => {
   const { of } = await scrape()
-  const outcomes = ['delivered', 'refused', 'unanswered'] as const
+  const outcomes = ['delivered', 'refused', 'no_response'] as const
   for (const outcome of outcomes) {
     t.ok(of.has(`postgram_webhook_attempts_total{outcome="${outcome}"}`), 'from nothing on')
   }
-  const counts = { delivered: 0, refused: 0, unanswered: 0 }
+  const counts = { delivered: 0, refused: 0, no_response: 0 }
   const metrics = createMetrics({ pools: {} })
   const counting = {
     ...metrics,
@@ -237,20 +237,20 @@ t.test('webhook attempts are counted by what came of them', async (t) => {
   const postTo = (url: string, signal?: AbortSignal) =>
     poster.post({ url, headers: {}, body: '{}' }, signal)
   await postTo(receiver.url)
-  t.same(counts, { delivered: 1, refused: 0, unanswered: 0 })
+  t.same(counts, { delivered: 1, refused: 0, no_response: 0 })
   status = 500
   await postTo(receiver.url)
   status = 301
   await postTo(receiver.url)
-  t.same(counts, { delivered: 1, refused: 2, unanswered: 0 })
+  t.same(counts, { delivered: 1, refused: 2, no_response: 0 })
   receiver.answer = (response) => response.destroy()
   await postTo(receiver.url)
-  t.same(counts, { delivered: 1, refused: 2, unanswered: 1 })
+  t.same(counts, { delivered: 1, refused: 2, no_response: 1 })
   await postTo(receiver.url, AbortSignal.abort())
-  t.same(counts, { delivered: 1, refused: 2, unanswered: 1 }, 'not what a stop cut off')
+  t.same(counts, { delivered: 1, refused: 2, no_response: 1 }, 'not what a stop cut off')
 })
 
-t.test('what a newer database tells is passed over, and the rest is told', async (t) => {
+t.test('unknown metrics of a newer database are ignored', async (t) => {
   const metrics = createMetrics({ pools: {} })
   const figures = [
     { name: 'moons', labels: {}, value: 7 },
@@ -262,25 +262,31 @@ t.test('what a newer database tells is passed over, and the rest is told', async
   t.match(text, /^postgram_connections_all 9$/m)
 })
 
-t.test('nothing is served beside metrics and health, and nothing of it by the API', async (t) => {
-  t.equal((await get(`${metricsAddress}/healthz`, null)).status, 200)
-  t.equal((await get(`${metricsAddress}/readyz`, null)).status, 200)
-  t.equal((await get(`${metricsAddress}/v1/emails/x`, key)).status, 404)
-  t.equal((await get(`${base}/metrics`, null)).status, 404)
-})
+t.test(
+  'the metrics port serves metrics and health only, and the API serves no metrics',
+  async (t) => {
+    t.equal((await get(`${metricsAddress}/healthz`, null)).status, 200)
+    t.equal((await get(`${metricsAddress}/readyz`, null)).status, 200)
+    t.equal((await get(`${metricsAddress}/v1/emails/x`, key)).status, 404)
+    t.equal((await get(`${base}/metrics`, null)).status, 404)
+  },
+)
 
-t.test('a worker and a clock serve them as well, where they say', async (t) => {
+t.test('worker and clock serve metrics at the address that they log', async (t) => {
   for (const role of ['worker', 'clock'] as const) {
     const { output, end } = await spawnService(url, role, { METRICS_PORT: '0' })
     const [, printed] = /^ {2}metrics {3}(http:\S+)\/metrics$/m.exec(output()) ?? []
     const { of } = await scrapeAll(printed)
-    t.equal(of.has('postgram_jobs_total{task="send_sms",outcome="gave_up"}'), role === 'worker')
+    t.equal(
+      of.has('postgram_jobs_total{task="send_sms",outcome="failed_permanently"}'),
+      role === 'worker',
+    )
     t.equal((await get(`${printed}/readyz`, null)).status, 200)
     t.equal(await end('SIGTERM'), 0)
   }
 })
 
-t.test('a port that another process has ends the start with one line', async (t) => {
+t.test('a metrics port in use ends the start with one line', async (t) => {
   const { port } = new URL(metricsAddress ?? '')
   const env = {
     PATH: process.env.PATH,
@@ -312,7 +318,7 @@ t.test(
       [],
       'what is not known is not 0',
     )
-    t.ok(of.has('postgram_jobs_total{task="send_email",outcome="done"}'))
+    t.ok(of.has('postgram_jobs_total{task="send_email",outcome="succeeded"}'))
     await sql`alter function api.metrics_away rename to metrics`
     await scrapeAll()
   },
@@ -329,7 +335,7 @@ t.test('postgram_ready is 0 while /readyz is 503', async (t) => {
   t.equal((await scrape()).of.get('postgram_ready'), 1)
 })
 
-t.test('a database that takes its time is not waited for, nor asked twice', async (t) => {
+t.test('/metrics does not wait for a slow database, and queries it once', async (t) => {
   await sql.begin(async (tx) => {
     await tx`lock table app.due_messages in access exclusive mode`
     const both = await Promise.all([scrape(), scrape()])
@@ -391,9 +397,9 @@ t.test('every alert has a reason, and names only metrics and labels that are ser
   t.equal(alerts.size, [...written.matchAll(/- alert:/g)].length)
   t.ok(alerts.size >= 19)
   for (const [name, expr] of alerts) t.same(unknownTo(labels, expr), [], name)
-  const handOvers = [...written.matchAll(/postgram_hand_overs_total\{([^}]*)\}/g)]
-  t.ok(handOvers.length >= 3)
-  for (const [, matchers] of handOvers) {
+  const attempts = [...written.matchAll(/postgram_attempts_total\{([^}]*)\}/g)]
+  t.ok(attempts.length >= 3)
+  for (const [, matchers] of attempts) {
     t.match(matchers, 'provider!="sandbox"', 'callers choose what the sandbox refuses')
   }
   const reasons = written.matchAll(/\n( *)# [^\n]+(?:\n *# [^\n]+)*\n *- alert: \w+\n/g)
@@ -552,7 +558,7 @@ t.test('the dashboard names only metrics and labels that are served', async (t) 
   }
 })
 
-t.test('every panel shows something of a service that runs', needsPromtool, async (t) => {
+t.test('every panel shows data of a running service', needsPromtool, async (t) => {
   const samples = (await scrapeEverything()).matchAll(/^(postgram_\w+(?:\{.*\})?) (\S+)$/gm)
   const rising = [...samples].map(([, sample, value]) => [sample, `${value}+1x20`])
   const test = {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { summarise } from '../../src/telemetry/summary.ts'
 
-t.test('summarise: reports the first of a kind at once and later ones together', async (t) => {
+t.test('summarise(): reports the first of a kind at once and later ones together', async (t) => {
   const reports: [string, number][] = []
   const summary = summarise<string>((event, times) => reports.push([event, times]))
   summary.note('a', 'first')
@@ -21,7 +21,7 @@ t.test('summarise: reports the first of a kind at once and later ones together',
   t.strictSame(reports, [['fourth', 1]])
 })
 
-t.test('summarise: reports by itself after a second', async (t) => {
+t.test('summarise(): reports after a second', async (t) => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const summary = summarise<string>((_, times) => times > 1 && resolve(times))
   for (let n = 0; n < 4; n++) summary.note('a', 'event')
@@ -31,7 +31,7 @@ t.test('summarise: reports by itself after a second', async (t) => {
   clearInterval(awake)
 })
 
-t.test('summarise: reports as often as it is told to', async (t) => {
+t.test('summarise(): reports at the given interval', async (t) => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const summary = summarise<string>((_, times) => times > 1 && resolve(times), 10)
   for (let n = 0; n < 4; n++) summary.note('a', 'event')

@@ -39,7 +39,7 @@ async function healthy(count: number) {
 const idsOf = (received: { headers: NodeJS.Dict<string | string[]> }[]) =>
   received.map(({ headers }) => headers['service-event-id'])
 
-t.test('an endpoint that hangs delays neither others nor messages', async (t) => {
+t.test('a hanging endpoint delays neither other endpoints nor messages', async (t) => {
   const slow = await hanging(1)
   await addEvents(sql, slow.endpoints, 100)
   await until('all that may be under way', async () => slow.open.size === 32)
@@ -56,7 +56,7 @@ t.test('an endpoint that hangs delays neither others nor messages', async (t) =>
   const email = await send(base, organisation, { to: 'delivered@sandbox.postgram.test' })
   const { json } = await post(`${base}/v1/sms`, organisation.liveKey, anSms())
   for (const id of [email, json.id]) {
-    await until('hand-over', async () => (await messageOf(sql, id)).status !== 'queued')
+    await until('the attempt', async () => (await messageOf(sql, id)).status !== 'queued')
   }
   t.equal(slow.open.size, 32, 'meanwhile it hung, with no more than its share')
   t.equal(await waitingAt(sql, slow.endpoints), 100)
@@ -66,7 +66,7 @@ t.test('an endpoint that hangs delays neither others nor messages', async (t) =>
   t.equal(slow.received.length, 100)
 })
 
-t.test('however many endpoints fail and hang, the others have their deliveries', async (t) => {
+t.test('many failing and hanging endpoints do not delay the others', async (t) => {
   const slow = await hanging(130)
   await sql`
     update app.webhook_endpoints set failing_since = now()
@@ -97,7 +97,7 @@ t.test('however many endpoints fail and hang, the others have their deliveries',
   t.equal(slow.received.length, 130 * 6)
 })
 
-t.test('two workers share an endpoint by turns, each event being posted once', async (t) => {
+t.test('two workers share an endpoint by leases, and each event is posted once', async (t) => {
   const other = await startTestService(url, { roles: ['worker'], ...patient })
   const EVENTS = 200
   for (const [share, failing] of [

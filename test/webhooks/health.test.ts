@@ -65,7 +65,7 @@ async function mailAbout({ id }: { id: string }) {
   return provider.emails.filter(({ text }) => text?.includes(id))
 }
 
-t.test('after a day the owner is warned, after three the endpoint is disabled', async (t) => {
+t.test('failures warn the owner after a day and disable the endpoint after three', async (t) => {
   const failing = await aFailingEndpoint(23)
   const { endpoint, organisation, receiver, state } = failing
   t.equal(await judge(), 0)
@@ -82,7 +82,7 @@ t.test('after a day the owner is warned, after three the endpoint is disabled', 
   t.match(warning, {
     to: ['owner@example.com'],
     subject: 'A webhook endpoint has been failing for a day',
-    text: new RegExp(`Acme .*${receiver.url}.*answered 500`, 's'),
+    text: new RegExp(`Acme .*${receiver.url}.*responded 500`, 's'),
   })
 
   await failing.age(72)
@@ -117,7 +117,7 @@ t.test('after a day the owner is warned, after three the endpoint is disabled', 
   t.equal(await judge(), 0)
 })
 
-t.test('a success in between begins the days anew', async (t) => {
+t.test('a success resets the days of failures', async (t) => {
   const failing = await aFailingEndpoint(30)
   t.equal(await judge(), 1)
   await failing.succeed()
@@ -130,7 +130,7 @@ t.test('a success in between begins the days anew', async (t) => {
   t.equal((await mailAbout(failing.endpoint)).length, 2)
 })
 
-t.test('one of which nobody could be warned in time is disabled with one mail', async (t) => {
+t.test('an endpoint whose warning came too late is disabled with one mail', async (t) => {
   const { endpoint, state } = await aFailingEndpoint(100)
   t.equal(await judge(), 1)
   t.equal(await judge(), 0)
@@ -138,7 +138,7 @@ t.test('one of which nobody could be warned in time is disabled with one mail', 
   t.equal((await mailAbout(endpoint)).length, 1)
 })
 
-t.test('days on which nobody tried are not held against an endpoint', async (t) => {
+t.test('days without an attempt do not count as failures', async (t) => {
   const { endpoint, fail, state } = await aFailingEndpoint(0)
   await sql`
     update app.webhook_endpoints

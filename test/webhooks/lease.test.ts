@@ -1,22 +1,24 @@
 import t from 'tap'
 import type { Delivery } from '../../src/db/api.gen.ts'
-import { createTurn } from '../../src/webhooks/lease.ts'
+import { createLease } from '../../src/webhooks/lease.ts'
+import { VirtualTimer } from '../fixtures/timer.ts'
 
 type Post = { id: string; end(isSuccess: boolean | null): void; fail(error: Error): void }
 
-/** A turn over an endpoint with so many events due, in the hands of the test. */
-function aTurn({ due = 0, isFailing = false, places = 8, mayFail = true } = {}) {
+/** A lease of an endpoint with so many due events, whose posts end when the test says so. */
+function leaseOf({ due = 0, isFailing = false, maxPosts = 8, mayFail = true } = {}) {
+  const time = new VirtualTimer()
   const posts: Post[] = []
-  const asked: { inHand: number; room: number }[] = []
+  const looks: { inProgress: number; room: number }[] = []
   const stopping = new AbortController()
   let left = due
   let next = 0
   const state = { isFailing, onStart: async () => {} }
-  const turn = createTurn({
-    async start(inHand, room) {
-      asked.push({ inHand: inHand.length, room })
+  const lease = createLease({
+    async start(inProgress, room) {
+      looks.push({ inProgress: inProgress.length, room })
       await state.onStart()
-      const count = Math.min(left, state.isFailing ? 2 - inHand.length : room)
+      const count = Math.min(left, state.isFailing ? 2 - inProgress.length : room)
       left -= count
       return Array.from({ length: count }, () => {
         next += 1
@@ -28,123 +30,117 @@ function aTurn({ due = 0, isFailing = false, places = 8, mayFail = true } = {}) 
       posts.push({ id: eventId, end: resolve, fail: reject })
       return promise
     },
-    places: () => places,
+    maxPosts: () => maxPosts,
     mayFail: () => mayFail,
     stopping: stopping.signal,
+    time,
   })
   const add = (count: number) => {
     left += count
   }
   const stop = () => {
     stopping.abort()
-    turn.wake()
+    lease.wake()
   }
-  return { turn, posts, asked, state, add, stop }
+  return { lease, posts, looks, state, add, stop, time }
 }
 
-/** Settles once all that was ready to happen has happened. */
-const quiet = () => new Promise((resolve) => setImmediate(resolve))
+/** Resolves once all settled promises have run. */
+const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 const ended = async (posts: Post[], isSuccess: boolean | null = true) => {
   for (const post of posts) post.end(isSuccess)
-  await quiet()
+  await settled()
 }
 
-let now = 0
-t.intercept(performance, 'now', { value: () => now, configurable: true })
-
-/** The clock that turns look at: it stands still until it is moved on. */
-const clock = {
-  pass(ms: number) {
-    now += ms
-  },
-}
-
-t.test('the window is filled again once a quarter of it is free', async (t) => {
-  const { turn, posts, asked } = aTurn({ due: 11 })
-  const end = turn.have()
-  await quiet()
+t.test('run(): refills its window once a quarter of it is free', async (t) => {
+  const { lease, posts, looks } = leaseOf({ due: 11 })
+  const end = lease.run()
+  await settled()
   t.equal(posts.length, 8)
   await ended(posts.slice(0, 1))
-  t.same(asked, [{ inHand: 0, room: 8 }])
+  t.same(looks, [{ inProgress: 0, room: 8 }])
   await ended(posts.slice(1, 2))
-  t.same(asked[1], { inHand: 6, room: 2 })
+  t.same(looks[1], { inProgress: 6, room: 2 })
   t.equal(posts.length, 10)
   await ended(posts.slice(2, 9))
   t.equal(posts.length, 11)
-  t.equal(asked.length, 3, 'which was less than asked for')
+  t.equal(looks.length, 3, 'the last look found less than it had room for')
   await ended(posts.slice(9))
-  t.same(asked[3], { inHand: 0, room: 8 }, 'it looks a last time with nothing in hand')
-  t.equal(await end, 'idle')
+  t.same(looks[3], { inProgress: 0, room: 8 }, 'the last look reports nothing in progress')
+  t.equal(await end, 'released')
 })
 
-t.test('what falls due meanwhile is taken when the turn is told', async (t) => {
-  const { turn, posts, add, state } = aTurn({ due: 1 })
-  const end = turn.have()
-  await quiet()
+t.test('notify(): the lease takes what fell due meanwhile', async (t) => {
+  const { lease, posts, add, state } = leaseOf({ due: 1 })
+  const end = lease.run()
+  await settled()
   add(1)
-  t.ok(turn.nudge())
-  await quiet()
+  t.ok(lease.notify())
+  await settled()
   t.equal(posts.length, 2)
   state.onStart = async () => {
     state.onStart = async () => add(1)
-    t.ok(turn.nudge(), 'also during its last look')
+    t.ok(lease.notify(), 'also during its last look')
   }
   await ended(posts)
   t.equal(posts.length, 3)
   state.onStart = async () => {}
   await ended(posts)
-  t.equal(await end, 'idle')
-  t.notOk(turn.nudge(), 'but not after it')
+  t.equal(await end, 'released')
+  t.notOk(lease.notify(), 'but not after it')
 })
 
-t.test('the last look is one with nothing in hand, also if that ends during a look', async (t) => {
-  const { turn, posts, asked, state } = aTurn({ due: 1 })
-  const end = turn.have()
-  await quiet()
-  state.onStart = () => ended(posts)
-  turn.nudge()
-  t.equal(await end, 'idle')
-  t.same(
-    asked.map(({ inHand }) => inHand),
-    [0, 1, 0],
-  )
-})
+t.test(
+  'run(): the last look reports nothing in progress, also when posts end during a look',
+  async (t) => {
+    const { lease, posts, looks, state } = leaseOf({ due: 1 })
+    const end = lease.run()
+    await settled()
+    state.onStart = () => ended(posts)
+    lease.notify()
+    t.equal(await end, 'released')
+    t.same(
+      looks.map(({ inProgress }) => inProgress),
+      [0, 1, 0],
+    )
+  },
+)
 
-t.test('another look is taken each second while a slow endpoint is waited for', async (t) => {
-  const { turn, posts, asked, add } = aTurn({ due: 1 })
-  const end = turn.have()
-  await quiet()
+t.test('run(): looks each second while it waits for a slow endpoint', async (t) => {
+  const { lease, posts, looks, add, time } = leaseOf({ due: 1 })
+  const end = lease.run()
+  await settled()
   add(1)
-  turn.wake()
-  await quiet()
-  t.equal(asked.length, 1)
-  clock.pass(1001)
-  turn.wake()
-  await quiet()
+  lease.wake()
+  await settled()
+  t.equal(looks.length, 1)
+  await time.pass(1001)
+  lease.wake()
+  await settled()
   t.equal(posts.length, 2)
   await ended(posts)
-  t.equal(await end, 'idle')
+  t.equal(await end, 'released')
 })
 
-t.test('an endpoint that fails has one round', async (t) => {
-  const { turn, posts, asked } = aTurn({ due: 5, isFailing: true })
-  const end = turn.have()
-  await quiet()
+t.test('a failing endpoint gets one round', async (t) => {
+  const { lease, posts, looks } = leaseOf({ due: 5, isFailing: true })
+  const end = lease.run()
+  await settled()
   t.equal(posts.length, 2)
   await ended(posts.slice(0, 1), false)
-  turn.nudge()
-  await quiet()
-  t.equal(asked.length, 1)
+  lease.notify()
+  await settled()
+  t.equal(looks.length, 1)
   await ended(posts.slice(1), false)
-  t.equal(await end, 'over')
-  t.equal(asked.length, 1)
+  t.equal(await end, 'ended')
+  t.equal(looks.length, 1)
 })
 
-t.test('unless it succeeds in that', async (t) => {
-  const { turn, posts, state } = aTurn({ due: 5, isFailing: true })
-  const end = turn.have()
-  await quiet()
+t.test('a failing endpoint gets a further round after a success', async (t) => {
+  const { lease, posts, state } = leaseOf({ due: 5, isFailing: true })
+  const end = lease.run()
+  await settled()
   await ended(posts.slice(0, 1), false)
   await ended(posts.slice(1), true)
   t.equal(posts.length, 4)
@@ -152,75 +148,78 @@ t.test('unless it succeeds in that', async (t) => {
   await ended(posts)
   t.equal(posts.length, 5)
   await ended(posts)
-  t.equal(await end, 'idle')
+  t.equal(await end, 'released')
 })
 
-t.test('where too many others fail, nothing is posted', async (t) => {
-  const { turn, posts } = aTurn({ due: 5, isFailing: true, mayFail: false })
-  t.equal(await turn.have(), 'crowded out')
-  t.same(posts, [])
-})
+t.test(
+  'without a slot for failing endpoints the lease is deferred and nothing is posted',
+  async (t) => {
+    const { lease, posts } = leaseOf({ due: 5, isFailing: true, mayFail: false })
+    t.equal(await lease.run(), 'deferred')
+    t.same(posts, [])
+  },
+)
 
-t.test('where nothing can be posted for a lack of ours, the rest is put off', async (t) => {
+t.test('after a local failure the rest of the lease is deferred', async (t) => {
   for (const isFailing of [false, true]) {
-    const { turn, posts, asked } = aTurn({ due: 20, isFailing })
-    const end = turn.have()
-    await quiet()
+    const { lease, posts, looks } = leaseOf({ due: 20, isFailing })
+    const end = lease.run()
+    await settled()
     await ended(posts.slice(0, 1), null)
-    t.ok(turn.nudge())
+    t.ok(lease.notify())
     await ended(posts.slice(1))
-    t.equal(await end, 'crowded out')
-    t.equal(asked.length, 1)
+    t.equal(await end, 'deferred')
+    t.equal(looks.length, 1)
   }
-  const { turn, posts, stop } = aTurn({ due: 20 })
-  const end = turn.have()
-  await quiet()
+  const { lease, posts, stop } = leaseOf({ due: 20 })
+  const end = lease.run()
+  await settled()
   stop()
   await ended(posts, null)
-  t.equal(await end, 'over', 'but a worker that stops leaves it to another at once')
+  t.equal(await end, 'ended', 'but not when the worker stops')
 })
 
-t.test('an end in sight, what is in hand is waited for and nothing more is taken', async (t) => {
+t.test('a lease that ends waits for its posts and starts no more', async (t) => {
   for (const end of ['stop', 'time'] as const) {
-    const { turn, posts, asked, stop } = aTurn({ due: 20 })
+    const { lease, posts, looks, stop, time } = leaseOf({ due: 20 })
     let isOver = false
-    const over = turn.have().then((how) => {
+    const over = lease.run().then((how) => {
       isOver = true
       return how
     })
-    await quiet()
+    await settled()
     if (end === 'stop') stop()
-    else clock.pass(5001)
+    else await time.pass(5001)
     await ended(posts.slice(0, 7))
     t.notOk(isOver)
-    t.ok(turn.nudge(), 'who gives the turn up sees what is left')
+    t.ok(lease.notify(), 'the release finds what is left')
     await ended(posts.slice(7))
-    t.equal(await over, 'over', end)
+    t.equal(await over, 'ended', end)
     t.equal(posts.length, 8)
-    t.equal(asked.length, 1)
+    t.equal(looks.length, 1)
   }
 })
 
-t.test('what could not be recorded ends the turn once all else is', async (t) => {
-  const { turn, posts } = aTurn({ due: 20 })
-  const failure = t.rejects(turn.have(), { message: 'the database is gone' })
-  await quiet()
+t.test('run(): throws when an attempt was not recorded, after the other posts', async (t) => {
+  const { lease, posts } = leaseOf({ due: 20 })
+  const failure = t.rejects(lease.run(), { message: 'the database is gone' })
+  await settled()
   posts[3]?.fail(new Error('the database is gone'))
-  await quiet()
+  await settled()
   await ended(posts)
   await failure
   t.equal(posts.length, 8)
-  t.notOk(turn.nudge())
+  t.notOk(lease.notify())
 })
 
-t.test('so does a look that could not be taken', async (t) => {
-  const { turn, posts, state } = aTurn({ due: 8 })
-  const failure = t.rejects(turn.have(), { message: 'the database is gone' })
-  await quiet()
+t.test('run(): throws when a look fails, after the posts in progress', async (t) => {
+  const { lease, posts, state } = leaseOf({ due: 8 })
+  const failure = t.rejects(lease.run(), { message: 'the database is gone' })
+  await settled()
   state.onStart = async () => {
     throw new Error('the database is gone')
   }
-  turn.nudge()
+  lease.notify()
   await ended(posts.slice(0, 7))
   await ended(posts)
   await failure

@@ -30,7 +30,7 @@ async function save(name: string, text: string): Promise<string> {
   return file
 }
 
-t.test('the package holds what runs, and what people read', async (t) => {
+t.test('the package holds the runtime files and the changelog', async (t) => {
   t.same((await readdir(installed)).sort(), [
     ...['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'sql', 'src', 'tasks'],
   ])
@@ -55,7 +55,7 @@ try {
   t.strictSame(output, { stdout: 'sms.sent\ntrue no_match\n', stderr: '' })
 })
 
-t.test('a receiver in CommonJS does too', async (t) => {
+t.test('a receiver in CommonJS requires postgram/webhooks and verifies', async (t) => {
   const receiver = await save(
     'receiver.cjs',
     "console.log(typeof require('postgram/webhooks').verifyEvent)",
@@ -64,7 +64,7 @@ t.test('a receiver in CommonJS does too', async (t) => {
   t.strictSame(output, { stdout: 'function\n', stderr: '' })
 })
 
-t.test('one file of it is enough', async (t) => {
+t.test('verify.js works as a single copied file', async (t) => {
   const copied = await save(
     'verify.mjs',
     await readFile(join(installed, 'src/webhooks/verify.js'), 'utf8'),
@@ -74,7 +74,7 @@ t.test('one file of it is enough', async (t) => {
   t.strictSame(verifyEvent({ body: '{}', signature, secrets: [secret] }), {})
 })
 
-t.test('TypeScript knows the event by its type', async (t) => {
+t.test('TypeScript narrows the event by its type', async (t) => {
   await save(
     'receiver.mts',
     `import { verifyEvent, WebhookSignatureError, type WebhookEvent } from 'postgram/webhooks'

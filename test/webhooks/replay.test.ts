@@ -76,7 +76,7 @@ t.test('a replayed event arrives with the same id and bytes', async (t) => {
   t.match(await attemptsAt(sql, endpoint), Array(3).fill({ attempt: 1, error: null }))
 })
 
-t.test('a new secret signs beside the old one, which ends after a day', async (t) => {
+t.test('after a rotation both secrets sign for a day', async (t) => {
   const { receiver, endpoint, received } = await aWorld()
   const [row] = await sql<{ secret: string }[]>`
     select ops.rotate_webhook_secret(${endpoint.id}) as secret`
@@ -93,7 +93,7 @@ t.test('a new secret signs beside the old one, which ends after a day', async (t
   t.same(receiver.received.map(isOld), [true, false])
 })
 
-t.test('enabling an endpoint delivers what it missed, once told to', async (t) => {
+t.test('enabling an endpoint with replay delivers what it missed', async (t) => {
   const { organisation, receiver, endpoint, received, settled } = await aWorld()
   await send(base, organisation)
   await received(1)
@@ -132,7 +132,7 @@ t.test('enabling an endpoint delivers what it missed, once told to', async (t) =
   t.same([...(await enable(true))], [{ count: '0' }], 'and then it has missed nothing')
 })
 
-t.test('events go to another URL from the next one on', async (t) => {
+t.test('a changed URL applies from the next event', async (t) => {
   const { endpoint, receiver, received } = await aWorld()
   const next = await startReceiver()
   await sql`select ops.send_test_event(${endpoint.id}, 'email.sent')`

@@ -1,61 +1,121 @@
 import t from 'tap'
 import { createSecrets } from '../../src/crypto/secrets.ts'
-import { caller } from '../../src/db/call.ts'
-import { createSecretOpener, prepareSealing } from '../../src/webhooks/secrets.ts'
+import { type Call, caller } from '../../src/db/call.ts'
+import { createSealer, openSecret } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { addEvents, stateOf } from '../fixtures/deliveries.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startReceiver } from '../fixtures/receiver.ts'
+import { runTask } from '../fixtures/scheduled-task.ts'
+import { secrets as serviceSecrets, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+import { createEndpoint } from '../fixtures/webhook-events.ts'
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64')
-const before = createSecrets([keyOf(1)])
-const { sql } = await createDatabase()
+const { url, sql } = await createDatabase()
 const call = caller(sql)
+const organisation = await createOrganisation(sql)
 
-const makeSecret = async () => {
-  const [row] = await sql<{ secret: string; sealed: string }[]>`select * from core.make_secret()`
-  if (!row) throw new Error('no secret was made')
+type Stored = {
+  secret: string
+  secretSealedBy: string | null
+  oldSecret: string | null
+  oldSecretSealedBy: string | null
+}
+
+async function storedOf({ id }: { id: string }): Promise<Stored> {
+  const [row] = await sql<Stored[]>`
+    select p.secret, p.secret_sealed_by, p.old_secret, p.old_secret_sealed_by
+    from app.webhook_endpoints p where p.id = core.decode_id('we', ${id})`
+  if (!row) throw new Error('there is no such endpoint')
   return row
 }
 
-t.test('before a service ran, no secret is made', async (t) => {
-  await t.rejects(makeSecret, /no key yet/)
-})
+const rotate = async ({ id }: { id: string }) => {
+  const [row] = await sql<{ secret: string }[]>`
+    select ops.rotate_webhook_secret(${id}) as secret`
+  return row?.secret ?? ''
+}
 
-t.test('a secret is made in the database and opened by the service alone', async (t) => {
-  await Promise.all([prepareSealing(call, before), prepareSealing(call, before)])
-  t.equal((await call('sealing_keys', {})).length, 1, 'of two starts at once one key is kept')
-  const open = createSecretOpener(call, before)
-  const made = await Promise.all(Array.from({ length: 20 }, makeSecret))
-  t.equal(new Set(made.map(({ secret }) => secret)).size, 20)
-  for (const { secret, sealed } of made) {
-    t.match(secret, /^whsec_[0-9a-f]{64}$/)
-    t.notMatch(sealed, secret.slice(6))
-    t.equal(await open(sealed), secret)
-    t.equal(await open(sealed), secret, 'again')
+const before = createSecrets([keyOf(1)])
+const after = createSecrets([keyOf(2)])
+const both = createSecrets([keyOf(2), keyOf(1)])
+
+t.test('secrets are random, and plain text until they are sealed', async (t) => {
+  const endpoints = await Promise.all(
+    Array.from({ length: 10 }, () => createEndpoint(sql, organisation)),
+  )
+  t.equal(new Set(endpoints.map(({ secret }) => secret)).size, 10)
+  const [endpoint] = endpoints
+  if (!endpoint) return
+  t.match(endpoint.secret, /^whsec_[0-9a-f]{64}$/)
+  t.match(await storedOf(endpoint), { secret: endpoint.secret, secretSealedBy: null })
+
+  const task = () => runTask('seal-webhook-secrets', { sealSecrets: createSealer(call, before) })
+  t.equal(await task(), 10)
+  t.equal(await task(), 0, 'a second run finds none')
+  for (const each of endpoints) {
+    const { secret, secretSealedBy } = await storedOf(each)
+    t.equal(secretSealedBy, before.keyIds[0])
+    t.notMatch(secret, each.secret.slice(6))
+    t.equal(openSecret(before, secret), each.secret)
+    t.throws(() => openSecret(after, secret), /not sealed with SECRET_KEY/)
   }
 })
 
-t.test('a new SECRET_KEY opens what the old one sealed while both are set', async (t) => {
-  const old = await makeSecret()
-  const after = createSecrets([keyOf(2)])
-  await prepareSealing(call, after)
-  t.equal((await call('sealing_keys', {})).length, 2)
-  const recent = await makeSecret()
-  t.equal(await createSecretOpener(call, after)(recent.sealed), recent.secret)
-  await t.rejects(createSecretOpener(call, after)(old.sealed), /not sealed with SECRET_KEY/)
-  const both = createSecrets([keyOf(2), keyOf(1)])
-  await prepareSealing(call, both)
-  t.equal((await call('sealing_keys', {})).length, 2, 'no other is made')
-  const open = createSecretOpener(call, both)
-  t.equal(await open(old.sealed), old.secret)
-  t.equal(await open(recent.sealed), recent.secret)
+t.test('both secrets of a rotated endpoint are sealed and resealed', async (t) => {
+  const endpoint = await createEndpoint(sql, organisation)
+  await createSealer(call, before)()
+  const rotated = await rotate(endpoint)
+  t.match(await storedOf(endpoint), { secret: rotated, secretSealedBy: null })
+  await createSealer(call, before)()
+
+  await createSealer(call, after)()
+  t.match(await storedOf(endpoint), { secretSealedBy: before.keyIds[0] }, 'a key that is not set')
+
+  await createSealer(call, both)()
+  const stored = await storedOf(endpoint)
+  t.match(stored, { secretSealedBy: after.keyIds[0], oldSecretSealedBy: after.keyIds[0] })
+  t.equal(openSecret(after, stored.secret), rotated)
+  t.equal(openSecret(after, stored.oldSecret ?? ''), endpoint.secret)
 })
 
-t.test('once both were set the old SECRET_KEY can go', async (t) => {
-  const made = await makeSecret()
-  await prepareSealing(call, createSecrets([keyOf(3), keyOf(2), keyOf(1)]))
-  const keys = await call('sealing_keys', {})
-  const after = createSecrets([keyOf(3)])
-  t.equal(await createSecretOpener(call, after)(made.sealed), made.secret)
-  for (const { privateKey } of keys) t.equal(after.reseal(privateKey), null)
-  await prepareSealing(call, after)
-  t.same(await call('sealing_keys', {}), keys, 'nothing is left to be done')
+t.test('a secret that is rotated while it is being sealed keeps both values', async (t) => {
+  const endpoint = await createEndpoint(sql, organisation)
+  let rotated = ''
+  const slow = (async (name, args) => {
+    if (name === 'store_sealed_secrets') rotated = await rotate(endpoint)
+    return call(name, args)
+  }) as Call
+  await createSealer(slow, after)()
+  const stored = await storedOf(endpoint)
+  t.match(stored, { secret: rotated, secretSealedBy: null })
+  t.match(stored, { oldSecretSealedBy: after.keyIds[0] })
+  t.equal(openSecret(after, stored.oldSecret ?? ''), endpoint.secret)
+})
+
+t.test('a damaged text is left alone, and the others are sealed', async (t) => {
+  const damaged = await createEndpoint(sql, organisation)
+  await createSealer(call, before)()
+  await sql`
+    update app.webhook_endpoints set secret = 'damaged' where id = core.decode_id('we', ${damaged.id})`
+  const endpoint = await createEndpoint(sql, organisation)
+  await createSealer(call, both)()
+  t.match(await storedOf(damaged), { secret: 'damaged', secretSealedBy: before.keyIds[0] })
+  t.match(await storedOf(endpoint), { secretSealedBy: after.keyIds[0] })
+})
+
+t.test('the first delivery seals the secret', async (t) => {
+  const receiver = await startReceiver()
+  // The worker needs a key that opens something.
+  await sql`delete from app.webhook_endpoints`
+  await startTestService(url, { roles: ['worker'] })
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
+  await addEvents(sql, [endpoint], 1)
+  await until('the delivery', async () => (await stateOf(sql, endpoint)).waiting === 0)
+  const stored = await until('the sealed secret', async () => {
+    const found = await storedOf(endpoint)
+    return found.secretSealedBy !== null && found
+  })
+  t.equal(openSecret(serviceSecrets, stored.secret), endpoint.secret)
 })

@@ -18,7 +18,7 @@ const openssl = spawnSync(
 )
 const noOpenssl = openssl.error !== undefined && 'there is no openssl on this machine'
 
-t.test('it is the HMAC-SHA256 of time, dot and body', { skip: noOpenssl }, async (t) => {
+t.test('sign(): returns the HMAC-SHA256 of time, dot and body', { skip: noOpenssl }, async (t) => {
   const [hex] = openssl.stdout.toString().split(' ')
   t.equal(sign(body, [secret], 1722503730), `t=1722503730,v1=${hex}`)
 })
@@ -31,7 +31,7 @@ t.test('after a rotation both secrets sign, the new one first', async (t) => {
   t.not(ours, theirs)
 })
 
-t.test('what arrives verifies with the library of another service', async (t) => {
+t.test('Service-Signature verifies with the library of another service', async (t) => {
   const receiver = await startReceiver()
   const poster = createPoster({ allowsPrivate: true, dnsServers: [] })
   t.teardown(() => poster.close())
@@ -50,7 +50,7 @@ t.test('what arrives verifies with the library of another service', async (t) =>
   }
 })
 
-t.test('a signature that is older than five minutes is refused by it', async (t) => {
+t.test('the library of another service refuses a signature older than five minutes', async (t) => {
   const header = sign(body, [secret], now() - 301)
   t.throws(() => webhooks.constructEvent(body, header, secret), /outside the tolerance zone/)
 })

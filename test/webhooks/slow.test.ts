@@ -3,76 +3,84 @@ import type { JobHelpers } from 'graphile-worker'
 import t from 'tap'
 import type { Call } from '../../src/db/call.ts'
 import deliverWebhook from '../../tasks/deliver_webhook.ts'
+import { VirtualTimer } from '../fixtures/timer.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Whose turns a worker has, with all its posts in the hands of the test. */
-function aWorker() {
+/** A worker whose posts end when the test says so. */
+function startWorker() {
+  const time = new VirtualTimer()
   const due = new Set<string>()
   const open: (() => void)[] = []
-  const ended: { endpoint_id: string; pause_seconds: number }[] = []
+  const released: { endpoint_id: string; pause_seconds: number }[] = []
   const call = async (name: string, args: Record<string, string>) => {
-    if (name === 'release_leases') ended.push(...JSON.parse(args.turns ?? ''))
+    if (name === 'release_leases') released.push(...JSON.parse(args.turns ?? ''))
     if (name !== 'start_deliveries') return []
-    const turns: { endpoint_id: string }[] = JSON.parse(args.turns ?? '')
-    return turns
+    const leases: { endpoint_id: string }[] = JSON.parse(args.turns ?? '')
+    return leases
       .filter(({ endpoint_id: id }) => due.delete(id))
       .map(({ endpoint_id: endpointId }) => ({
         ...{ endpointId, eventId: randomUUID(), attempt: 1, startedAt: new Date() },
-        ...{ isFailing: false, url: 'https://acme.zone/', secrets: ['s'], body: '{}' },
+        ...{
+          isFailing: false,
+          url: 'https://acme.zone/',
+          plainSecrets: [],
+          sealedSecrets: ['s'],
+          body: '{}',
+        },
       }))
   }
   const post = () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     open.push(resolve)
-    return promise.then(() => ({ status: 200, error: null, answer: '' }))
+    return promise.then(() => ({ status: 200, error: null, response: '' }))
   }
   const task = deliverWebhook(call as unknown as Call, {
     poster: { post, close: async () => {} },
-    openSecret: async (sealed) => sealed,
+    openSecret: (sealed) => sealed,
+    sealSecrets: async () => 0,
+    time,
     stopping: new AbortController().signal,
   })
-  const haveTurns = (endpoints: string[]) =>
+  const deliverTo = (endpoints: string[]) =>
     endpoints.map((endpoint) => {
       due.add(endpoint)
       const helpers = { abortSignal: new AbortController().signal, job: { id: endpoint } }
       return task({ endpoint }, helpers as unknown as JobHelpers)
     })
-  const answer = () => {
+  const respond = () => {
     for (const resolve of open.splice(0)) resolve()
   }
-  return { open, ended, haveTurns, answer }
+  return { open, released, deliverTo, respond, time }
 }
 
-t.test('endpoints that answer slowly leave places to the others', async (t) => {
-  let now = 0
-  t.intercept(performance, 'now', { value: () => now, configurable: true })
-  const { open, ended, haveTurns, answer } = aWorker()
+t.test('slow endpoints take at most 300 slots of a worker, and the rest is deferred', async (t) => {
+  const { open, released, deliverTo, respond, time } = startWorker()
   const endpoints = Array.from({ length: 310 }, () => randomUUID())
   const posted = (count: number) => until(`${count} posts`, async () => open.length === count)
 
-  const first = haveTurns(endpoints)
+  const first = deliverTo(endpoints)
   await posted(310)
-  now += 3001
-  answer()
+  await time.pass(3001)
+  respond()
   await Promise.all(first)
-  t.same(ended, [], 'which is not known before')
+  t.same(released, [], 'the first lease shows which ones are slow')
 
-  const second = haveTurns(endpoints)
+  const second = deliverTo(endpoints)
   await posted(300)
   await Promise.all(second.slice(300))
   t.same(
-    ended.map(({ endpoint_id, pause_seconds }) => [endpoint_id, pause_seconds]),
+    released.map(({ endpoint_id, pause_seconds }) => [endpoint_id, pause_seconds]),
     endpoints.slice(300).map((endpoint) => [endpoint, 10]),
-    'the rest is put off',
+    'the rest waits 10 s',
   )
-  const others = haveTurns(Array.from({ length: 50 }, () => randomUUID()))
+  const others = deliverTo(Array.from({ length: 50 }, () => randomUUID()))
   await posted(350)
-  answer()
+  respond()
   await Promise.all([...second, ...others])
 
-  const third = haveTurns(endpoints)
+  const third = deliverTo(endpoints)
   await posted(310)
-  answer()
+  respond()
   await Promise.all(third)
-  t.equal(ended.length, 10, 'a turn in which they answer fast and they are slow no more')
+  t.equal(released.length, 10, 'after a lease with fast responses they are not slow any more')
 })

@@ -26,8 +26,8 @@ function aLog() {
   return { log, said }
 }
 
-/** A pool with one task; `worked` settles when that has run so often, with the pools that had its jobs. */
-async function startPool(t: Test, announce: (poolId: string) => Promise<void>, times = 1) {
+/** A pool with one task; `worked` resolves after that many runs, with the pools that ran them. */
+async function startPool(t: Test, register: (poolId: string) => Promise<void>, times = 1) {
   const { log, said } = aLog()
   const worked = Promise.withResolvers<(string | null)[]>()
   const failed = said('Error occurred fetching jobs')
@@ -44,7 +44,7 @@ async function startPool(t: Test, announce: (poolId: string) => Promise<void>, t
     concurrency: 1,
     metrics: createMetrics({ pools: {} }),
     log,
-    announce,
+    register,
   })
   t.teardown(() => pool.stop())
   return { worked: worked.promise, failed }
@@ -55,7 +55,7 @@ const showTasks = () => sql`alter table graphile_worker.hidden_tasks rename to _
 const addJobs = (count: number) =>
   sql`select graphile_worker.add_job('work_here') from generate_series(1, ${count})`
 
-t.test('a pool whose first look fails is begun anew', async (t) => {
+t.test('a pool whose first fetch of jobs fails is restarted', async (t) => {
   const ids: string[] = []
   await hideTasks()
   const { worked, failed } = await startPool(t, async (id) => {
@@ -68,22 +68,25 @@ t.test('a pool whose first look fails is begun anew', async (t) => {
   t.ok(ids.length > 1)
 })
 
-t.test('one that could not be announced takes no jobs, also once another is', async (t) => {
-  let calls = 0
-  const listed: (string | null)[] = []
-  await hideTasks()
-  const { worked, failed } = await startPool(
-    t,
-    async (id) => {
-      calls += 1
-      if (calls === 2) await showTasks()
-      if (calls === 2) throw new Error('the database was away')
-      listed.push(id)
-    },
-    300,
-  )
-  await failed
-  await until('the next one that is listed', async () => listed.length > 1)
-  await addJobs(300)
-  t.same(new Set(await worked), new Set(listed.slice(1)))
-})
+t.test(
+  'a pool that failed to register takes no jobs, also after the next one registered',
+  async (t) => {
+    let calls = 0
+    const registered: (string | null)[] = []
+    await hideTasks()
+    const { worked, failed } = await startPool(
+      t,
+      async (id) => {
+        calls += 1
+        if (calls === 2) await showTasks()
+        if (calls === 2) throw new Error('the database is away')
+        registered.push(id)
+      },
+      300,
+    )
+    await failed
+    await until('the next one that is registered', async () => registered.length > 1)
+    await addJobs(300)
+    t.same(new Set(await worked), new Set(registered.slice(1)))
+  },
+)

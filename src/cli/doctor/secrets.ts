@@ -1,6 +1,5 @@
 import type { Secrets } from '../../crypto/secrets.ts'
 import type { Sql } from '../../db/client.ts'
-import { isOpenedBy } from '../../webhooks/secrets.ts'
 import type { Check } from './check.ts'
 
 /** Whether SECRET_KEY opens what is sealed in the database, which must be of this version. */
@@ -16,7 +15,7 @@ export async function checkSecrets(
   return [
     await examineSigning(sql, secrets),
     ...(signsHere ? [await examineDkimKeys(sql, secrets)] : []),
-    ...(secrets.keys > 1 ? [await examineOlderKeys(sql, secrets)] : []),
+    ...(secrets.keyIds.length > 1 ? [await examineOlderKeys(sql, secrets)] : []),
   ]
 }
 
@@ -24,7 +23,7 @@ export async function checkSecrets(
 async function examineDkimKeys(sql: Sql, secrets: Secrets): Promise<Check> {
   const shut = new Set<string>()
   for (const { name, privateKey } of await dkimKeys(sql)) {
-    if (!isOpenedBy(secrets, privateKey)) shut.add(name)
+    if (secrets.keyOf(privateKey) === null) shut.add(name)
   }
   const [first] = shut
   return {
@@ -36,20 +35,22 @@ async function examineDkimKeys(sql: Sql, secrets: Secrets): Promise<Check> {
 
 /** Which of the older keys in SECRET_KEY still open something in the database. */
 async function examineOlderKeys(sql: Sql, secrets: Secrets): Promise<Check> {
-  const sealing = await sql<{ privateKey: string }[]>`
-    select k.private_key from app.sealing_keys k
-    where exists (
-      select from app.webhook_endpoints p where split_part(p.secret, '.', 1) = k.id::text)`
-  const domains = Array.from({ length: secrets.keys }, () => new Set<string>())
+  const inUse = await sql<{ keyId: string }[]>`
+    select p.secret_sealed_by as key_id from app.webhook_endpoints p
+    union
+    select p.old_secret_sealed_by from app.webhook_endpoints p where p.old_secret_until > core.now()`
+  const domains = secrets.keyIds.map(() => new Set<string>())
   for (const { name, privateKey } of await dkimKeys(sql)) {
     const key = secrets.keyOf(privateKey)
     if (key !== null) domains[key]?.add(name)
   }
   const notes = domains.slice(1).map((names, n) => {
-    const opensWebhooks = sealing.some(({ privateKey }) => secrets.keyOf(privateKey) === n + 1)
+    const opensWebhooks = inUse.some(({ keyId }) => keyId === secrets.keyIds[n + 1])
     const needs = [
       ...(names.size > 0 ? [`DKIM keys (domains: ${names.size})`] : []),
-      ...(opensWebhooks ? ['webhook secrets, until a process starts'] : []),
+      ...(opensWebhooks
+        ? ['webhook secrets, until the clock has sealed them with the first key (within a minute)']
+        : []),
     ]
     return needs.length > 0
       ? `key ${n + 2} is needed for ${needs.join(' and ')}`
@@ -65,20 +66,16 @@ const dkimKeys = (sql: Sql) => sql<{ name: string; privateKey: string }[]>`
   where k.private_key is not null and k.state in ('active', 'next')
   order by d.name`
 
-/** Whether SECRET_KEY opens what webhook endpoints' signing secrets were sealed with. */
+/** Whether the keys in SECRET_KEY include those that sealed the signing secrets of webhook endpoints. */
 async function examineSigning(sql: Sql, secrets: Secrets): Promise<Check> {
-  const keys = await sql<{ id: string; privateKey: string }[]>`
-    select k.id, k.private_key from app.sealing_keys k`
-  const shut = keys.filter(({ privateKey }) => !isOpenedBy(secrets, privateKey)).map(({ id }) => id)
   const endpoints = await sql<{ id: string }[]>`
     select core.encode_id('we', p.id) as id from app.webhook_endpoints p
-    where split_part(p.secret, '.', 1) = any (${shut}::text[]) or not exists (
-      select from app.sealing_keys k where k.id::text = split_part(p.secret, '.', 1))
+    where p.secret_sealed_by <> all (${[...secrets.keyIds]}::text[])
     order by p.id`
   const [first] = endpoints
   return {
     name: 'webhook secrets',
     ok: !first,
-    hint: `endpoints whose secrets SECRET_KEY does not open: ${endpoints.length}; set the one before behind it, after a comma, or make new ones: select ops.rotate_webhook_secret('${first?.id}')`,
+    hint: `endpoints whose secrets SECRET_KEY does not open: ${endpoints.length}; add the SECRET_KEY of that time after the current one, after a comma, or rotate each secret: select ops.rotate_webhook_secret('${first?.id}')`,
   }
 }

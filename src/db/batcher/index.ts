@@ -1,8 +1,8 @@
+import { processTime, type Time } from '../../time/index.ts'
 import { Unreachable } from '../connection-errors.ts'
 import { createLanes } from './lanes.ts'
 import { createBatchQueue, weightOf } from './queue.ts'
 import { attempt, type Entry, type Run } from './run.ts'
-import { processTime, type Time } from './time.ts'
 
 export type Batcher<Item, Result> = {
   /**

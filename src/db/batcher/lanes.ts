@@ -1,4 +1,4 @@
-import type { Time } from './time.ts'
+import type { Time } from '../../time/index.ts'
 
 /** A run in progress: a shared one has items of several owners, a heavy one has a single owner's. */
 export type Lane = { isShared: boolean; weight: number; startedAt: number; cancelTimer(): void }

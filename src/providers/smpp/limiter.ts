@@ -1,25 +1,11 @@
-/** Time, which tests replace. */
-export type Timer = {
-  /** In milliseconds, from any moment on. */
-  now(): number
-  /** Run this later; answers what calls it off. */
-  after(ms: number, run: () => void): () => void
-}
-
-const realTimer: Timer = {
-  now: () => performance.now(),
-  after(ms, run) {
-    const timeout = setTimeout(run, ms)
-    return () => clearTimeout(timeout)
-  },
-}
+import { processTime, type Time } from '../../time/index.ts'
 
 export type PaceOptions = {
   /** Unanswered PDUs allowed. */
   window: number
   /** PDUs in any second. */
   rate: number
-  timer?: Timer
+  timer?: Time
 }
 
 /** A PDU that may be sent now. */
@@ -46,7 +32,7 @@ const RECOVERY = 0.05
 export class Pace {
   readonly #window: number
   readonly #rate: number
-  readonly #timer: Timer
+  readonly #timer: Time
   readonly #waiting: Queue = new Set()
   readonly #waitingFirst: Queue = new Set()
   #speed: number
@@ -56,7 +42,7 @@ export class Pace {
   #callOff: (() => void) | null = null
   #isClosed = false
 
-  constructor({ window, rate, timer = realTimer }: PaceOptions) {
+  constructor({ window, rate, timer = processTime }: PaceOptions) {
     this.#window = window
     this.#rate = rate
     this.#speed = rate

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { countedPoster } from '../../src/webhooks/counted-poster.ts'
-import { OwnFailure, ownFailureOf } from '../../src/webhooks/failures.ts'
+import { LocalFailure, localFailureOf } from '../../src/webhooks/failures.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
 import { freeAddress } from '../fixtures/dns-server.ts'
@@ -16,38 +16,41 @@ import { createEndpoint } from '../fixtures/webhook-events.ts'
 const { url, sql } = await createDatabase()
 const organisation = await createOrganisation(sql)
 
-t.test('what we lack is told from what the endpoint does', async (t) => {
-  const failed = (code: string, address = '127.0.0.1') =>
-    Object.assign(new Error(code), { code, address })
-  for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']) {
-    t.match(ownFailureOf(failed(code)), { message: `no connection can be made (${code})` })
-  }
-  for (const error of [
-    ...[failed('ECONNREFUSED'), failed('ENETUNREACH'), failed(''), new Error()],
-    failed('EADDRNOTAVAIL', '2620:fe::fe'),
-    new AggregateError([failed('EMFILE'), failed('ECONNREFUSED')]),
-    new AggregateError([failed('ECONNREFUSED'), failed('ENETUNREACH', '2620:fe::fe')]),
-    new AggregateError([failed('EADDRNOTAVAIL', '2620:fe::fe')]),
-    new AggregateError([]),
-  ]) {
-    t.equal(ownFailureOf(error), undefined, String(error))
-  }
-  t.ok(ownFailureOf(new AggregateError([failed('EMFILE'), failed('EMFILE', '::1')])))
-  // Of a machine that has no IPv6, and no ports any more.
-  for (const code of ['ENETUNREACH', 'EADDRNOTAVAIL']) {
-    const errors = [failed('EADDRNOTAVAIL'), failed(code, '2620:fe::fe')]
-    t.ok(ownFailureOf(new AggregateError(errors)), code)
-  }
-})
+t.test(
+  'localFailureOf(): distinguishes failures of this machine from those of the endpoint',
+  async (t) => {
+    const failed = (code: string, address = '127.0.0.1') =>
+      Object.assign(new Error(code), { code, address })
+    for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM']) {
+      t.match(localFailureOf(failed(code)), { message: `no connection can be made (${code})` })
+    }
+    for (const error of [
+      ...[failed('ECONNREFUSED'), failed('ENETUNREACH'), failed(''), new Error()],
+      failed('EADDRNOTAVAIL', '2620:fe::fe'),
+      new AggregateError([failed('EMFILE'), failed('ECONNREFUSED')]),
+      new AggregateError([failed('ECONNREFUSED'), failed('ENETUNREACH', '2620:fe::fe')]),
+      new AggregateError([failed('EADDRNOTAVAIL', '2620:fe::fe')]),
+      new AggregateError([]),
+    ]) {
+      t.equal(localFailureOf(error), undefined, String(error))
+    }
+    t.ok(localFailureOf(new AggregateError([failed('EMFILE'), failed('EMFILE', '::1')])))
+    // Of a machine that has no IPv6, and no ports any more.
+    for (const code of ['ENETUNREACH', 'EADDRNOTAVAIL']) {
+      const errors = [failed('EADDRNOTAVAIL'), failed(code, '2620:fe::fe')]
+      t.ok(localFailureOf(new AggregateError(errors)), code)
+    }
+  },
+)
 
-t.test('without a file descriptor nothing is posted, and the endpoint is not blamed', async (t) => {
+t.test('post(): throws LocalFailure when no file descriptor is left', async (t) => {
   const from = (file: string) => JSON.stringify(import.meta.resolve(`../../src/webhooks/${file}`))
   const code = `
     import { createSocket } from 'node:dgram'
     import { once } from 'node:events'
     import { openSync } from 'node:fs'
     import { createPoster } from ${from('post.ts')}
-    import { OwnFailure } from ${from('failures.ts')}
+    import { LocalFailure } from ${from('failures.ts')}
     // With a descriptor it would be asked, and say nothing.
     const silent = createSocket('udp4').bind(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -59,18 +62,18 @@ t.test('without a file descriptor nothing is posted, and the endpoint is not bla
     const urls = ['http://127.0.0.1:9/', 'https://acme.zone/']
     const outcomes = await Promise.allSettled(
       posters.map((poster, n) => poster.post({ url: urls[n], headers: {}, body: '' })))
-    console.log(JSON.stringify(outcomes.map(({ reason, value }) => [reason instanceof OwnFailure, reason?.message ?? value])))
+    console.log(JSON.stringify(outcomes.map(({ reason, value }) => [reason instanceof LocalFailure, reason?.message ?? value])))
     for (const poster of posters) await poster.close()
     silent.close()`
   const limited = 'ulimit -n 64 && exec "$0" --input-type=module -e "$1"'
   const { stdout } = await promisify(execFile)('sh', ['-c', limited, process.execPath, code])
   t.same(JSON.parse(stdout), [
     [true, 'no connection can be made (EMFILE)'],
-    [true, 'no name server can be asked (ECONNREFUSED)'],
+    [true, 'no name server can be reached (ECONNREFUSED)'],
   ])
 })
 
-t.test('what we cannot post is put off, as if it had not been tried', async (t) => {
+t.test('a local failure defers deliveries without counting an attempt', async (t) => {
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
   const dnsServers = [await freeAddress()]
@@ -97,9 +100,9 @@ t.test('what we cannot post is put off, as if it had not been tried', async (t) 
 
   const said = lines
     .map((line) => JSON.parse(line))
-    .filter(({ msg }) => msg === 'deliveries to webhook endpoints are put off')
+    .filter(({ msg }) => msg === 'webhook deliveries deferred')
   t.match(said, [
-    { level: 40, reason: 'no name server can be asked (ECONNREFUSED)', deliveries: 1 },
+    { level: 40, reason: 'no name server can be reached (ECONNREFUSED)', deliveries: 1 },
   ])
   t.equal(said.length, 1, 'and not one for each')
 })
@@ -111,7 +114,7 @@ t.test(
     const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line)) })
     let lack = 'no descriptor'
     const lacking = {
-      post: () => Promise.reject(new OwnFailure(lack)),
+      post: () => Promise.reject(new LocalFailure(lack)),
       close: async () => undefined,
     }
     const poster = countedPoster(lacking, { metrics: createMetrics({ pools: {} }), log })
