@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Role, Service } from '../service.ts'
+import type { Role, Service } from '../service/index.ts'
 import { type Demo, firstSteps } from './demo.ts'
 
 export type Announcement = {

@@ -9,7 +9,13 @@ import { checkServer } from '../db/server.ts'
 import { createResolver } from '../domains/resolver.ts'
 import { SetupError } from '../errors.ts'
 import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
-import { ROLES, type Role, type Service, type ServiceOptions, startService } from '../service.ts'
+import {
+  ROLES,
+  type Role,
+  type Service,
+  type ServiceOptions,
+  startService,
+} from '../service/index.ts'
 import { createLog } from '../telemetry/log.ts'
 import { VERSION } from '../telemetry/version.ts'
 import { announcement } from './announce.ts'

@@ -1,10 +1,8 @@
 import { createServer } from 'node:http'
 import { Router } from '@koa/router'
-import Koa from 'koa'
+import Koa, { type Middleware } from 'koa'
 import type { Logger } from 'pino'
-import type { Call } from '../db/call.ts'
-import { listen } from '../http/listen.ts'
-import { healthRouter, type Readiness } from '../http/routes/health.ts'
+import { listen } from '../net/listen.ts'
 import type { DatabaseFigure, Metrics } from './metrics.ts'
 
 export type MetricsServerOptions = {
@@ -12,8 +10,12 @@ export type MetricsServerOptions = {
   /** 0: any that is free. */
   port: number
   metrics: Metrics
-  call: Call
-  readiness: Readiness
+  /** Reads the figures that the database knows. */
+  readFigures(): Promise<DatabaseFigure[]>
+  /** Says what keeps this process from serving; null when nothing does. */
+  readiness(): Promise<string | null>
+  /** Serves /healthz and /readyz. */
+  health: Middleware
   log: Logger
 }
 
@@ -27,12 +29,12 @@ const DATABASE_ANSWERS_WITHIN_MS = 3000
 export async function startMetricsServer(
   options: MetricsServerOptions,
 ): Promise<{ address: string; stop(): Promise<void> }> {
-  const { metrics, call, readiness, log } = options
+  const { metrics, readFigures, readiness, health, log } = options
   const router = new Router()
   let reading: Promise<DatabaseFigure[] | null> | undefined
   // One question at a time, also while the database takes its time and one scraper after the other asks.
   const read = () => {
-    reading ??= call('metrics', {})
+    reading ??= readFigures()
       .catch((error) => {
         log.warn({ err: error }, 'the database did not tell its metrics')
         return null
@@ -52,7 +54,7 @@ export async function startMetricsServer(
   })
   const app = new Koa()
   app.use(router.routes() as unknown as Koa.Middleware)
-  app.use(healthRouter(readiness))
+  app.use(health)
   app.on('error', (error) => log.error({ err: error }, 'metrics could not be told'))
   const server = createServer(app.callback())
   const address = await listen(server, options.host, options.port)

@@ -38,7 +38,7 @@ t.test('a service', async (t) => {
       order by 2`
     t.same(
       rows.map((row) => [row.application, row.usename]),
-      ['postgram', 'postgram clock', 'postgram presence', 'postgram worker'].map((name) => [
+      ['postgram', 'postgram clock', 'postgram heartbeat', 'postgram worker'].map((name) => [
         name,
         'postgram_app',
       ]),

@@ -12,7 +12,7 @@ import { createEndpoint } from '../fixtures/webhook-events.ts'
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
 const other = createSecrets([OTHER_KEY])
 const line =
-  'SECRET_KEY: it opens nothing that is sealed in this database; set the key of that time, see /docs/deploying#secret-key'
+  'SECRET_KEY: it opens no secret in this database; set the key that sealed them, see /docs/deploying#secret-key'
 
 t.test('a worker with a SECRET_KEY that opens nothing', async (t) => {
   const { url, sql } = await createDatabase()

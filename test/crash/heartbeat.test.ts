@@ -116,7 +116,7 @@ t.test('processes that all lose their connections at once do not sweep each othe
   t.equal(before.length, 3)
   await sql`
     select pg_terminate_backend(a.pid) from pg_stat_activity a
-    where a.datname = current_database() and a.application_name = 'postgram presence'`
+    where a.datname = current_database() and a.application_name = 'postgram heartbeat'`
   await sweepOnce()
   await until('all locks to be taken', async () => {
     const holders = await Promise.all(before.map(({ pool }) => lockHolder(pool)))

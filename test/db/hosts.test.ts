@@ -117,7 +117,7 @@ t.test('a primary, its standby and a host that never responds', { skip: noPostgr
       const names = rows.map(({ name, listens }) => (listens ? `${name}, listening` : name))
       return (
         names.join('; ') ===
-        'postgram; postgram clock; postgram presence; postgram worker, listening'
+        'postgram; postgram clock; postgram heartbeat; postgram worker, listening'
       )
     })
 

@@ -128,7 +128,7 @@ t.test('a server with TLS', { skip: noOpenssl }, async (t) => {
       where a.datname = 'postgram' and a.application_name <> 'test' order by 1`
     t.same(
       connections.map(({ application, ssl }) => [application, ssl]),
-      ['postgram', 'postgram clock', 'postgram presence', 'postgram worker'].map((name) => [
+      ['postgram', 'postgram clock', 'postgram heartbeat', 'postgram worker'].map((name) => [
         name,
         true,
       ]),
