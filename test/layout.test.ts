@@ -113,7 +113,9 @@ const codeByFile = new Map(sqlFiles.map(({ file, text }) => [file, codeOf(text)]
 /** The words of each identifier in a code, in lower case: `handOver` and `hand_over` are "hand over". */
 function identifiersOf(code: string): Set<string> {
   const words = (name: string) => name.replace(/([a-z\d])([A-Z])/g, '$1 $2').replace(/_+/g, ' ')
-  return new Set([...code.matchAll(/(?<!process\.)\b[A-Za-z_]\w*/g)].map(([name]) => words(name).toLowerCase()))
+  return new Set(
+    [...code.matchAll(/(?<!process\.)\b[A-Za-z_]\w*/g)].map(([name]) => words(name).toLowerCase()),
+  )
 }
 
 /** TypeScript without its comments and strings. */

@@ -129,7 +129,7 @@ t.test('readLaunch: npm runs a command only as the script of that name', async (
 t.test('in production the embedded database must be asked for', async (t) => {
   const production = { NODE_ENV: 'production' }
   const line =
-    'DATABASE_URL: is required with NODE_ENV=production; DATABASE_URL=embedded keeps a Postgres in POSTGRAM_DATA'
+    'DATABASE_URL: is required with NODE_ENV=production; DATABASE_URL=embedded runs a Postgres with its data in POSTGRAM_DATA'
   t.same(problems(production), [line])
   t.match(read(production, false), { isEmbedded: true, embeddedProblem: line })
   t.match(read({ ...production, DATABASE_URL: 'embedded' }), {
@@ -316,7 +316,7 @@ const bad: [name: string, values: string[], problem: string][] = [
       `${SECRET} ${SECRET}`,
       `${SECRET},secret`,
     ],
-    'must be 32 bytes in base64, or several such with commas between',
+    'must be 32 bytes in base64, or several such keys separated by commas',
   ],
   ['SECRET_KEY', [Array(11).fill(SECRET).join(',')], 'must be at most 10'],
   ['EMAIL_PROVIDER', ['pigeon', 'Sandbox', 'constructor'], 'must be sandbox, mailgun or smtp'],
@@ -384,7 +384,7 @@ const bad: [name: string, values: string[], problem: string][] = [
       'sandbox:53',
       '1.1.1.1 8.8.8.8',
     ],
-    'must be addresses, each with a port or without, or sandbox',
+    'must be IP addresses, each with or without a port, or sandbox',
   ],
   ['DNS_SERVERS', [Array(11).fill('::1').join(',')], 'must be at most 10'],
   ['SMS_PROVIDER', ['pigeon'], 'must be sandbox or smpp'],

@@ -92,7 +92,7 @@ t.test('nor does a database that says nothing any more', async (t) => {
   const ending = service.end('SIGTERM')
   await until('the process to end', async () => service.child.exitCode !== null)
   t.equal(await ending, 0)
-  t.match(service.output(), /a role did not stop in time/)
+  t.match(service.output(), /role not stopped in time/)
 })
 
 t.test('a database that says nothing for a minute is given up', async (t) => {

@@ -244,7 +244,7 @@ t.test('a migration that waits for a lock keeps nobody else waiting', async (t) 
     await tx`select from ops.organisations`
     await t.rejects(migrate(url, { lockAttempts: 1 }), {
       message:
-        /^a lock that migrate needs is held all the time; the oldest transaction is that of process \d+ \(a report\), since \d\d:\d\d:\d\d\. Nothing was changed\.$/,
+        /^migrate could not get its lock; the oldest transaction is that of process \d+ \(a report\), since \d\d:\d\d:\d\d\. Nothing was changed\.$/,
     })
     migrating = migrate(url)
     await until('it to wait', async () => {
@@ -269,7 +269,7 @@ t.test('an upgrade of the queue that waits for a lock keeps nobody else waiting'
     await tx`lock table graphile_worker.migrations in share mode`
     await t.rejects(migrate(url, { lockAttempts: 1 }), {
       message:
-        /^a lock that migrate needs is held all the time; .* \(a report\), .* Of the queues' own upgrade the last step was not made: run migrate again\.$/,
+        /^migrate could not get its lock; .* \(a report\), .* The last step of the queues' own upgrade is missing: run migrate again\.$/,
     })
   })
   await migrate(url)
@@ -284,7 +284,7 @@ t.test('a migration waits for whoever makes partitions at the same time', async 
     await tx`select api.make_partitions()`
     await t.rejects(migrate(url, { lockAttempts: 1 }), {
       message:
-        /^a lock that migrate needs is held all the time; .* The database is of this version, but may lack partitions: run migrate again\.$/,
+        /^migrate could not get its lock; .* The database is of this version, but may lack partitions: run migrate again\.$/,
     })
   })
   await migrate(url)
