@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { blaming } from '../../src/cli/explain.ts'
+import { namingSetting } from '../../src/cli/explain.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { connect, SERVICE_ROLE } from '../../src/db/client.ts'
 import { connectionProblem } from '../../src/db/connection-problem.ts'
@@ -41,7 +41,7 @@ function isExplained(line: string): boolean {
 /** The line with which a command ends whose work fails with this error; without the name of the setting. */
 async function lineOf(work: () => Promise<unknown>): Promise<string> {
   try {
-    await blaming('DATABASE_URL', work)
+    await namingSetting('DATABASE_URL', work)
     return 'no problem'
   } catch (error) {
     if (!(error instanceof SetupError)) return `unexpected: ${error}`

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { examine } from '../../src/cli/doctor/checks.ts'
+import { runChecks } from '../../src/cli/doctor/checks.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { connect } from '../../src/db/client.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
@@ -60,7 +60,7 @@ async function wrongs(): Promise<Record<string, string>> {
     { isServing: false },
   )
   const owner = connect(url, { max: 1 })
-  const checks = await examine(owner, config, secrets).finally(() => owner.end())
+  const checks = await runChecks(owner, config, secrets).finally(() => owner.end())
   return Object.fromEntries(checks.filter(({ ok }) => !ok).map(({ name, hint }) => [name, hint]))
 }
 

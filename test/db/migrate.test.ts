@@ -152,7 +152,7 @@ t.test('an applied migration whose file was changed stops with one sentence', as
   await sql`drop view ops.help`
   await t.rejects(migrate(url), {
     message:
-      'sql/migrations/0002_senders.sql was changed after it was applied; put it back and write a new migration',
+      'sql/migrations/0002_senders.sql was changed after it was applied; restore it and write a new migration',
   })
   t.same(await catalogOf(sql), before)
   t.same(
