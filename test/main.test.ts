@@ -125,7 +125,7 @@ t.test('only "start" and "seed" make an embedded database', async (t) => {
     t.same(await run([command, ...args]), {
       code: 1,
       stdout: '',
-      stderr: `There is no database: set DATABASE_URL, or run node src/main.ts start, which makes one in ${data}.\n`,
+      stderr: `There is no database: set DATABASE_URL, or run node src/main.ts start, which creates one in ${data}.\n`,
     })
     await t.rejects(access(data), `"${command}" makes nothing`)
   }
@@ -457,7 +457,7 @@ t.test("with a database of one's own", async (t) => {
       code: 1,
       stdout: '',
       stderr:
-        'cannot execute DROP TABLE in a read-only transaction\nhint: to change something: node src/main.ts sql --write "…"\n',
+        'cannot execute DROP TABLE in a read-only transaction\nhint: to write, run node src/main.ts sql --write "…"\n',
     })
     t.same(await sql`select to_regclass('public.scratch') is not null as is_there`, [
       { isThere: true },

@@ -4,7 +4,7 @@ import {
   ConnectionLost,
   isConnectionError,
   messageOf,
-  NoAnswer,
+  NoResponse,
   Unreachable,
 } from './connection-errors.ts'
 import { createConnector } from './connector.ts'
@@ -97,7 +97,7 @@ export function createPool(url: string, options: PoolOptions): Pool {
       return await work(connection.sql)
     } catch (error) {
       const isLost = isConnectionError(error)
-      const problem = isLost ? new ConnectionLost(isLate ? new NoAnswer(workMs) : error) : error
+      const problem = isLost ? new ConnectionLost(isLate ? new NoResponse(workMs) : error) : error
       // After a failover, or a change of a setting, a new connection may be able to write.
       if (isLost || isReadOnlyError(error)) drop(connection)
       onError(problem)

@@ -48,11 +48,11 @@ t.test(
       [at({ username: 'postgram_nobody', password: 'x' }), /"postgram_nobody"/],
       [
         at({ username: stranger, password: 'x' }),
-        /^its login is no member of postgram_service: run "grant postgram_service to …" as the owner$/,
+        /^its login is not a member of postgram_service: run "grant postgram_service to …" as the owner$/,
       ],
       [
         at({ search: 'sslmode=require' }),
-        /^the server offers no TLS: set sslmode=disable where the network is only yours/,
+        /^the server offers no TLS: set sslmode=disable if the network is private/,
       ],
     ] as const) {
       const found = await lineOf(address, SERVICE_ROLE)

@@ -112,11 +112,11 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
       NODE_ENV: 'production',
     })
     t.equal((await get(`${service.base}/readyz`, null)).status, 200)
-    t.notMatch(service.output(), /may do more than the service needs/)
+    t.notMatch(service.output(), /has more rights than the service needs/)
     t.equal(await service.end('SIGTERM'), 0)
   })
 
-  t.test('"start" warns in production of a login that may do more', async (t) => {
+  t.test('"start" warns in production of a login with more rights', async (t) => {
     const service = await spawnService(url, 'clock', {
       DATABASE_URL: env.MIGRATE_DATABASE_URL,
       NODE_ENV: 'production',
@@ -124,7 +124,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
     const [line] = service
       .output()
       .split('\n')
-      .filter((text) => text.includes('may do more'))
+      .filter((text) => text.includes('has more rights'))
     t.match(JSON.parse(line ?? '{}'), {
       level: 'warn',
       login: owner,

@@ -10,7 +10,7 @@ const send: Signature = {
   types: { to: 'text', note: 'text' },
   required: ['to'],
   returns: 'rows',
-  answers: { id: 'uuid', at: 'timestamp with time zone' },
+  results: { id: 'uuid', at: 'timestamp with time zone' },
 }
 const before: Contract = { send }
 const after = (changes: Partial<Signature>) => breaks(before, { send: { ...send, ...changes } })
@@ -19,7 +19,7 @@ t.test('what callers do not notice breaks nothing', async (t) => {
   t.same(after({}), [])
   t.same(after({ types: { note: 'text', to: 'text', more: 'text' } }), [], 'one more argument')
   t.same(after({ required: [] }), [], 'one that may be left out now')
-  t.same(after({ answers: { more: 'text', ...send.answers } }), [], 'one more column')
+  t.same(after({ results: { more: 'text', ...send.results } }), [], 'one more column')
   t.same(breaks(before, { send, another: send }), [], 'one more function')
   t.same(breaks({}, before), [], 'nothing was there before')
 })
@@ -30,14 +30,14 @@ t.test('what they rely on is missed, in a sentence each', async (t) => {
   t.same(after({ types: { to: 'text', remark: 'text' } }), ['api.send does not take note text'])
   t.same(after({ types: { to: 'text[]', note: 'text' } }), ['api.send does not take to text'])
   t.same(after({ required: ['to', 'note'] }), ['api.send needs note'])
-  t.same(after({ returns: 'value' }), ['api.send answers value, not rows'])
-  t.same(after({ answers: { id: 'text', at: 'timestamp with time zone' } }), [
-    'api.send does not answer id uuid',
+  t.same(after({ returns: 'value' }), ['api.send returns value, not rows'])
+  t.same(after({ results: { id: 'text', at: 'timestamp with time zone' } }), [
+    'api.send does not return id uuid',
   ])
-  t.same(after({ answers: {}, required: ['more'], types: { ...send.types, more: 'text' } }), [
+  t.same(after({ results: {}, required: ['more'], types: { ...send.types, more: 'text' } }), [
     'api.send needs more',
-    'api.send does not answer id uuid',
-    'api.send does not answer at timestamp with time zone',
+    'api.send does not return id uuid',
+    'api.send does not return at timestamp with time zone',
   ])
 })
 
@@ -62,11 +62,11 @@ t.test('changes of functions and types are seen in the catalogue', async (t) => 
       language sql volatile as 'select true'`)
     t.same(
       breaks(before, await readContract(tx)).filter((problem) => !/ body text$/.test(problem)),
-      ['api.health is gone', 'api.leave answers values, not value'],
+      ['api.health is gone', 'api.leave returns values, not value'],
     )
     t.ok(
       breaks(before, await readContract(tx)).includes(
-        'api.add_suppression does not answer body text',
+        'api.add_suppression does not return body text',
       ),
     )
   })

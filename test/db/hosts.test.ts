@@ -168,11 +168,11 @@ t.test(
     const search = () => findHost(both, 2000)
     await t.rejects(search(), {
       code: 'ENOHOST',
-      message: `no host takes writes; ${one.host}: no answer within 2000 ms; ${other.host}: the server is read-only`,
+      message: `no host takes writes; ${one.host}: no response within 2000 ms; ${other.host}: the server is read-only`,
     })
     const alone = findHost(`${frozen.url}?target_session_attrs=primary`, 200)
     const problem = await alone.then(() => null, connectionProblem)
-    t.equal(problem, 'the server cannot be reached: no answer within 200 ms')
+    t.equal(problem, 'the server cannot be reached: no response within 200 ms')
     // As if it were promoted.
     await sql.begin('read write', (tx) =>
       tx.unsafe(`alter database ${database?.name} reset default_transaction_read_only`),

@@ -49,7 +49,7 @@ t.test('a breaking migration of graphile-worker waits until no older process run
     [
       '^This version would break processes that run now:',
       `  api on .*, process ${old.child.pid}`,
-      'They would miss this:',
+      'The problems:',
       '  migration 21 of graphile-worker is marked as breaking',
       'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
     ].join('\n'),
@@ -128,7 +128,7 @@ t.test('another schema of pg-boss waits until no older clock runs', async (t) =>
       [
         '^This version would break processes that run now:',
         `  clock on .*, process ${clock.child.pid}`,
-        'They would miss this:',
+        'The problems:',
         "  pg-boss's schema would be 44, not 43",
         'Nothing was changed. ',
       ].join('\n'),

@@ -11,7 +11,7 @@ const cancelled = Object.assign(new Error('canceling statement'), { code: '57014
 /** A repeated call of a function whose attempts end like this in turn, and how many attempts there were. */
 function repeated(
   outcomes: unknown[],
-  options = { beginsWithinMs: 60_000, answersWithinMs: 60_000 },
+  options = { beginsWithinMs: 60_000, respondsWithinMs: 60_000 },
 ) {
   let attempts = 0
   const attempt = (async () => {
@@ -54,7 +54,7 @@ t.test('repeatedCall: a statement that the server cancelled is not repeated', as
 })
 
 t.test('repeatedCall: after a lost connection only an answer settles the outcome', async (t) => {
-  const limits = { beginsWithinMs: 0, answersWithinMs: 60_000 }
+  const limits = { beginsWithinMs: 0, respondsWithinMs: 60_000 }
   for (const outcomes of [[lost], [lost, unreachable], [lost, cancelled]]) {
     const error = await repeated(outcomes, limits)
       .admit()
@@ -65,7 +65,7 @@ t.test('repeatedCall: after a lost connection only an answer settles the outcome
 
 t.test('repeatedCall: an attempt that does not end leaves the outcome unknown', async (t) => {
   const never = new Promise(() => undefined)
-  const limits = { beginsWithinMs: 0, answersWithinMs: 1 }
+  const limits = { beginsWithinMs: 0, respondsWithinMs: 1 }
   const error = await repeated([never], limits)
     .admit()
     .catch((error) => error)

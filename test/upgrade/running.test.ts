@@ -112,7 +112,7 @@ t.test('what would break processes that run is refused, unless the operator says
     [
       'This version would break processes that run now:',
       `  api on .*, process ${old.child.pid}`,
-      'They would miss this:',
+      'The problems:',
       '  api.admit does not answer retry_after integer',
       '  api.get_usage needs region',
       '  api.list_domains is gone',
