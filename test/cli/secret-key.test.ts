@@ -14,14 +14,14 @@ const other = createSecrets([OTHER_KEY])
 const line =
   'SECRET_KEY: it opens no secret in this database; set the key that sealed them, see /docs/deploying#secret-key'
 
-t.test('a worker with a SECRET_KEY that opens nothing', async (t) => {
+t.test('worker with a SECRET_KEY that opens no secret in the database', async (t) => {
   const { url, sql } = await createDatabase()
   const organisation = await createOrganisation(sql)
   const keysIn = async () => (await sql`select from app.sealing_keys`).length
   const startWorker = () => startTestService(url, { roles: ['worker'], secrets: other })
   await (await startTestService(url, { roles: ['api'] })).stop()
 
-  await t.test('starts while nothing is sealed', async () => {
+  await t.test('starts while the database has no secret', async () => {
     await (await startWorker()).stop()
   })
 
@@ -32,22 +32,25 @@ t.test('a worker with a SECRET_KEY that opens nothing', async (t) => {
   t.ok(other.open(sealed), 'the key of the last start is in use')
   const third = createSecrets([Buffer.alloc(32, 10).toString('base64')])
 
-  await t.test('exits with one line once something is, and makes no key', async (t) => {
-    await t.rejects(
-      startTestService(url, { roles: ['api', 'worker'], secrets: third }),
-      new SetupError(line),
-    )
-    t.equal(await keysIn(), 1)
-    const SECRET_KEY = Buffer.alloc(32, 11).toString('base64')
-    t.same(await runCommand(['start'], { DATABASE_URL: await serviceUrl(url), SECRET_KEY }), {
-      code: 1,
-      stdout: '',
-      stderr: `${line}\n`,
-    })
-  })
+  await t.test(
+    'exits with one line if the database has a secret, and creates no key',
+    async (t) => {
+      await t.rejects(
+        startTestService(url, { roles: ['api', 'worker'], secrets: third }),
+        new SetupError(line),
+      )
+      t.equal(await keysIn(), 1)
+      const SECRET_KEY = Buffer.alloc(32, 11).toString('base64')
+      t.same(await runCommand(['start'], { DATABASE_URL: await serviceUrl(url), SECRET_KEY }), {
+        code: 1,
+        stdout: '',
+        stderr: `${line}\n`,
+      })
+    },
+  )
 
   await t.test(
-    'starts after an API has started with it and an endpoint has a new secret',
+    'starts after an API started with that key and an endpoint got a new secret',
     async (t) => {
       await (await startTestService(url, { roles: ['api'], secrets: third })).stop()
       await sql`select ops.rotate_webhook_secret(${id})`
@@ -57,7 +60,7 @@ t.test('a worker with a SECRET_KEY that opens nothing', async (t) => {
   )
 })
 
-t.test('DKIM keys of a relay count as sealed', async (t) => {
+t.test('worker with a SECRET_KEY that opens no DKIM key of a relay: exits', async (t) => {
   const { url, sql } = await createDatabase()
   const { domain } = await createOrganisation(sql)
   await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values: ['k=rsa; p='] })

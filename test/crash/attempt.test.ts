@@ -8,7 +8,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const messages = fiveHundred(url, sql, base)
 
 t.test(
-  'what a killed worker handed over without noting it is asked for, not sent again',
+  'worker killed between an attempt and its record: the provider is asked, the message is not sent again',
   async (t) => {
     const victim = await messages.startWorker()
     // The provider takes everything and reports nothing; no answer of it can be noted.

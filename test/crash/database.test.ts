@@ -30,7 +30,7 @@ t.teardown(async () => {
 })
 
 t.test(
-  'sends under way when Postgres is killed get true answers, and the service goes on when it is back',
+  'Postgres killed during sends: they get true responses, and the service goes on afterwards',
   async (t) => {
     const organisation = await createOrganisation(sql)
     await liftRate(sql, organisation)
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('no message was handed over twice but one whose outcome was unknown', async (t) => {
+t.test('Postgres killed: only messages with an unknown outcome are attempted twice', async (t) => {
   const twice = await sql`
     select s.message_id from app.sandbox_messages s join app.messages m on m.id = s.message_id
     where s.attempts > 1 and m.attempts < 2`

@@ -14,7 +14,7 @@ const { url, sql } = await createDatabase()
 /** Design section 2: a process has 15 to stop in. Far more where the machine is busy with much else. */
 const STOP_SECONDS = 60
 
-t.test('neither a caller nor a provider that never ends holds up a stop', async (t) => {
+t.test('stop: ends within its limit with a caller and a provider that never end', async (t) => {
   const provider = createStandIn()
   provider.onSend = () => new Promise(() => undefined)
   const service = await startTestService(url, { createEmailProvider: () => provider })
@@ -85,7 +85,7 @@ async function behindWire() {
   }
 }
 
-t.test('nor does a database that says nothing any more', async (t) => {
+t.test('stop: ends within its limit if the database does not respond', async (t) => {
   const wire = await behindWire()
   const service = await spawnService(wire.url)
   wire.cut()
@@ -95,7 +95,7 @@ t.test('nor does a database that says nothing any more', async (t) => {
   t.match(service.output(), /role not stopped in time/)
 })
 
-t.test('a database that says nothing for a minute is given up', async (t) => {
+t.test('database silent for 60 s: the process exits', async (t) => {
   const begin = globalThis.setInterval
   const beats: (() => void)[] = []
   const setInterval = (run: () => void, ms: number) => {

@@ -41,7 +41,7 @@ const messages = (count: number) =>
 const sweepOnce = () =>
   caller(service)('beat', { pool_id: 'the-test-itself', roles: ['api'], host: 'here', pid: 1 })
 
-t.test('a process that was killed is swept and its jobs are freed', async (t) => {
+t.test('killed process: is removed from the list, and its jobs are released', async (t) => {
   const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })
   const { pid } = worker.child
   const listed = await processOf(pid)
@@ -74,7 +74,7 @@ t.test('a process that was killed is swept and its jobs are freed', async (t) =>
   })
 })
 
-t.test('a process whose connection was cut takes its lock again and keeps its jobs', async (t) => {
+t.test('process with a cut connection: takes its lock again and keeps its jobs', async (t) => {
   const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })
   const pool = (await processOf(worker.child.pid))?.pool ?? ''
   const holder = await lockHolder(pool)
@@ -105,7 +105,7 @@ t.test('a process whose connection was cut takes its lock again and keeps its jo
   t.equal(await processOf(worker.child.pid), undefined)
 })
 
-t.test('processes that all lose their connections at once do not sweep each other', async (t) => {
+t.test('processes that lose their connections at once: do not remove each other', async (t) => {
   const others = [
     await startTestService(url, { roles: ['api'] }),
     await startTestService(url, { roles: ['api'] }),
@@ -127,7 +127,7 @@ t.test('processes that all lose their connections at once do not sweep each othe
   t.equal((await list()).length, 1, 'who stops takes itself off the list')
 })
 
-t.test('a process that beats is not swept for a lock that is slow to come back', async (t) => {
+t.test('process with heartbeats: is not removed while its lock is missing', async (t) => {
   // Its lock is held by a session that is cut off but not known to be: it beats without it.
   // Its last beat is ahead of all others, however long this test is held up.
   await sql`

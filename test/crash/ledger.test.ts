@@ -25,7 +25,7 @@ const idsOf = ({ json }: Answer): string[] =>
     ({ data }: { data?: { id?: string } }) => data?.id ?? [],
   )
 
-t.test('300 credits are spent exactly though one of two API processes is killed', async (t) => {
+t.test('one of two API processes killed: 300 credits are spent exactly', async (t) => {
   const organisation = await createPayer(sql, { included: 30, credits: 270 })
   const [doomed, survivor] = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])
   const accepted = new Map<number, string[]>()

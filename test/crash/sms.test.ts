@@ -38,7 +38,7 @@ async function countsOf() {
   return counts
 }
 
-t.test('a killed worker loses no SMS, and sends no marketing twice', async (t) => {
+t.test('worker killed: no SMS is lost, and no marketing SMS is sent twice', async (t) => {
   const organisation = await createPayer(sql, { included: 2 * MESSAGES * SEGMENTS })
   const phones = Array.from({ length: 10 }, (_, place) => `+4477009001${place}0`)
   for (const phone of phones) {

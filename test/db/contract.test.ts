@@ -15,7 +15,7 @@ const send: Signature = {
 const before: Contract = { send }
 const after = (changes: Partial<Signature>) => breaks(before, { send: { ...send, ...changes } })
 
-t.test('what callers do not notice breaks nothing', async (t) => {
+t.test('breaks: returns nothing for changes that callers do not notice', async (t) => {
   t.same(after({}), [])
   t.same(after({ types: { note: 'text', to: 'text', more: 'text' } }), [], 'one more argument')
   t.same(after({ required: [] }), [], 'one that may be left out now')
@@ -24,7 +24,7 @@ t.test('what callers do not notice breaks nothing', async (t) => {
   t.same(breaks({}, before), [], 'nothing was there before')
 })
 
-t.test('what they rely on is missed, in a sentence each', async (t) => {
+t.test('breaks: returns a sentence for each change that callers rely on', async (t) => {
   t.same(breaks(before, {}), ['api.send is gone'])
   t.same(after({ types: { to: 'text' } }), ['api.send does not take note text'])
   t.same(after({ types: { to: 'text', remark: 'text' } }), ['api.send does not take note text'])
@@ -41,7 +41,7 @@ t.test('what they rely on is missed, in a sentence each', async (t) => {
   ])
 })
 
-t.test('the catalogue has what the generator wrote down, whatever the search path', async (t) => {
+t.test('readContract: returns the generated signatures with any search path', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const path of ["''", 'app, api, public']) {
       await tx.unsafe(`set local search_path = ${path}`)
@@ -50,7 +50,7 @@ t.test('the catalogue has what the generator wrote down, whatever the search pat
   })
 })
 
-t.test('changes of functions and types are seen in the catalogue', async (t) => {
+t.test('readContract: shows changes of functions and types', async (t) => {
   await rolledBack(sql, async (tx) => {
     const before = await readContract(tx)
     await tx.unsafe(`
@@ -72,7 +72,7 @@ t.test('changes of functions and types are seen in the catalogue', async (t) => 
   })
 })
 
-t.test('without a schema api there is nothing', async (t) => {
+t.test('readContract: is empty without schema api', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx.unsafe('drop schema ops, api cascade')
     t.same(await readContract(tx), {})

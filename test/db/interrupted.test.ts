@@ -20,7 +20,7 @@ const migrateWaits = (sql: Sql) =>
     return row
   })
 
-t.test('a signal ends a command whose migrate waits for a lock', async (t) => {
+t.test('a signal ends a migrate that waits for a lock', async (t) => {
   const { url, sql } = await createDatabase()
   await sql`update app.code set sha256 = 'another'`
   const reader = connect(url, { max: 1 })
@@ -56,7 +56,7 @@ t.test('a signal ends a command whose migrate waits for a lock', async (t) => {
   t.same([...(await sql`select sha256 from app.code`)], [{ sha256: 'another' }])
 })
 
-t.test('so does one that waits for another migrate', async (t) => {
+t.test('a signal ends a migrate that waits for another migrate', async (t) => {
   const { url, sql } = await createDatabase()
   const other = connect(url, { max: 1, applicationName: 'postgram' })
   t.teardown(() => other.end())
@@ -76,7 +76,7 @@ t.test('so does one that waits for another migrate', async (t) => {
   await migrate(url)
 })
 
-t.test('so does one that is still connecting', async (t) => {
+t.test('a signal ends a migrate that is still connecting', async (t) => {
   const { url } = await createDatabase()
   const stopping = new AbortController()
   const migrating = migrate(url, { signal: stopping.signal })
