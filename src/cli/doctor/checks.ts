@@ -102,9 +102,9 @@ async function checkLogin(sql: Sql, config: Config): Promise<Check[]> {
   const own = migrateDatabaseUrl === null ? null : connect(databaseUrl, { max: 1 })
   try {
     if (own) await checkServer(own)
-    const { name, excess } = await currentLogin(own ?? sql)
+    const { name: login, excess } = await currentLogin(own ?? sql)
     if (isProduction && excess !== null) {
-      const hint = `${name} ${excess}: set DATABASE_URL to a login without these rights, see /docs/deploying#logins`
+      const hint = `${login} ${excess}: set DATABASE_URL to a login without these rights, see /docs/deploying#logins`
       return [{ name, ok: false, hint, severity: 'warning' }]
     }
     const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
