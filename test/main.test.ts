@@ -16,7 +16,7 @@ const checkout = new URL('../', import.meta.url)
 const SECRET = Buffer.alloc(32, 7).toString('base64')
 
 const folder = await mkdtemp(join(tmpdir(), 'postgram-main-'))
-// So that the user postgres may pass when root runs this.
+// Under root, user postgres must be able to enter it.
 await chmod(folder, 0o711)
 const data = join(folder, 'data')
 t.teardown(async () => {
@@ -48,7 +48,7 @@ function run(args: string[], env: Env = embedded): Promise<Outcome> {
 
 type StartOptions = { isByNpm?: boolean }
 
-/** `start` in a process of its own, or by npm in a process group, once it says that it runs. */
+/** Runs `start` in a new process, or by npm in a process group, and waits until it has started. */
 async function start(
   t: Test,
   args: string[] = [],
@@ -88,8 +88,8 @@ async function start(
   return { output, end, pid: Number(child.pid), exit }
 }
 
-/** What `start` prints for people, apart from its log. */
-const announced = (stdout: string) =>
+/** Returns what `start` prints for people, without its log. */
+const printed = (stdout: string) =>
   stdout
     .split('\n')
     .filter((line) => !line.startsWith('{'))
@@ -99,7 +99,7 @@ const logLines = (stdout: string) => stdout.split('\n').filter((line) => line.st
 const field = (text: string, name: string) =>
   new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
 
-/** Those that serve the data folder; all of them have it as their working directory. */
+/** Returns the processes of Postgres for the data folder, which is their working directory. */
 async function postgresProcesses(): Promise<string[]> {
   const place = await realpath(join(data, 'postgres'))
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
@@ -117,7 +117,7 @@ const sh = (command: string) =>
     execFile('sh', ['-c', command], (error, stdout) => (error ? reject(error) : resolve(stdout)))
   })
 
-/** What the tests below have in common: printed by the first start. */
+/** What the first start prints; the tests below share it. */
 const demo = { base: '', live: '', test: '', psql: '', message: '' }
 
 t.test('embedded database: only start and seed create it', async (t) => {
@@ -138,7 +138,7 @@ t.test('embedded database: only start and seed create it', async (t) => {
 
 t.test('first start', async (t) => {
   const { output, end } = await start(t, [], embedded, { isByNpm: true })
-  const text = announced(output.stdout)
+  const text = printed(output.stdout)
   demo.base = field(text, 'API').replace(/\/v1$/, '')
   demo.live = field(text, 'live key')
   demo.test = field(text, 'test key')
@@ -250,7 +250,6 @@ t.test('first start', async (t) => {
     const password = new URL(demo.psql).password
     for (const secret of [demo.live, demo.test, password]) {
       t.ok(secret.length > 10)
-      // Nor a good part of one.
       t.notOk(lines.some((line) => line.includes(secret.slice(10, 42))))
     }
   })
@@ -271,7 +270,7 @@ t.test(
   'second start: keeps data and keys, and prints their places without the secrets',
   async (t) => {
     const { output, end } = await start(t, [], embedded, { isByNpm: true })
-    const text = announced(output.stdout)
+    const text = printed(output.stdout)
     const password = new URL(demo.psql).password
     for (const secret of [demo.live, demo.test, password]) t.notMatch(output.stdout, secret)
     const places = [
@@ -317,7 +316,7 @@ t.test('with DATABASE_URL', async (t) => {
     // Whatever the server of the tests has.
     await sql`alter database ${name} set synchronous_commit = on`
     const { output, end } = await start(t, [], own)
-    const text = announced(output.stdout)
+    const text = printed(output.stdout)
     t.match(
       text,
       /^Postgram runs \(api, worker, clock\)\.\n {2}API {7}http:\/\/127\.0\.0\.1:\d+\/v1\n {2}database {2}\S+ on \S+ as \w+\n$/,
@@ -358,7 +357,7 @@ t.test('with DATABASE_URL', async (t) => {
   t.test('start --only: runs one role, and three processes do the work of one', async (t) => {
     const roles = ['api', 'worker', 'clock']
     const processes = await Promise.all(roles.map((role) => start(t, ['--only', role], own)))
-    const texts = processes.map(({ output }) => announced(output.stdout))
+    const texts = processes.map(({ output }) => printed(output.stdout))
     for (const [place, role] of roles.entries()) {
       t.match(texts[place], new RegExp(`^Postgram runs \\(${role}\\)\\.$`, 'm'))
       t.equal(/ API /.test(String(texts[place])), role === 'api')

@@ -107,7 +107,7 @@ t.test('service and owner with separate logins, the owner not a superuser', asyn
   )
 
   t.test('start: runs all roles with the service login, without the owner', async (t) => {
-    // Otherwise the fixture gives it a login of its own.
+    // Without it the fixture would create another login.
     const { DATABASE_URL } = env
     const service = await spawnService(DATABASE_URL, 'all', {
       DATABASE_URL,

@@ -16,7 +16,7 @@ import { startTcpServer } from '../fixtures/tcp-server.ts'
 
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 
-/** The lines of the table in the page for operators, with … for what differs. */
+/** The entries of the table on the page for operators, with … for variable parts. */
 const page = await readFile(new URL('../../src/docs/operating.html', import.meta.url), 'utf8')
 const table = /<h2 id="problems">[\s\S]*?<\/table>/.exec(page)?.[0] ?? ''
 const known = [...table.matchAll(/<tr><td>([\s\S]*?)<\/td>/g)].flatMap(([, cell = '']) =>
@@ -38,7 +38,7 @@ function isExplained(line: string): boolean {
   })
 }
 
-/** The line with which a command ends whose work fails with this error; without the name of the setting. */
+/** Returns the error line of a command whose work fails with this error, without the name of the setting. */
 async function lineOf(work: () => Promise<unknown>): Promise<string> {
   try {
     await namingSetting('DATABASE_URL', work)
@@ -189,7 +189,7 @@ t.test('databases that cannot be used', { skip: noPostgres }, async (t) => {
         /^PROBLEM database: DATABASE_URL: the server offers no TLS/m,
       ],
     ]
-    // The login of `away` exists, so that its password is tried.
+    // The login of `away` exists, so the server checks its password.
     await migrate(owner)
     await admin.unsafe("create role app login password 'x' in role postgram_service")
     await Promise.all(

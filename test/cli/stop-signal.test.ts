@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 
-/** Its clock shows what it was last told. */
+/** The test sets its clock. */
 const program = `
   import { stopSignal } from '${import.meta.resolve('../../src/cli/stop-signal.ts')}'
   let now = 0

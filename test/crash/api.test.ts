@@ -32,7 +32,7 @@ t.test('API killed under load: each call took effect in full or not at all', asy
   await until('load', async () => callers.answered() > 1000)
   await api.end('SIGKILL')
   await callers.stop()
-  // What the killed process had asked for just before, the server may still be committing.
+  // The server may still be committing the last calls of the killed process.
   await until('its last transactions to end', async () => {
     const open = await sql`
       select from pg_stat_activity

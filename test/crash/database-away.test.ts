@@ -33,7 +33,7 @@ async function readyz(base: string): Promise<string> {
 const untilReadyzSays = (base: string, status: string) =>
   until(`readyz to say "${status}"`, async () => (await readyz(base)) === status)
 
-/** The messages of a process's log that are warnings or tell of the database, since it was started. */
+/** Returns the warnings of a process's log, and its lines about the database, since the start. */
 function linesOf(output: string): string[] {
   const lines = output.split('\n').filter((line) => line.startsWith('{'))
   return lines
@@ -53,7 +53,7 @@ async function startApi(databaseUrl: string, roles: ServiceOptions['roles'] = ['
   return { base, lines: () => linesOf(output.join('')) }
 }
 
-/** What doctor says is wrong, by what it is about. */
+/** Returns the hints of the doctor's failed checks by name. */
 async function wrongs(): Promise<Record<string, string>> {
   const config = readConfig(
     { DATABASE_URL: url, SECRET_KEY: Buffer.alloc(32, 7).toString('base64') },
@@ -121,7 +121,7 @@ t.test('database that never responds: every send gets a true response', async (t
   await untilReadyzSays(base, 'ready')
   t.equal((await send(base)).status, 200)
   t.same(await sql`select from app.messages where subject like 'stalled %'`, [])
-  // The heartbeat waits longer for an answer than a request does.
+  // The heartbeat waits longer for a response than a request does.
   await until('the line', async () => lines().includes('database available again'))
   t.same(
     lines().filter((line) => line !== 'a request failed'),
@@ -147,7 +147,7 @@ t.test(
     t.equal((await send(base)).status, 200)
     const [database] = await sql<{ name: string }[]>`select current_database() as name`
     await sql.unsafe(`alter database ${database?.name} set default_transaction_read_only = on`)
-    // The setting holds for new connections: those of the heartbeat go on.
+    // The setting applies to new connections only: the heartbeat's connection goes on.
     await sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'postgram' and usename <> current_user`

@@ -12,7 +12,7 @@ import { liftRate } from '../fixtures/rate.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
 
-// A server of its own, because the others would not like to see theirs killed.
+// A separate server, as this test kills it.
 const folder = await mkdtemp(join(tmpdir(), 'postgram-killed-'))
 // As root its data would lie elsewhere, and stay there, if user postgres could not enter.
 await chmod(folder, 0o711)

@@ -37,7 +37,7 @@ const lockedBy = async (pool: string) => {
 const messages = (count: number) =>
   Array.from({ length: count }, () => ({ to: 'delivered@sandbox.postgram.test' }))
 
-/** What any other process does every few seconds; each of them is one of its own. */
+/** Sends a heartbeat of another process, which every process does every 2 s. */
 const sweepOnce = () =>
   caller(service)('beat', { pool_id: 'the-test-itself', roles: ['api'], host: 'here', pid: 1 })
 

@@ -59,7 +59,7 @@ t.test(
         SYSTEM_FROM: 'postgram@postgram.test',
       })
     const victim = await startWorker()
-    // Mailgun takes everything; no answer of it can be noted.
+    // Mailgun accepts everything; no response of it can be recorded.
     await sql`revoke execute on function api.finish_messages from postgram_service`
     const organisation = await aSender()
     const ids = []

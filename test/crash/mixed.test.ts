@@ -8,7 +8,7 @@ import { until } from '../fixtures/until.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-/** What becomes of a message to each of the sandbox's names. */
+/** The status of a message to each sandbox address. */
 const ends: Record<string, string> = {
   delivered: 'delivered',
   bounce: 'bounced',

@@ -12,15 +12,15 @@ const ENDPOINTS = 20
 const AT_EACH = 25
 const DELIVERIES = ENDPOINTS * AT_EACH
 
-/** Design section 2: a process has 15 to stop in. Far more where the machine is busy with much else. */
-const STOP_SECONDS = 60
+/** The promised limit of a stop. */
+const STOP_SECONDS = 15
 
 const { url, sql } = await createDatabase()
 // Frees the jobs of processes that are gone.
 await startTestService(url, { roles: ['api'] })
 const startWorker = () => spawnService(url, 'worker', { WEBHOOK_ALLOW_PRIVATE: 'true' })
 
-/** An event at one of the endpoints, each of which has a path of its own. */
+/** An event at one of the endpoints, each with its own path. */
 const deliveryOf = ({ path, headers }: Received) => `${path} ${headers['service-event-id']}`
 
 /** Endpoints at one receiver, with so many events at each; what is to be delivered there. */
@@ -52,7 +52,7 @@ t.test(
       select core.encode_id('evt', event_id) as event from app.webhook_attempts`
       return rows.map(({ event }) => event)
     }
-    // One third is answered and recorded, one is answered and cannot be recorded, one is not answered.
+    // One third gets a response and is recorded, one gets a response and cannot be recorded, one gets none.
     const answer = (deliveries: string[]) => {
       for (const delivery of deliveries) open.get(delivery)?.end()
     }
@@ -69,7 +69,7 @@ t.test(
         return backends.length > 0
       })
       await victim.end('SIGKILL')
-      // Else they would go on once they can, and only then see that nobody listens.
+      // Otherwise they would go on later, and only then find that nothing listens.
       await tx`
       select pg_terminate_backend(a.pid, 5000) from pg_stat_activity a
       where a.datname = current_database() and a.query ~ 'api\\.(start|finish)_deliveries'
@@ -102,7 +102,7 @@ t.test(
 )
 
 t.test('worker stopped: finishes the deliveries in progress and releases the rest', async (t) => {
-  // Here, so that no post gives up before all are under way.
+  // Here, so that no delivery times out before all are in progress.
   const worker = await startTestService(url, {
     roles: ['worker'],
     webhookTimeoutMs: 600_000,

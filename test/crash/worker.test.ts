@@ -12,7 +12,7 @@ const messages = fiveHundred(url, sql, base)
 t.test('worker killed while another runs: its messages are delayed by seconds', async (t) => {
   const other = await messages.startWorker()
   const victim = await messages.startWorker()
-  // Out of the way until the victim has most of them; it is not taken for gone.
+  // Stopped until the victim has most of the jobs; its lock stays, so it is not removed.
   other.child.kill('SIGSTOP')
   const [organisation, killedAt] = await sql.begin(async (tx) => {
     await holdSandbox(tx)
@@ -36,7 +36,7 @@ t.test('worker killed while another runs: its messages are delayed by seconds', 
 t.test('workers killed during attempts: their messages are delayed by seconds', async (t) => {
   const victims = await Promise.all([messages.startWorker(40), messages.startWorker(40)])
   const organisation = await messages.queue('delivered')
-  // Wherever each may be, between the start of a hand-over and its note.
+  // Each at any point between the start of an attempt and its record.
   for (const [place, victim] of victims.entries()) {
     await until(
       'hand-overs',

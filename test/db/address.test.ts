@@ -9,7 +9,7 @@ t.teardown(() => rm(folder, { recursive: true }))
 const root = join(folder, 'root.pem')
 await writeFile(root, 'a certificate')
 
-/** What it is made of, in a word: whom TLS lets in. */
+/** Returns which servers the TLS options accept, in one word. */
 function trustOf(url: string): string {
   const { tls } = readAddress(url)
   if (tls === false) return 'disable'

@@ -37,7 +37,7 @@ const time: Time = {
   },
 }
 
-/** A batcher whose runs are answered by the test. */
+/** A batcher whose runs the test ends. */
 function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
   const runs: Run[] = []
   const put = createBatcher<string, string>(
@@ -60,7 +60,7 @@ function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
   return { put, runs, run, itemsOfRuns: () => runs.map(({ items }) => items) }
 }
 
-/** Until everything that can go on without an answer has done so. */
+/** Waits until everything that does not need the end of a run is done. */
 async function calm() {
   for (let turns = 0; turns < 5; turns += 1) await turn()
 }
@@ -701,7 +701,7 @@ t.test('fairness: every item gets its own result once, and no owner is in two ru
       const ownersOf = (run: Run) => new Set(run.items.map((item) => item.charAt(0)))
       const end = (run: Run, { leavesOut = false, fails = false } = {}) => {
         ended.add(run)
-        // What fails alone would be refused.
+        // An item that fails alone is refused.
         if (fails && run.items.length > 1) run.fail('once')
         else if (leavesOut && run.isShared) run.answer(run.items.map(() => LEFT_OUT))
         else run.answer()
@@ -766,7 +766,7 @@ t.test('an item whose signal aborts while it waits rejects at once and is in no 
 })
 
 t.test('every item gets its own result once, in any order of events', async () => {
-  // What happens next: an item of some weight arrives, some run answers or fails, time passes.
+  // What happens next: an item of some weight arrives, some run ends or fails, time passes.
   const step = fc.oneof(
     fc.record({ put: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ answer: fc.nat(3), fails: fc.boolean() }),

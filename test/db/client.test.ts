@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
 
-/** An address as an operator may have it, with a setting of its own and one that we set as well. */
+/** An operator's address with two settings, one of which the service sets as well. */
 const address = `${url}?application_name=theirs&options=-c%20statement_timeout%3D61s%20-c%20jit%3Don`
 
 t.test('withSettings: adds settings to those of the address and overrides them', async (t) => {

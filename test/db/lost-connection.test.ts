@@ -8,7 +8,7 @@ import { until } from '../fixtures/until.ts'
 
 const { url } = await createDatabase()
 
-/** The database behind a wire that is cut once so many answers have come through, and then stays. */
+/** A proxy that cuts the first connection after this many responses, and no further one. */
 async function behindWire(answers: number) {
   let left = answers
   const server = createServer((near) => {

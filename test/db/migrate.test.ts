@@ -316,7 +316,7 @@ t.test('migrate: a running service of the same version goes on', async (t) => {
 
 t.test('migrate: an owner without superuser rights migrates a new server', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'postgram-owner-'))
-  // So that the user postgres may pass when root runs this.
+  // Under root, user postgres must be able to enter it.
   await chmod(folder, 0o711)
   t.teardown(() => rm(folder, { recursive: true }))
   const server = await openEmbedded(join(folder, 'data'), { postgresFlags: ['-c', 'fsync=off'] })

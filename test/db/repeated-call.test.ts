@@ -8,7 +8,7 @@ const lost = new ConnectionLost({ code: 'ECONNRESET' })
 const unreachable = new Unreachable('refused')
 const cancelled = Object.assign(new Error('canceling statement'), { code: '57014' })
 
-/** A repeated call of a function whose attempts end like this in turn, and how many attempts there were. */
+/** A repeated call whose calls end like this, one after the other, and a count of the calls. */
 function repeated(
   outcomes: unknown[],
   options = { beginsWithinMs: 60_000, respondsWithinMs: 60_000 },

@@ -51,8 +51,8 @@ t.test(
       '  nothing: { args: { is_it: boolean }; result: null }',
       `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', answers: ${thing} },`,
       `  a_thing: { types: {}, required: [], returns: 'rows', answers: ${thing} },`,
-      "  a_note: { types: {}, required: [], returns: 'value', answers: { value: 'text' } },",
-      "  times: { types: {}, required: [], returns: 'values', answers: { value: 'timestamp with time zone' } },",
+      "  a_note: { types: {}, required: [], returns: 'value', results: { value: 'text' } },",
+      "  times: { types: {}, required: [], returns: 'values', results: { value: 'timestamp with time zone' } },",
     ]) {
       t.ok(text.split('\n').includes(line), line.trim())
     }

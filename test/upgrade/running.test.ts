@@ -26,7 +26,7 @@ async function compatibleVersion() {
     'returning r.organisation_id, r.requests',
     'returning r.organisation_id, r.asked as requests',
   )
-  // A column more in what the busiest functions answer with, and an argument more in another.
+  // One more column in the results of the busiest functions, and one more argument of another function.
   await next.replace('  refused_for_ms integer\n', '  refused_for_ms integer,\n  region text\n')
   await next.replace('- v_now) * 1000)::integer end', "- v_now) * 1000)::integer end, 'af'")
   await next.replace('  large_bytes integer\n', '  large_bytes integer,\n  region text\n')
