@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { listen } from '../net/listen.ts'
 import { type AppOptions, createApp } from './app.ts'
 import { hangUp } from './close-connection.ts'
 import { boundConnections } from './connections.ts'
 import { LATE_HEADERS, refuseMalformed } from './errors.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
+import { listen } from './listen.ts'
 
 export type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
   /** Those that differ from HTTP_LIMITS. */

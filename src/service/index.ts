@@ -4,12 +4,11 @@ import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
 import { SERVICE_ROLE } from '../db/client.ts'
 import { createRegistry } from '../domains/registry.ts'
-import { healthRouter } from '../http/routes/health.ts'
+import { addressOf } from '../http/listen.ts'
+import { startMetricsServer } from '../http/metrics-server.ts'
 import { startApi } from '../http/server.ts'
-import { addressOf } from '../net/listen.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import { startMetricsServer } from '../telemetry/metrics-server.ts'
 import { prepareSealing } from '../webhooks/secrets.ts'
 import { createHeartbeat } from '../worker/heartbeat.ts'
 import { checkDatabase, openServiceDatabase } from './database.ts'
@@ -63,9 +62,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       host: options.host,
       port,
       metrics,
-      readFigures: () => call('metrics', {}),
+      call,
       readiness,
-      health: healthRouter(readiness),
       log,
     })
     shutdown.addResource(server)

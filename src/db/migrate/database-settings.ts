@@ -50,7 +50,7 @@ const revokeTemporary = `
  * its own expressions; that took ten times as long as running them. A login that does not own the database cannot
  * set this.
  */
-const turnOffJit = `
+const switchOffJit = `
   do $$
   begin
     if not exists (
@@ -78,4 +78,4 @@ const grantTempFileLimit = `
   end $$`
 
 /** In the order in which they run. */
-export const databaseSettings = [createRoles, revokeTemporary, turnOffJit, grantTempFileLimit]
+export const databaseSettings = [createRoles, revokeTemporary, switchOffJit, grantTempFileLimit]

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import t from 'tap'
-import { listen } from '../../src/net/listen.ts'
+import { listen } from '../../src/http/listen.ts'
 
 t.test('listen(): 4 096 connections may wait to be accepted', async (t) => {
   const server = createServer()

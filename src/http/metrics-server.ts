@@ -1,42 +1,40 @@
 import { createServer } from 'node:http'
 import { Router } from '@koa/router'
-import Koa, { type Middleware } from 'koa'
+import Koa from 'koa'
 import type { Logger } from 'pino'
-import { listen } from '../net/listen.ts'
-import type { DatabaseFigure, Metrics } from './metrics.ts'
+import type { Call } from '../db/call.ts'
+import type { DatabaseFigure, Metrics } from '../telemetry/metrics.ts'
+import { listen } from './listen.ts'
+import { healthRouter, type Readiness } from './routes/health.ts'
 
-export type MetricsServerOptions = {
+type MetricsServerOptions = {
   host: string
-  /** 0: any that is free. */
+  /** 0: any free port. */
   port: number
   metrics: Metrics
-  /** Reads the figures that the database knows. */
-  readFigures(): Promise<DatabaseFigure[]>
-  /** Says what keeps this process from serving; null when nothing does. */
-  readiness(): Promise<string | null>
-  /** Serves /healthz and /readyz. */
-  health: Middleware
+  call: Call
+  readiness: Readiness
   log: Logger
 }
 
-/** Well within the 10 seconds in which Prometheus wants an answer. */
-const DATABASE_ANSWERS_WITHIN_MS = 3000
+/** Well within the 10 seconds after which Prometheus gives up a scrape. */
+const DATABASE_TIMEOUT_MS = 3000
 
 /**
- * Serves GET /metrics, in every role, and the health of processes that have no API. Not on the API's
- * port, which is open to the outside.
+ * Serves GET /metrics in every role, and the health of processes without the API. It has its own port,
+ * because the API's port is public.
  */
 export async function startMetricsServer(
   options: MetricsServerOptions,
 ): Promise<{ address: string; stop(): Promise<void> }> {
-  const { metrics, readFigures, readiness, health, log } = options
+  const { metrics, call, readiness, log } = options
   const router = new Router()
   let reading: Promise<DatabaseFigure[] | null> | undefined
-  // One question at a time, also while the database takes its time and one scraper after the other asks.
+  // One query at a time, however many scrapes arrive while the database is slow.
   const read = () => {
-    reading ??= readFigures()
+    reading ??= call('metrics', {})
       .catch((error) => {
-        log.warn({ err: error }, 'the database did not tell its metrics')
+        log.warn({ err: error }, 'database metrics query failed')
         return null
       })
       .finally(() => {
@@ -46,16 +44,13 @@ export async function startMetricsServer(
   }
   router.get('/metrics', async (ctx) => {
     ctx.set('Content-Type', metrics.contentType)
-    const [figures, problem] = await Promise.all([
-      orNull(read(), DATABASE_ANSWERS_WITHIN_MS),
-      readiness(),
-    ])
+    const [figures, problem] = await Promise.all([orNull(read(), DATABASE_TIMEOUT_MS), readiness()])
     ctx.body = await metrics.text(figures, problem === null)
   })
   const app = new Koa()
   app.use(router.routes() as unknown as Koa.Middleware)
-  app.use(health)
-  app.on('error', (error) => log.error({ err: error }, 'metrics could not be told'))
+  app.use(healthRouter(readiness))
+  app.on('error', (error) => log.error({ err: error }, 'metrics response failed'))
   const server = createServer(app.callback())
   const address = await listen(server, options.host, options.port)
   return {
