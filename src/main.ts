@@ -5,7 +5,7 @@ import { SetupError } from './errors.ts'
 
 type Command = (config: Config, args: string[]) => Promise<void>
 
-/** Each loads what it needs: a migration starts twice as fast without the HTTP side and the providers. */
+/** Each command imports only what it needs: migrate starts twice as fast without the API and the providers. */
 const commands: Record<string, () => Promise<Command>> = {
   start: async () => (await import('./cli/start.ts')).runStart,
   migrate: async () => (await import('./cli/migrate.ts')).runMigrate,
@@ -31,7 +31,7 @@ async function main() {
 }
 
 await main().catch((error) => {
-  // An error of the operating system, such as a file that cannot be written, names what it is about.
+  // The message of a system error, such as a file that cannot be written, names the file.
   const isPlain = error instanceof SetupError || error.syscall !== undefined
   console.error(isPlain ? withCommands(prefix, error.message) : error)
   process.exitCode = 1

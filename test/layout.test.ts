@@ -7,8 +7,8 @@ import { rolledBack } from './fixtures/sql.ts'
 const root = resolve(import.meta.dirname, '..')
 
 /**
- * Design section 4, who may import whom: a module imports from itself and from lower lines. A module
- * is a folder of src, a file of src, or tasks. Where a new one belongs is decided here.
+ * The import rules (ARCHITECTURE.md#import-rules): a room imports from itself and from lower lines. A room is a
+ * folder of src, a file at its root, or tasks.
  */
 const layers = [
   ['main'],
@@ -17,10 +17,31 @@ const layers = [
   ['http', 'dashboard', 'worker', 'clock'],
   ['tasks'],
   ['domains', 'marketing', 'notifications'],
-  ['providers', 'webhooks', 'schemas', 'secret-key'],
+  ['providers', 'webhooks', 'schemas'],
   ['db'],
-  ['telemetry', 'crypto', 'errors', 'net', 'sms', 'text', 'time'],
+  ['telemetry', 'crypto', 'sms'],
+  ['errors', 'net', 'text', 'time'],
   ['package.json'],
+]
+
+/** The files that may stand at the root of src; everything else is in a room. */
+const rootFiles = ['config.ts', 'errors.ts', 'main.ts', 'service.ts']
+
+/** Files that stand alone however short they are: commands, middlewares, routers, settings and tasks. */
+const standsAlone =
+  /^(tasks|src\/cli|src\/http|src\/http\/routes)\/[\w-]+\.ts$|\/(settings|index)\.ts$|\.d\.ts$/
+const SHORT_LINES = 20
+
+/**
+ * Words that the glossary (ARCHITECTURE.md#glossary) replaces, as parts of an identifier: `hand over` is found in
+ * handOver, hand_over and handOverTask.
+ */
+const replacedWords = [
+  ...['hand over', 'handed over', 'handover', 'handovers', 'departure', 'departures', 'news'],
+  ...['turn', 'turns', 'pace', 'presence', 'announce', 'announced', 'announcer', 'announcement'],
+  ...['beat', 'beats', 'tick', 'ticks', 'made up', 'rehearsal', 'rehearsals', 'vouched', 'beneath'],
+  ...['cure', 'cures', 'examine', 'books', 'is right', 'unnamed', 'bar', 'bars'],
+  ...['give up', 'given up', 'gave up', 'put off', 'passed over', 'anew', 'seldom'],
 ]
 
 /** Only these ask the database other than through call(): as its owner, before or beside the service. */
@@ -54,7 +75,7 @@ function importsOf(file: string, text: string): Import[] {
   })
 }
 
-function moduleOf(file: string): string {
+function roomOf(file: string): string {
   const [top = '', second = ''] = file.split('/')
   return top === 'src' ? second.replace(/\.[jt]s$/, '') : top
 }
@@ -89,6 +110,29 @@ const objects = sqlFiles.filter(
 )
 const codeByFile = new Map(sqlFiles.map(({ file, text }) => [file, codeOf(text)]))
 
+/** The words of each identifier in a code, in lower case: `handOver` and `hand_over` are "hand over". */
+function identifiersOf(code: string): Set<string> {
+  const words = (name: string) => name.replace(/([a-z\d])([A-Z])/g, '$1 $2').replace(/_+/g, ' ')
+  return new Set(
+    [...code.matchAll(/(?<!process\.)\b[A-Za-z_]\w*/g)].map(([name]) => words(name).toLowerCase()),
+  )
+}
+
+/** TypeScript without its comments and strings. */
+function withoutTexts(text: string): string {
+  const ignored =
+    /\/\*[\s\S]*?\*\/|\/\/.*$|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gm
+  return text.replace(ignored, ' ')
+}
+
+/** The anchor of a Markdown heading, as GitHub makes it. */
+function slugOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
 const mentioning = (pattern: RegExp, files = objects) =>
   files.filter(({ file }) => pattern.test(codeByFile.get(file) ?? '')).map(({ file }) => file)
 
@@ -120,31 +164,112 @@ t.test('imports are found in all their forms', async (t) => {
   t.ok(imports.length > 50)
 })
 
-t.test('every module has its place in the layers, and imports from lower ones only', async (t) => {
-  const placeOf = (file: string) => layers.findIndex((layer) => layer.includes(moduleOf(file)))
+t.test('src: has rooms, and at most main, service, config and errors at its root', async (t) => {
+  const entries = await readdir(join(root, 'src'), { withFileTypes: true })
+  const files = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name)
   t.same(
-    sources.filter(({ file }) => placeOf(file) === -1).map(({ file }) => file),
+    files.filter((name) => !rootFiles.includes(name)),
+    [],
+  )
+})
+
+t.test('imports: every room has a layer, and imports from lower layers only', async (t) => {
+  const layerOf = (file: string) => layers.findIndex((layer) => layer.includes(roomOf(file)))
+  t.same(
+    sources.filter(({ file }) => layerOf(file) === -1).map(({ file }) => file),
     [],
   )
   const upward = imports.filter(
-    ({ from, to, isTypeOnly }) =>
-      moduleOf(from) !== moduleOf(to) &&
-      placeOf(to) <= placeOf(from) &&
-      // Names the setting that it is handed, see the next test.
-      !(moduleOf(to) === 'config' && isTypeOnly) &&
-      !(from === 'src/config/index.ts' && isTypeOnly),
+    ({ from, to }) => roomOf(from) !== roomOf(to) && layerOf(to) <= layerOf(from),
   )
   t.same(upward, [])
 })
 
-t.test('config is read by main alone; others know its types at most', async (t) => {
+t.test('config: only main calls it; other files import its types at most', async (t) => {
   const readers = imports.filter(
-    ({ to, isTypeOnly }) => to === 'src/config/index.ts' && !isTypeOnly,
+    ({ from, to, isTypeOnly }) =>
+      roomOf(to) === 'config' && roomOf(from) !== 'config' && !isTypeOnly,
   )
   t.same(
     readers.map(({ from }) => from),
     ['src/main.ts'],
   )
+})
+
+t.test('config: imports nothing from providers but their settings', async (t) => {
+  const others = imports.filter(
+    ({ from, to, isTypeOnly }) =>
+      roomOf(from) === 'config' &&
+      roomOf(to) === 'providers' &&
+      !isTypeOnly &&
+      !to.endsWith('/settings.ts'),
+  )
+  t.same(others, [])
+})
+
+t.test('a file under 20 lines that one file imports is part of that file', async (t) => {
+  const importersOf = (file: string) =>
+    new Set(imports.filter(({ to }) => to === file).map(({ from }) => from))
+  const tooShort = sources.filter(
+    ({ file, text }) =>
+      !standsAlone.test(file) &&
+      text.split('\n').length <= SHORT_LINES &&
+      importersOf(file).size === 1,
+  )
+  t.same(
+    tooShort.map(({ file }) => file),
+    [],
+  )
+})
+
+t.test('identifiers: use the words of the glossary', async (t) => {
+  const code = [
+    ...sources.map(({ file, text }) => ({ file, code: withoutTexts(text) })),
+    ...sqlFiles.map(({ file }) => ({ file, code: codeByFile.get(file) ?? '' })),
+  ]
+  const found = code.flatMap(({ file, code }) => {
+    const identifiers = [...identifiersOf(code)].map((words) => ` ${words} `)
+    return replacedWords
+      .filter((word) => identifiers.some((words) => words.includes(` ${word} `)))
+      .map((word) => `${file}: ${word}`)
+  })
+  t.same(found, [])
+})
+
+t.test('pointers: every document and heading that a file names is in the repository', async (t) => {
+  const texts = [
+    ...sources,
+    ...sqlFiles,
+    ...(await Promise.all(
+      (
+        await filesBelow('test', '.ts')
+      ).map(async (file) => ({
+        file,
+        text: file === 'test/layout.test.ts' ? '' : await readFile(join(root, file), 'utf8'),
+      })),
+    )),
+  ]
+  const outside =
+    /\b(interface (section )?\d|interface sections?\b|design sections?\b|promises? \d)/i
+  t.same(
+    texts.filter(({ text }) => outside.test(text)).map(({ file }) => file),
+    [],
+    'the plans of the project are not in the repository',
+  )
+  const named = texts.flatMap(({ file, text }) =>
+    [...text.matchAll(/\b((?:src\/docs\/)?[\w-]+\.md)(?:#([\w-]+))?/g)].map(
+      ([, path = '', slug]) => ({ file, path, slug }),
+    ),
+  )
+  for (const { file, path, slug } of named) {
+    const page = await readFile(join(root, path), 'utf8').catch(() => null)
+    if (page === null) {
+      t.fail(`${file} names ${path}, which does not exist`)
+      continue
+    }
+    const slugs = [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => slugOf(heading))
+    if (slug !== undefined) t.ok(slugs.includes(slug), `${file}: ${path}#${slug}`)
+  }
 })
 
 t.test('the environment is read by main alone', async (t) => {

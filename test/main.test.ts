@@ -16,7 +16,7 @@ const checkout = new URL('../', import.meta.url)
 const SECRET = Buffer.alloc(32, 7).toString('base64')
 
 const folder = await mkdtemp(join(tmpdir(), 'postgram-main-'))
-// So that the user postgres may pass when root runs this.
+// Under root, user postgres must be able to enter it.
 await chmod(folder, 0o711)
 const data = join(folder, 'data')
 t.teardown(async () => {
@@ -48,7 +48,7 @@ function run(args: string[], env: Env = embedded): Promise<Outcome> {
 
 type StartOptions = { isByNpm?: boolean }
 
-/** `start` in a process of its own, or by npm in a process group, once it says that it runs. */
+/** Runs `start` in a new process, or by npm in a process group, and waits until it has started. */
 async function start(
   t: Test,
   args: string[] = [],
@@ -88,8 +88,8 @@ async function start(
   return { output, end, pid: Number(child.pid), exit }
 }
 
-/** What `start` prints for people, apart from its log. */
-const announced = (stdout: string) =>
+/** Returns what `start` prints for people, without its log. */
+const printed = (stdout: string) =>
   stdout
     .split('\n')
     .filter((line) => !line.startsWith('{'))
@@ -99,7 +99,7 @@ const logLines = (stdout: string) => stdout.split('\n').filter((line) => line.st
 const field = (text: string, name: string) =>
   new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
 
-/** Those that serve the data folder; all of them have it as their working directory. */
+/** Returns the processes of Postgres for the data folder, which is their working directory. */
 async function postgresProcesses(): Promise<string[]> {
   const place = await realpath(join(data, 'postgres'))
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
@@ -117,15 +117,15 @@ const sh = (command: string) =>
     execFile('sh', ['-c', command], (error, stdout) => (error ? reject(error) : resolve(stdout)))
   })
 
-/** What the tests below have in common: printed by the first start. */
+/** What the first start prints; the tests below share it. */
 const demo = { base: '', live: '', test: '', psql: '', message: '' }
 
-t.test('only "start" and "seed" make an embedded database', async (t) => {
+t.test('embedded database: only start and seed create it', async (t) => {
   for (const [command = '', ...args] of [['doctor'], ['migrate'], ['sql', 'select 1']]) {
     t.same(await run([command, ...args]), {
       code: 1,
       stdout: '',
-      stderr: `There is no database: set DATABASE_URL, or run node src/main.ts start, which makes one in ${data}.\n`,
+      stderr: `There is no database: set DATABASE_URL, or run node src/main.ts start, which creates one in ${data}.\n`,
     })
     await t.rejects(access(data), `"${command}" makes nothing`)
   }
@@ -136,9 +136,9 @@ t.test('only "start" and "seed" make an embedded database', async (t) => {
   await rm(join(data, 'demo.json'))
 })
 
-t.test('the first start', async (t) => {
+t.test('first start', async (t) => {
   const { output, end } = await start(t, [], embedded, { isByNpm: true })
-  const text = announced(output.stdout)
+  const text = printed(output.stdout)
   demo.base = field(text, 'API').replace(/\/v1$/, '')
   demo.live = field(text, 'live key')
   demo.test = field(text, 'test key')
@@ -153,13 +153,13 @@ t.test('the first start', async (t) => {
     t.equal(output.stderr, '')
   })
 
-  t.test('listens where it says, and says that it is ready', async (t) => {
+  t.test('responds at the printed address and is ready', async (t) => {
     t.equal((await get(`${demo.base}/healthz`, null)).status, 200)
     t.equal((await get(`${demo.base}/readyz`, null)).status, 200)
   })
 
   t.test(
-    'prints a curl that sends a message, and one that shows it delivered',
+    'prints a curl that sends a message, and one that retrieves it',
     { skip: !hasCurl && 'there is no curl on this machine' },
     async (t) => {
       const [first = '', second = ''] = curlsIn(text)
@@ -173,7 +173,7 @@ t.test('the first start', async (t) => {
     },
   )
 
-  t.test('gives keys that send', async (t) => {
+  t.test('prints keys that send', async (t) => {
     const email = {
       from: 'hello@sandbox.postgram.test',
       to: 'delivered@sandbox.postgram.test',
@@ -189,13 +189,13 @@ t.test('the first start', async (t) => {
     demo.message = live.json.id
   })
 
-  t.test('gives psql an address that works', async (t) => {
+  t.test('prints a psql address that works', async (t) => {
     const sql = connect(demo.psql, { max: 1 })
     t.match([...(await sql`select name from ops.organisations`)], [{ name: 'Demo' }])
     await sql.end()
   })
 
-  t.test('leaves the psql that is not there to "sql", which prints a table', async (t) => {
+  t.test('sql: prints a table', async (t) => {
     const query = "select name, null as nothing, state from ops.organisations where name = 'Demo'"
     t.same(await run(['sql', query]), {
       code: 0,
@@ -204,7 +204,7 @@ t.test('the first start', async (t) => {
     })
   })
 
-  t.test('is well by the doctor', async (t) => {
+  t.test('doctor: reports no problem', async (t) => {
     const { code, stdout, stderr } = await run(['doctor'])
     t.match(stdout, /^Postgram [\d.]+\n(ok {6}[\w -]+(: [\d.]+)?\n)+$/)
     for (const what of ['database', 'schema', 'roles', 'worker', 'clock', 'partitions', 'disk']) {
@@ -213,19 +213,19 @@ t.test('the first start', async (t) => {
     t.same({ code, stderr }, { code: 0, stderr: '' })
   })
 
-  t.test('shares its keys with "seed"', async (t) => {
+  t.test('seed: prints the same keys', async (t) => {
     const { code, stdout } = await run(['seed'])
     t.equal(code, 0)
     t.equal(field(stdout, 'live key'), demo.live)
     t.equal(field(stdout, 'test key'), demo.test)
   })
 
-  t.test('goes on while "migrate" runs beside it', async (t) => {
+  t.test('goes on during a migrate', async (t) => {
     t.same(await run(['migrate']), { code: 0, stdout: '', stderr: '' })
     t.equal((await get(`${demo.base}/v1/emails/${demo.message}`, demo.live)).status, 200)
   })
 
-  t.test('refuses a second API on its port with one line', async (t) => {
+  t.test('a second API on the same port exits with one line', async (t) => {
     const port = new URL(demo.base).port
     const { code, stderr } = await run(['start', '--only', 'api'], { ...embedded, PORT: port })
     t.equal(code, 1)
@@ -233,33 +233,29 @@ t.test('the first start', async (t) => {
     t.equal((await get(`${demo.base}/readyz`, null)).status, 200)
   })
 
-  t.test(
-    'ends with 0 soon after SIGTERM to npm and to itself, and its database with it',
-    async (t) => {
-      const limit = AbortSignal.timeout(60_000)
-      t.equal(await Promise.race([end('SIGTERM'), once(limit, 'abort')]), 0)
-      await t.rejects(get(`${demo.base}/healthz`, null))
-      const sql = connect(demo.psql, { max: 1 })
-      await t.rejects(sql`select 1`, { code: 'ECONNREFUSED' })
-      await sql.end()
-      t.equal(output.stderr, '')
-    },
-  )
+  t.test('SIGTERM to npm and the service: exits 0, and the database stops', async (t) => {
+    const limit = AbortSignal.timeout(60_000)
+    t.equal(await Promise.race([end('SIGTERM'), once(limit, 'abort')]), 0)
+    await t.rejects(get(`${demo.base}/healthz`, null))
+    const sql = connect(demo.psql, { max: 1 })
+    await t.rejects(sql`select 1`, { code: 'ECONNREFUSED' })
+    await sql.end()
+    t.equal(output.stderr, '')
+  })
 
-  t.test('logs JSON, in which no secret is to be found', async (t) => {
+  t.test('logs JSON without secrets', async (t) => {
     const lines = logLines(output.stdout)
     const messages = lines.map((line) => JSON.parse(line).msg)
     t.ok(messages.includes('started') && messages.includes('stopping'))
     const password = new URL(demo.psql).password
     for (const secret of [demo.live, demo.test, password]) {
       t.ok(secret.length > 10)
-      // Nor a good part of one.
       t.notOk(lines.some((line) => line.includes(secret.slice(10, 42))))
     }
   })
 })
 
-t.test('while nothing runs, the doctor names what is missing, and its cure', async (t) => {
+t.test('doctor: names each missing process and the fix while nothing runs', async (t) => {
   const { code, stdout } = await run(['doctor'])
   t.equal(code, 1)
   t.match(
@@ -271,10 +267,10 @@ t.test('while nothing runs, the doctor names what is missing, and its cure', asy
 })
 
 t.test(
-  'a second start keeps data and keys, and prints where they are, not the secrets',
+  'second start: keeps data and keys, and prints their places without the secrets',
   async (t) => {
     const { output, end } = await start(t, [], embedded, { isByNpm: true })
-    const text = announced(output.stdout)
+    const text = printed(output.stdout)
     const password = new URL(demo.psql).password
     for (const secret of [demo.live, demo.test, password]) t.notMatch(output.stdout, secret)
     const places = [
@@ -294,7 +290,7 @@ t.test(
 )
 
 t.test(
-  'the embedded database ends when npm, node or both are killed, and starts again',
+  'embedded database: stops when npm, node or both are killed, and starts again',
   async (t) => {
     for (const victims of [['npm'], ['node'], ['npm', 'node']]) {
       const { pid, exit } = await start(t, ['--only', 'clock'], embedded, { isByNpm: true })
@@ -311,16 +307,16 @@ t.test(
   },
 )
 
-t.test("with a database of one's own", async (t) => {
+t.test('with DATABASE_URL', async (t) => {
   const { url, sql } = await createDatabase()
   const own: Env = { DATABASE_URL: url, SECRET_KEY: SECRET, PORT: '0' }
   const name = sql(new URL(url).pathname.slice(1))
 
-  t.test('a start makes no demo and prints no secret', async (t) => {
+  t.test('start: creates no demo and prints no secret', async (t) => {
     // Whatever the server of the tests has.
     await sql`alter database ${name} set synchronous_commit = on`
     const { output, end } = await start(t, [], own)
-    const text = announced(output.stdout)
+    const text = printed(output.stdout)
     t.match(
       text,
       /^Postgram runs \(api, worker, clock\)\.\n {2}API {7}http:\/\/127\.0\.0\.1:\d+\/v1\n {2}database {2}\S+ on \S+ as \w+\n$/,
@@ -343,7 +339,7 @@ t.test("with a database of one's own", async (t) => {
     t.equal(await end('SIGTERM'), 0)
   })
 
-  t.test('"seed" makes a demo whose keys and curl it prints, anew each time', async (t) => {
+  t.test('seed: prints a curl and new keys of the demo organisation each time', async (t) => {
     const env: Env = { DATABASE_URL: url, PUBLIC_URL: 'https://mail.example/' }
     const first = await run(['seed'], env)
     const second = await run(['seed'], env)
@@ -358,41 +354,38 @@ t.test("with a database of one's own", async (t) => {
     t.equal((await sql`select from ops.api_keys`).length, 4)
   })
 
-  t.test(
-    '"start --only" has one role, and three such processes do all that one does',
-    async (t) => {
-      const roles = ['api', 'worker', 'clock']
-      const processes = await Promise.all(roles.map((role) => start(t, ['--only', role], own)))
-      const texts = processes.map(({ output }) => announced(output.stdout))
-      for (const [place, role] of roles.entries()) {
-        t.match(texts[place], new RegExp(`^Postgram runs \\(${role}\\)\\.$`, 'm'))
-        t.equal(/ API /.test(String(texts[place])), role === 'api')
-      }
-      const listed = await sql`select roles from ops.processes where is_alive order by roles desc`
-      t.same(
-        listed.map(({ roles }) => roles),
-        [['worker'], ['webhooks'], ['upkeep'], ['sms'], ['clock'], ['api']],
-      )
-      const [holder] = await sql`select organisation as id from ops.domains`
-      const [made] = await sql`select ops.create_api_key(${holder?.id}) as key`
-      const email = {
-        from: 'hello@sandbox.postgram.test',
-        to: 'delivered@sandbox.postgram.test',
-        subject: 'Three',
-        text: 'Hello',
-      }
-      const base = field(String(texts[0]), 'API')
-      const sent = await post(`${base}/emails`, made?.key, email)
-      await until('delivery', async () => {
-        const { json } = await get(`${base}/emails/${sent.json.id}`, made?.key)
-        return json.status === 'delivered'
-      })
-      t.same(await Promise.all(processes.map(({ end }) => end('SIGTERM'))), [0, 0, 0])
-      t.same(await sql`select from ops.processes`, [], 'all took themselves off the list')
-    },
-  )
+  t.test('start --only: runs one role, and three processes do the work of one', async (t) => {
+    const roles = ['api', 'worker', 'clock']
+    const processes = await Promise.all(roles.map((role) => start(t, ['--only', role], own)))
+    const texts = processes.map(({ output }) => printed(output.stdout))
+    for (const [place, role] of roles.entries()) {
+      t.match(texts[place], new RegExp(`^Postgram runs \\(${role}\\)\\.$`, 'm'))
+      t.equal(/ API /.test(String(texts[place])), role === 'api')
+    }
+    const listed = await sql`select roles from ops.processes where is_alive order by roles desc`
+    t.same(
+      listed.map(({ roles }) => roles),
+      [['worker'], ['webhooks'], ['upkeep'], ['sms'], ['clock'], ['api']],
+    )
+    const [holder] = await sql`select organisation as id from ops.domains`
+    const [made] = await sql`select ops.create_api_key(${holder?.id}) as key`
+    const email = {
+      from: 'hello@sandbox.postgram.test',
+      to: 'delivered@sandbox.postgram.test',
+      subject: 'Three',
+      text: 'Hello',
+    }
+    const base = field(String(texts[0]), 'API')
+    const sent = await post(`${base}/emails`, made?.key, email)
+    await until('delivery', async () => {
+      const { json } = await get(`${base}/emails/${sent.json.id}`, made?.key)
+      return json.status === 'delivered'
+    })
+    t.same(await Promise.all(processes.map(({ end }) => end('SIGTERM'))), [0, 0, 0])
+    t.same(await sql`select from ops.processes`, [], 'all took themselves off the list')
+  })
 
-  t.test('a command says on stderr which database it uses, without the password', async (t) => {
+  t.test('commands print on stderr which database they use, without the password', async (t) => {
     const { port, username, pathname } = new URL(url)
     const { stdout, stderr } = spawnSync(
       process.execPath,
@@ -412,28 +405,25 @@ t.test("with a database of one's own", async (t) => {
     return rows.length === 1
   }
 
-  t.test(
-    'the doctor sees that it is of an older version, and "migrate" brings it to this',
-    async (t) => {
-      await sql`drop schema ops cascade`
-      await sql`update app.code set sha256 = 'older'`
-      const { code, stdout } = await run(['doctor'], own)
-      t.equal(code, 1)
-      t.match(stdout, /^PROBLEM schema: run "node src\/main\.ts migrate"$/m)
-      t.same(await run(['migrate'], { DATABASE_URL: url }), { code: 0, stdout: '', stderr: '' })
-      t.ok(await isCurrent())
-      t.ok((await sql`select from ops.help`).length > 20)
-    },
-  )
+  t.test('doctor: reports an older database; migrate brings it to this version', async (t) => {
+    await sql`drop schema ops cascade`
+    await sql`update app.code set sha256 = 'older'`
+    const { code, stdout } = await run(['doctor'], own)
+    t.equal(code, 1)
+    t.match(stdout, /^PROBLEM schema: run "node src\/main\.ts migrate"$/m)
+    t.same(await run(['migrate'], { DATABASE_URL: url }), { code: 0, stdout: '', stderr: '' })
+    t.ok(await isCurrent())
+    t.ok((await sql`select from ops.help`).length > 20)
+  })
 
-  t.test('a start brings an older database to its version', async (t) => {
+  t.test('start: brings an older database to this version', async (t) => {
     await sql`update app.code set sha256 = 'older'`
     const { end } = await start(t, ['--only', 'api'], own)
     t.ok(await isCurrent())
     t.equal(await end('SIGTERM'), 0)
   })
 
-  t.test('what "sql" is told wrong is answered with a sentence, and where to look', async (t) => {
+  t.test('sql: prints the error and the hint of the server', async (t) => {
     const outcome = await run(['sql', '--write', "select ops.pause('x', 'a look')"], own)
     t.same(outcome, {
       code: 1,
@@ -447,17 +437,17 @@ t.test("with a database of one's own", async (t) => {
     })
   })
 
-  t.test('"sql" says what it did when there are no rows to show', async (t) => {
+  t.test('sql: prints the command of a statement without rows', async (t) => {
     const statement = 'create table scratch ()'
     t.match(await run(['sql', '--write', statement], own), { code: 0, stdout: 'CREATE TABLE\n' })
   })
 
-  t.test('"sql" without --write changes nothing, and says what to add', async (t) => {
+  t.test('sql without --write: changes nothing and names --write', async (t) => {
     t.same(await run(['sql', 'drop table scratch'], own), {
       code: 1,
       stdout: '',
       stderr:
-        'cannot execute DROP TABLE in a read-only transaction\nhint: to change something: node src/main.ts sql --write "…"\n',
+        'cannot execute DROP TABLE in a read-only transaction\nhint: to write, run node src/main.ts sql --write "…"\n',
     })
     t.same(await sql`select to_regclass('public.scratch') is not null as is_there`, [
       { isThere: true },
@@ -469,12 +459,12 @@ const unused: Env = { PORT: '0', POSTGRAM_DATA: join(folder, 'unused') }
 
 const usage = /^usage: node src\/main\.ts <command> \[<arguments>\]\n(.*\n)* {2}doctor /
 
-t.test('"help", and no command, print the commands', async (t) => {
+t.test('help, and no command: print the usage', async (t) => {
   t.match(await run(['help'], {}), { code: 0, stdout: usage, stderr: '' })
   t.match(await run([], {}), { code: 0, stdout: usage, stderr: '' })
 })
 
-t.test('what is no command, or not one in full, prints the commands and ends with 1', async (t) => {
+t.test('unknown command or arguments: print the usage and exit 1', async (t) => {
   const wrong = [
     ['strat'],
     ['toString'],
@@ -489,7 +479,7 @@ t.test('what is no command, or not one in full, prints the commands and ends wit
   }
 })
 
-t.test('"sql" without a query, or with several, says how to ask', async (t) => {
+t.test('sql without a query or with several: prints its usage', async (t) => {
   const wrong = [['sql'], ['sql', 'select', '1'], ['sql', '--write']]
   const outcomes = await Promise.all(wrong.map((args) => run(args, unused)))
   for (const outcome of outcomes) {
@@ -501,7 +491,7 @@ t.test('"sql" without a query, or with several, says how to ask', async (t) => {
   }
 })
 
-t.test('a bad setting stops a start with one line, several with a line each', async (t) => {
+t.test('start: exits with a line for each invalid setting', async (t) => {
   t.same(await run(['start'], { ...unused, PORT: 'http' }), {
     code: 1,
     stdout: '',
@@ -517,21 +507,24 @@ t.test('a bad setting stops a start with one line, several with a line each', as
   t.notMatch(stderr, 'hunter2')
 })
 
-t.test('a database that does not answer is told in one line, without its password', async (t) => {
-  const port = await freePort()
-  const env: Env = {
-    DATABASE_URL: `postgres://owner:hunter2@127.0.0.1:${port}/postgram`,
-    SECRET_KEY: SECRET,
-    PORT: '0',
-  }
-  t.same(await run(['start'], env), {
-    code: 1,
-    stdout: '',
-    stderr: `DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
-  })
-  t.same(await run(['doctor'], env), {
-    code: 1,
-    stdout: `Postgram ${VERSION}\nPROBLEM database: DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
-    stderr: '',
-  })
-})
+t.test(
+  'start: reports a database that does not respond in one line, without its password',
+  async (t) => {
+    const port = await freePort()
+    const env: Env = {
+      DATABASE_URL: `postgres://owner:hunter2@127.0.0.1:${port}/postgram`,
+      SECRET_KEY: SECRET,
+      PORT: '0',
+    }
+    t.same(await run(['start'], env), {
+      code: 1,
+      stdout: '',
+      stderr: `DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
+    })
+    t.same(await run(['doctor'], env), {
+      code: 1,
+      stdout: `Postgram ${VERSION}\nPROBLEM database: DATABASE_URL: the server cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
+      stderr: '',
+    })
+  },
+)

@@ -1,10 +1,10 @@
-/** Messages name commands as npm scripts. These functions turn them into commands of this installation. */
+/** Messages name commands as npm scripts. These functions replace them by the commands of this installation. */
 import { relative } from 'node:path'
 import type { Launch } from '../config/index.ts'
 
 /**
- * The words in front of a command: those that are set, or node with the script and the environment files that
- * this process was started with. Null where npm runs the commands.
+ * Returns the words in front of a command: those of POSTGRAM_COMMAND, or node with the script and the environment
+ * files that this process was started with. Null if npm runs the commands.
  */
 export function commandPrefix({ commandWords, isRunByNpm }: Launch): string | null {
   if (commandWords !== null) return commandWords
@@ -15,7 +15,7 @@ export function commandPrefix({ commandWords, isRunByNpm }: Launch): string | nu
   return ['node', ...files, inside.startsWith('..') ? path : inside].map(quoted).join(' ')
 }
 
-/** A text in which each npm script is the command that does the same here. */
+/** Returns the text with each npm script replaced by the command that does the same here. */
 export function withCommands(prefix: string | null, text: string): string {
   if (prefix === null) return text
   return text.replace(

@@ -10,20 +10,17 @@ import { codeAge } from '../db/migrate/code-age.ts'
 import { migrate } from '../db/migrate/index.ts'
 import { SetupError } from '../errors.ts'
 import { type Demo, demoOf } from './demo.ts'
-import { blaming } from './explain.ts'
+import { namingSetting } from './explain.ts'
 
 export type Database = {
   /** The address of the service's login. */
   url: string
-  /** The address of the owner; the same where there is no MIGRATE_DATABASE_URL. */
+  /** The address of the owner; the same as `url` without MIGRATE_DATABASE_URL. */
   ownerUrl: string
   close(): Promise<void>
 }
 
-/**
- * Opens the configured database. With `mayCreate` an embedded one is made where there is none; otherwise
- * that is an error.
- */
+/** Opens the configured database. With `mayCreate`, creates an embedded one if there is none. Throws SetupError. */
 export async function openDatabase(
   config: Config,
   { mayCreate = false }: { mayCreate?: boolean } = {},
@@ -36,22 +33,22 @@ export async function openDatabase(
   if (config.embeddedProblem !== null) throw new SetupError(config.embeddedProblem)
   if (!mayCreate && !(await hasEmbedded(config.dataFolder))) {
     throw new SetupError(
-      `There is no database: set DATABASE_URL, or run npm start, which makes one in ${resolve(config.dataFolder)}.`,
+      `There is no database: set DATABASE_URL, or run npm start, which creates one in ${resolve(config.dataFolder)}.`,
     )
   }
   const { url, serviceUrl, close } = await openEmbedded(config.dataFolder)
   return { url: serviceUrl, ownerUrl: url, close }
 }
 
-/** Says which database is used, and whether that is an embedded one. */
+/** Returns the name and place of a database, without its password. */
 export function describeDatabase({ isEmbedded, dataFolder }: Config, url: string): string {
   const place = describeAddress(url)
   return isEmbedded ? `${place}, embedded in ${resolve(dataFolder)}` : place
 }
 
 /**
- * Runs `work` with the owner's connection to a database that is opened, and closed, for it. Says on stderr
- * which one that is: what a command prints may be read by a program.
+ * Opens the database, runs `work` with the owner's connection, and closes it. Prints on stderr which database that
+ * is, as a program may read stdout.
  */
 export async function asOwner<Result>(
   config: Config,
@@ -65,26 +62,26 @@ export async function asOwner<Result>(
   console.error(`database: ${describeDatabase(config, database.ownerUrl)}`)
   const sql = connect(database.ownerUrl, { max: 1, clock: config.clock, ...options })
   try {
-    return await blaming(ownerVariable(config), () => work(sql, database))
+    return await namingSetting(ownerVariable(config), () => work(sql, database))
   } finally {
     await sql.end()
     await database.close()
   }
 }
 
-/** The setting that has the owner's address. */
+/** The name of the setting that holds the owner's address. */
 export function ownerVariable({ migrateDatabaseUrl }: Config): string {
   return migrateDatabaseUrl ? 'MIGRATE_DATABASE_URL' : 'DATABASE_URL'
 }
 
-/** Brings an embedded database to this version, and makes its demo. */
+/** Brings an embedded database to this version, and creates its service login and its demo organisation. */
 export async function prepareEmbedded(
   config: Config,
   sql: Sql,
   { url, ownerUrl }: Database,
   signal?: AbortSignal,
 ): Promise<{ demo: Demo; isNew: boolean }> {
-  // Only this version uses it, so a newer database is brought back as well.
+  // No other version uses it, so the code of a newer version is replaced as well.
   if ((await codeAge(sql)) !== 'current' || (await lacksTestClock(sql, config))) {
     await migrate(ownerUrl, { clock: config.clock, ...(signal && { signal }) })
   }
@@ -92,14 +89,14 @@ export async function prepareEmbedded(
   return demoOf(sql, config.dataFolder)
 }
 
-/** Whether POSTGRAM_NOW is set for a database of this version that keeps real time. */
+/** Whether POSTGRAM_NOW is set although the database, which is of this version, keeps real time. */
 export async function lacksTestClock(sql: Sql, { clock }: Config): Promise<boolean> {
   if (Object.keys(clock).length === 0) return false
   const [row] = await sql<{ isOn: boolean }[]>`select api.has_test_clock() as is_on`
   return row?.isOn === false
 }
 
-/** The secrets by SECRET_KEY; where it is not set, by the key in the data folder, which is made if need be. */
+/** Returns the secrets of SECRET_KEY; without it, those of the key in the data folder, which is created if missing. */
 export async function secretsOf({ secretKeys, dataFolder }: Config) {
   return createSecrets(secretKeys ?? [await secretKey(dataFolder)])
 }

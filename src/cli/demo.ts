@@ -11,17 +11,17 @@ export type Demo = v.InferOutput<typeof demoSchema>
 
 const DEMO_DOMAIN = 'sandbox.postgram.test'
 
-/** Any number will do that no other lock of ours has. */
+/** The advisory lock of a seed that runs. */
 const SEED_LOCK = 5_402_119
 
 /**
- * Make a demo organisation with the sandbox's domain, or take over the domain's holder, and two new
- * keys for it. `sql` is the owner's.
+ * Creates two keys for the demo organisation, which is the one that holds the sandbox's domain; creates the
+ * organisation if there is none. `sql` is the owner's.
  */
 export async function seed(sql: Sql): Promise<Demo> {
   if ((await codeAge(sql)) === 'older') throw new SetupError(OLDER_DATABASE)
   return sql.begin(async (tx) => {
-    // Of two at once the second must find the organisation of the first: the domain has one holder.
+    // The domain has one holder: a second seed at the same time must find the organisation of the first.
     await tx`select pg_advisory_xact_lock(${SEED_LOCK})`
     const [holder] = await tx<{ organisation: string }[]>`
       select organisation from ops.domains where name = ${DEMO_DOMAIN}`
@@ -31,7 +31,7 @@ export async function seed(sql: Sql): Promise<Demo> {
         await tx<{ id: string }[]>`
           select ops.create_organisation('Demo', ${`owner@${DEMO_DOMAIN}`}) as id`
       )[0]?.id
-    if (!organisation) throw new Error('the demo organisation was not made')
+    if (!organisation) throw new Error('the demo organisation was not created')
     await tx`select ops.verify_domain(${organisation}, ${DEMO_DOMAIN})`
     const [keys] = await tx<{ liveKey: string; testKey: string }[]>`
       select ops.create_api_key(${organisation}, 'live') as live_key,
@@ -41,8 +41,8 @@ export async function seed(sql: Sql): Promise<Demo> {
 }
 
 /**
- * The demo organisation of an embedded database: seeded at the first start, the same ever after. Tells
- * whether it was made just now.
+ * Returns the demo organisation of an embedded database, which the first call creates. `isNew`: this call
+ * created it.
  */
 export async function demoOf(
   sql: Sql,
@@ -50,13 +50,13 @@ export async function demoOf(
 ): Promise<{ demo: Demo; isNew: boolean }> {
   const name = 'demo.json'
   const kept = await readOr(join(dataFolder, name), '')
-  // Of first starts at once each may come to seed; all get the demo that is kept.
+  // Several first starts at the same time may seed; all return the demo that is in the file.
   const text =
     kept || (await keepOnce(dataFolder, name, `${JSON.stringify(await seed(sql), null, 2)}\n`))
   return { demo: v.parse(demoSchema, JSON.parse(text)), isNew: kept === '' }
 }
 
-/** How to send a first message and follow it: commands to be pasted into a shell. */
+/** Returns shell commands that send a first message and retrieve it. */
 export function firstSteps(address: string, demo: Demo): string {
   const authorization = `-H 'Authorization: Bearer ${demo.liveKey}'`
   return `Send a first message:
@@ -66,7 +66,7 @@ curl -s ${address}/v1/emails \\
   -H 'Content-Type: application/json' \\
   -d '{"from":"Demo <hello@${DEMO_DOMAIN}>","to":"delivered@${DEMO_DOMAIN}","subject":"Hello","text":"My first message."}'
 
-then see what became of it, by the id that it answers:
+Retrieve it by the id in the response:
 
 curl -s ${address}/v1/emails/<id> ${authorization}
 `

@@ -2,8 +2,8 @@ import type { Config } from '../config/index.ts'
 import { connectionProblem } from '../db/connection-problem.ts'
 import { SetupError } from '../errors.ts'
 
-/** Does work on a database; where that cannot be used, the error is a line that names its setting. */
-export async function blaming<Result>(
+/** Does work on a database. If the database cannot be used, throws SetupError: one line that names its setting. */
+export async function namingSetting<Result>(
   setting: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -18,16 +18,17 @@ export async function blaming<Result>(
 
 type ListenError = { code: string; syscall?: string; address?: string; port?: number }
 
-/** Says in one line why a server of ours cannot listen; null for any other error. */
+/** Says in one line why an HTTP server of this process cannot listen; null for any other error. */
 export function listenProblem(
   error: unknown,
   { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
 ): string | null {
   const { code, syscall, address, port } = error as ListenError
-  if (syscall === 'getaddrinfo') return `HOST: ${host} is not known (${code})`
+  if (syscall === 'getaddrinfo') return `HOST: ${host} cannot be resolved (${code})`
   if (syscall !== 'listen') return null
-  if (code === 'EADDRNOTAVAIL') return `HOST: ${address} is no address of this machine (${code})`
+  if (code === 'EADDRNOTAVAIL')
+    return `HOST: ${address} is not an address of this machine (${code})`
   const setting = port === metricsPort ? 'METRICS_PORT' : 'PORT'
-  const reason = code === 'EADDRINUSE' ? 'is in use' : 'may not be listened on'
+  const reason = code === 'EADDRINUSE' ? 'is in use' : 'may not be used by this user'
   return `${setting}: ${address}:${port} ${reason} (${code})`
 }

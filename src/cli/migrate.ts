@@ -3,12 +3,12 @@ import { readAddress } from '../db/address.ts'
 import { ensureLogin } from '../db/login.ts'
 import { migrate } from '../db/migrate/index.ts'
 import { asOwner } from './database.ts'
-import { blaming } from './explain.ts'
+import { namingSetting } from './explain.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE, UsageError } from './usage.ts'
 
 /**
- * Brings the database to this version, and makes the service's login where that is not the owner's;
+ * Brings the database to this version, and creates the service's login unless the owner's login is used.
  * `--breaking` allows migrations after which running processes fail. Throws SetupError.
  */
 export async function runMigrate(config: Config, args: string[]): Promise<void> {
@@ -18,7 +18,7 @@ export async function runMigrate(config: Config, args: string[]): Promise<void> 
   await asOwner(config, async (sql, { url, ownerUrl }) => {
     await migrate(ownerUrl, { clock: config.clock, isBreaking, signal })
     if (readAddress(url).user !== readAddress(ownerUrl).user) {
-      await blaming('DATABASE_URL', () => ensureLogin(sql, url))
+      await namingSetting('DATABASE_URL', () => ensureLogin(sql, url))
     }
   })
 }

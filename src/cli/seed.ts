@@ -3,7 +3,7 @@ import type { Sql } from '../db/client.ts'
 import { asOwner, type Database, prepareEmbedded } from './database.ts'
 import { firstSteps, seed } from './demo.ts'
 
-/** Prints the keys of the demo organisation, which it makes where it is missing, and a first request. */
+/** Creates the demo organisation if it is missing, and prints its keys and a first request. */
 export async function runSeed(config: Config): Promise<void> {
   const work = async (sql: Sql, database: Database) => {
     const demo = config.isEmbedded

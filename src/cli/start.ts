@@ -4,15 +4,21 @@ import type { Config } from '../config/index.ts'
 import { connect, SERVICE_ROLE } from '../db/client.ts'
 import { currentLogin } from '../db/login.ts'
 import { codeAge, OLDER_DATABASE } from '../db/migrate/code-age.ts'
-import { Interrupted, migrate } from '../db/migrate/index.ts'
+import { migrate } from '../db/migrate/index.ts'
+import { Interrupted } from '../db/migrate/locks.ts'
 import { checkServer } from '../db/server.ts'
 import { createResolver } from '../domains/resolver.ts'
 import { SetupError } from '../errors.ts'
 import { createEmailProvider, createSmsProvider } from '../providers/index.ts'
-import { ROLES, type Role, type Service, type ServiceOptions, startService } from '../service.ts'
+import {
+  ROLES,
+  type Role,
+  type Service,
+  type ServiceOptions,
+  startService,
+} from '../service/index.ts'
 import { createLog } from '../telemetry/log.ts'
 import { VERSION } from '../telemetry/version.ts'
-import { announcement } from './announce.ts'
 import { withCommands } from './commands.ts'
 import {
   type Database,
@@ -23,37 +29,38 @@ import {
   secretsOf,
 } from './database.ts'
 import type { Demo } from './demo.ts'
-import { blaming, listenProblem } from './explain.ts'
+import { listenProblem, namingSetting } from './explain.ts'
+import { startMessage } from './start-message.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE, UsageError } from './usage.ts'
 
 /**
- * Longer than parts take that wait for one another, and within the 20 seconds after which src/docs has
- * supervisors kill us, so that the log says so.
+ * Longer than the 14 s that the parts of the service take at most, and shorter than the 20 s after which the
+ * supervisors of src/docs kill the process: so the log says what happened.
  */
 const STOPS_WITHIN_MS = 18_000
 
-/** A process that has stopped, and is not kept by anything, exits before. */
+/** After a stop, the process exits by itself within this time unless unfinished work keeps it. */
 const EXITS_WITHIN_MS = 500
 
 /**
- * Runs the service until SIGTERM or SIGINT; exits with 1 when a stop takes more than 18 s or the database is
- * silent for 60 s. Throws SetupError where the database, a setting or a port cannot be used.
+ * Runs the service until SIGTERM or SIGINT. Exits with 1 if a stop takes more than 18 s, or if the database does
+ * not respond for 60 s. Throws SetupError if the database, a setting or a port cannot be used.
  */
 export async function runStart(config: Config, args: string[]): Promise<void> {
   const roles = rolesOf(args)
   const log = createLog(config.logLevel)
   const stopping = stopSignal({ endsWithParent: config.isRunByNpm })
   const database = await openDatabase(config, { mayCreate: true })
-  // Within seconds other processes take up what this one held.
-  const giveUp = (event: string) => {
+  // Within seconds other processes take over the work of this one.
+  const exitFailed = (event: string) => {
     log.error(event)
     void database.close().finally(() => process.exit(1))
   }
   try {
     const secrets = await secretsOf(config)
     const { url, ownerUrl } = database
-    const prepared = await blaming('DATABASE_URL', async () => {
+    const prepared = await namingSetting('DATABASE_URL', async () => {
       const result = await prepare(config, database, { log, signal: stopping })
       await checkSchema(config, url)
       return result
@@ -71,12 +78,12 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
       hasSandboxSms: config.sms.provider !== 'sandbox',
       secrets,
       resolver: createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns }),
-      // As when the machine of a database is lost: TCP would notice after a quarter of an hour.
-      onSilence: () => giveUp('database silent for 60 s, exiting'),
+      // When the machine of the database is lost, TCP notices only after 15 minutes.
+      onSilence: () => exitFailed('database silent for 60 s, exiting'),
     })
     const { address, metricsAddress } = service
     const place = describeDatabase(config, url)
-    const announced = announcement({
+    const message = startMessage({
       roles,
       service,
       database: place,
@@ -87,31 +94,31 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
       },
       hasSecrets: prepared !== null && (prepared.isNew || process.stdout.isTTY),
     })
-    console.log(withCommands(config.commandPrefix, announced))
+    console.log(withCommands(config.commandPrefix, message))
     const addresses = { address, ...(metricsAddress && { metricsAddress }) }
     log.info({ version: VERSION, roles, ...addresses, database: place }, 'started')
     if (!stopping.aborted) await once(stopping, 'abort')
     log.info('stopping')
-    // A database that says nothing any more would be waited for without end.
-    const limit = setTimeout(() => giveUp('not all of it stopped in time'), STOPS_WITHIN_MS)
+    // Without a limit, a stop would wait for a database that does not respond.
+    const limit = setTimeout(() => exitFailed('service not stopped in time'), STOPS_WITHIN_MS)
     await service.stop()
     clearTimeout(limit)
-    // graphile-worker sets one of its own when its tables were upgraded past what it knows.
+    // graphile-worker sets another one after its tables were upgraded to a version that it does not know.
     process.exitCode = 0
   } catch (error) {
-    // Asked to stop before it began.
+    // The process was stopped before the service began.
     if (!(error instanceof Interrupted)) throw error
   } finally {
     await database.close()
-    // Work that did not stop in time would keep the process.
+    // Work that has not stopped would keep the process alive.
     setTimeout(() => process.exit(), EXITS_WITHIN_MS).unref()
   }
 }
 
-/** Starts the service; where its database or port cannot be used, the error is a line that names the setting. */
+/** Starts the service. If its database or port cannot be used, throws SetupError: one line that names the setting. */
 async function serve(config: Config, options: ServiceOptions): Promise<Service> {
   try {
-    return await blaming('DATABASE_URL', () => startService(options))
+    return await namingSetting('DATABASE_URL', () => startService(options))
   } catch (error) {
     const problem = listenProblem(error, config)
     if (problem === null) throw error
@@ -119,14 +126,14 @@ async function serve(config: Config, options: ServiceOptions): Promise<Service> 
   }
 }
 
-/** So many that the next are ready while some are on their way, but no more than soon have their turn. */
+/** Enough for the next SMS to be ready while others wait for a response, but no more than leave within 10 s. */
 function smsConcurrencyOf({ sms, workerConcurrency }: Config): number {
   return sms.provider === 'smpp' ? Math.min(2 * sms.window, 10 * sms.rate) : workerConcurrency
 }
 
 type Prepared = { demo: Demo; isNew: boolean } | null
 
-/** Brings the database to this version where that is ours to do; an embedded database has a demo. */
+/** Brings the database to this version if the login owns it. Returns the demo of an embedded database. */
 async function prepare(
   config: Config,
   database: Database,
@@ -141,10 +148,10 @@ async function prepare(
     if (config.isProduction && login.excess !== null) {
       log.warn(
         { login: login.name, excess: login.excess },
-        'the login of DATABASE_URL may do more than the service needs: see /docs/deployment#database-logins',
+        'login of DATABASE_URL has more rights than the service needs, see /docs/deployment#database-logins',
       )
     }
-    // To be started again must not undo an upgrade that is under way, so what is newer stays.
+    // Newer code stays: a restart must not undo an upgrade that is in progress.
     if (config.migrateDatabaseUrl === null && login.isOwner) {
       const age = await codeAge(sql)
       if (age === 'older' || (age === 'current' && (await lacksTestClock(sql, config)))) {
@@ -157,14 +164,14 @@ async function prepare(
   }
 }
 
-/** Throws where the database is older than this version, and makes the partitions that come next. */
+/** Throws SetupError if the database is older than this version. Creates the next partitions. */
 async function checkSchema({ clock }: Config, url: string): Promise<void> {
   const sql = connect(url, { max: 1, clock, role: SERVICE_ROLE })
   try {
     if ((await codeAge(sql)) === 'older') {
       throw new SetupError(OLDER_DATABASE)
     }
-    // Each start, so that a service without a clock does not run out of them while it is restarted.
+    // At each start, so that a service without a clock does not run out of them.
     await sql`select api.make_partitions()`
   } finally {
     await sql.end()

@@ -1,13 +1,13 @@
 /**
- * A signal to a process group reaches us twice under npm, which passes its own on. So signals this close
- * to the first one are the same request.
+ * Under npm a signal to the process group arrives twice, as npm passes on its own. Signals within this time are one
+ * request.
  */
 const SAME_REQUEST_MS = 1000
 const PARENT_CHECK_MS = 1000
 
 /**
- * Aborted at the first SIGTERM or SIGINT; a later one ends the process at once. With `endsWithParent` it is
- * also aborted when the parent process has ended, as npm that was killed.
+ * Returns a signal that is aborted at the first SIGTERM or SIGINT; a later one exits the process at once. With
+ * `endsWithParent` it is also aborted when the parent process, such as npm, has ended.
  */
 export function stopSignal({ endsWithParent = false } = {}): AbortSignal {
   const stopping = new AbortController()

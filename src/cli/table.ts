@@ -1,4 +1,4 @@
-/** Rows as a plain table, columns as wide as their widest line; as in psql, a + marks a cell that goes on below. */
+/** Returns rows as a table in plain text, as psql prints it: a + marks a cell that continues on the next line. */
 export function formatTable(rows: readonly Record<string, unknown>[], columns: string[]): string {
   const head = columns.map(printableLines)
   const body = rows.map((row) => columns.map((column) => printableLines(textOf(row[column]))))
@@ -12,8 +12,8 @@ export function formatTable(rows: readonly Record<string, unknown>[], columns: s
 }
 
 /**
- * The lines of a text as psql prints them: control characters as codes, because a terminal obeys them and
- * the text may come from anybody, and tabs as spaces.
+ * Returns the lines of a text as psql prints them: tabs as spaces, other control characters as codes. The text may
+ * come from anybody, and a terminal executes control characters.
  */
 export function printableLines(text: string): string[] {
   return text.split('\n').map((line) =>
@@ -37,7 +37,7 @@ function codeOf(control: string): string {
   return code < 0x80 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex.padStart(4, '0')}`
 }
 
-/** A loop, as a call takes no more than some 100 000 arguments. */
+/** A loop: Math.max(...) fails with more than some 100 000 arguments. */
 function widthOf(rows: string[][][], place: number): number {
   let width = 0
   for (const row of rows) {

@@ -4,11 +4,11 @@ export const USAGE = `usage: npm run <command> [-- <arguments>]
 
   start [--only api|worker|clock]    run the service
   migrate [--breaking]               bring the database to this version
-  seed                               make a demo organisation, print its keys
-  sql [--write] "select …"           ask the database, print a table; --write may change it
-  doctor [--strict]                  check everything, print each fix; exit 1 on problems,
-                                     with --strict on warnings too
+  seed                               create a demo organisation, print its keys
+  sql [--write] "select …"           run a query, print a table; --write allows changes
+  doctor [--strict]                  check the installation, print each fix; exit 1 on problems,
+                                     with --strict also on warnings
   types                              regenerate src/db/api.gen.ts`
 
-/** A command that is not given as it should be. */
+/** A command has wrong arguments. */
 export class UsageError extends SetupError {}

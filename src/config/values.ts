@@ -1,11 +1,10 @@
-/** What the variables of the environment may be, each a string. Their problems never quote them. */
+/** Values of environment variables, each read from a string. Their error messages never quote a value. */
 import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { addressProblem } from '../db/address.ts'
 import type { ClockSettings } from '../db/client.ts'
-import { readSmsc } from '../providers/smpp/smsc.ts'
-import { readRelay } from '../providers/smtp/relay.ts'
 import { formatAddress, parseAddress } from '../schemas/address.ts'
+import { httpUrl } from '../text/values.ts'
 
 const MAX_ITEMS = 10
 const DOMAIN_NAME = /^(?:(?!-)[a-z0-9-]{1,63}(?<!-)\.)+(?!-)[a-z0-9-]{1,63}(?<!-)$/
@@ -17,48 +16,16 @@ export const listenAddress = v.pipe(
   v.check((text) => isIP(text) !== 0 || /^[a-z0-9.-]+$/i.test(text), 'must be an address'),
 )
 
-export function integer(min: number, max: number) {
-  return v.pipe(
-    v.string(),
-    v.regex(/^\d{1,9}$/, 'must be a whole number'),
-    v.transform(Number),
-    v.minValue(min, `must be at least ${min}`),
-    v.maxValue(max, `must be at most ${max}`),
-  )
-}
-
 /** One of these words. */
 export function word<const Words extends string>(...words: Words[]) {
   const last = words.slice(-2).join(' or ')
   return v.picklist(words, `must be ${[...words.slice(0, -2), last].join(', ')}`)
 }
 
-/** A base address: paths are put behind it. */
-export const httpUrl = v.pipe(
-  v.string(),
-  // URL reads over line ends, blanks around and slashes left out, with which links would be broken.
-  v.check(
-    (text) => /^https?:\/\/[!#-;=?-~]+$/i.test(text) && URL.canParse(text),
-    'must be an http or https URL',
-  ),
-  v.check((text) => !/^[^/]*\/\/[^/]*@/.test(text), 'must have no user and password in it'),
-  v.check((text) => !/[?#]/.test(text), 'must end with its path, without ? and #'),
-  v.transform((text) => text.replace(/\/+$/, '')),
-)
-
-/** Where the outside finds the service: its own paths, such as /v1, begin at the host. */
+/** The address at which clients reach the service, without a path: paths such as /v1 begin at the host. */
 export const publicUrl = v.pipe(
   httpUrl,
   v.check((text) => /^[^/]*\/\/[^/]*$/.test(text), 'must have no path, as https://api.example.net'),
-)
-
-/** A base address behind which paths with their version are put. */
-export const unversionedUrl = v.pipe(
-  httpUrl,
-  v.check(
-    (text) => !/\/v\d+$/.test(text),
-    'must end before the version, as https://api.mailgun.net',
-  ),
 )
 
 export const databaseUrl = v.pipe(
@@ -69,46 +36,19 @@ export const databaseUrl = v.pipe(
   }),
 )
 
-/** What DATABASE_URL says when the embedded database is wanted. */
+/** The value of DATABASE_URL that selects the embedded database. */
 export const EMBEDDED = 'embedded'
 
-/** An address of Postgres, or the word `embedded`; anything else has the problem of an address. */
+/** An address of Postgres, or the word `embedded`; the error message is that of an address. */
 export const databaseUrlOrEmbedded = v.union(
   [v.literal(EMBEDDED), databaseUrl],
   (issue) => issue.issues?.at(-1)?.message ?? issue.message,
 )
 
-export const smtpUrl = v.pipe(
-  v.string(),
-  v.rawCheck(({ dataset, addIssue }) => {
-    const read = dataset.typed ? readRelay(dataset.value) : undefined
-    if (read && 'problem' in read) addIssue({ message: read.problem })
-  }),
-)
-
-/** smpp://user:password@host:port, or smpps:// over TLS; user and password are the system_id and its password. */
-export const smppUrl = v.pipe(
-  v.string(),
-  v.rawCheck(({ dataset, addIssue }) => {
-    const read = dataset.typed ? readSmsc(dataset.value) : undefined
-    if (read && 'problem' in read) addIssue({ message: read.problem })
-  }),
-)
-
-/** A country calling code (E.164): 27 or +27. */
-export const countryCode = v.pipe(
-  v.string(),
-  v.regex(/^\+?[1-9]\d{0,2}$/, 'must be a country calling code of 1 to 3 digits, such as 27'),
-  v.transform((text) => text.replace('+', '')),
-)
-
-/** A credential that someone else made. */
-export const credential = v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,500}$/, 'must be one word'))
-
-/** Keys of 32 bytes in base64, with commas between: one that was replaced stays behind the new one. */
+/** Keys of 32 bytes in base64, separated by commas, the one in use first. */
 export const secretKeys = list(
   (text) => /^[A-Za-z0-9+/_-]{43}=?$/.test(text),
-  'must be 32 bytes in base64, or several such with commas between',
+  'must be 32 bytes in base64, or several such keys separated by commas',
 )
 
 export const domainName = v.pipe(
@@ -125,7 +65,7 @@ export const hostLabel = v.pipe(
   v.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be one label of a host name'),
 )
 
-/** An email address in its header form. */
+/** An email address, with a display name or without. */
 export const mailbox = v.pipe(
   v.string(),
   v.rawTransform(({ dataset, addIssue, NEVER }) => {
@@ -136,13 +76,13 @@ export const mailbox = v.pipe(
   }),
 )
 
-/** Addresses as node:dns takes them, of IPv6 in brackets when a port follows; `sandbox` among them. */
+/** Addresses as node:dns takes them (IPv6 in brackets when a port follows), and the word `sandbox`. */
 export const dnsServers = list(
   isDnsServer,
-  'must be addresses, each with a port or without, or sandbox',
+  'must be IP addresses, each with or without a port, or sandbox',
 )
 
-/** POSTGRAM_NOW as settings of core.now(): a time fixes the clock, a signed duration shifts it. */
+/** POSTGRAM_NOW as settings that core.now() reads: a time fixes the clock, a signed duration shifts it. */
 export const clockSettings = v.pipe(
   v.string(),
   v.rawTransform(({ dataset, addIssue, NEVER }): ClockSettings => {
@@ -159,7 +99,7 @@ export const clockSettings = v.pipe(
 
 const UNITS: Record<string, string> = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days' }
 
-/** Several values with commas between. */
+/** Several values, separated by commas. */
 function list(isOne: (text: string) => boolean, problem: string) {
   return v.pipe(
     v.string(),

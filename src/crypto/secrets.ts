@@ -7,21 +7,21 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-/** What SECRET_KEY is good for. Each purpose has keys of its own, derived from it. */
+/** Encryption and signatures with SECRET_KEY. Each purpose has its own keys, derived from SECRET_KEY. */
 export type Secrets = {
-  /** Encrypt a text for keeping in the database. */
+  /** Encrypts a text for the database. */
   seal(text: string): string
-  /** The text that was sealed; throws when no key of ours sealed it, or it was changed. */
+  /** Decrypts a text. Throws if none of the keys sealed it, or if it was changed. */
   open(sealed: string): string
-  /** The same, sealed by the first key; null when that has sealed it already. Throws as open does. */
+  /** Returns the text sealed with the first key; null if that key sealed it already. Throws as open() does. */
   reseal(sealed: string): string | null
-  /** Which key sealed a text: 0 for the first; null when none of ours did. */
+  /** Returns the index of the key that sealed a text; null if none did. */
   keyOf(sealed: string): number | null
   /** For each key, the first one first, a name that does not reveal it. */
   keyIds: readonly string[]
-  /** A signature over some bytes, by the first key. */
+  /** Signs bytes with the first key. */
   sign(bytes: Buffer): Buffer
-  /** Whether one of our keys made this signature, compared in constant time. */
+  /** Returns whether one of the keys made this signature, by a comparison in constant time. */
   isSigned(bytes: Buffer, signature: Buffer): boolean
 }
 
@@ -30,8 +30,8 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Secrets under one or more keys of 32 bytes in base64. The first is used; what older ones sealed or
- * signed stays good, so that a key can be changed while links in old mail go on working.
+ * Creates secrets from one or more keys of 32 bytes in base64. The first key seals and signs; the others only open
+ * and verify, so that links in old mail stay valid after a rotation.
  */
 export function createSecrets(keys: readonly string[]): Secrets {
   const masters = keys.map((key) => Buffer.from(key, 'base64'))
@@ -58,7 +58,7 @@ export function createSecrets(keys: readonly string[]): Secrets {
 
   const openWithKey = (sealed: string) => {
     const bytes = Buffer.from(sealed, 'base64')
-    // Several texts decode to the same bytes, of which we have written one.
+    // Several base64 texts decode to the same bytes; only the one that seal() writes is valid.
     const isOurForm = bytes.toString('base64') === sealed
     for (const [place, key] of isOurForm ? sealing.entries() : []) {
       try {
@@ -68,7 +68,7 @@ export function createSecrets(keys: readonly string[]): Secrets {
         const body = cipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
         return { text: Buffer.concat([body, cipher.final()]).toString('utf8'), place }
       } catch {
-        // Sealed with another key, or not by us: the next key, or the error below, tells.
+        // Another key sealed it, or none: the next key is tried.
       }
     }
     throw new Error('a secret in the database was not sealed with SECRET_KEY')
@@ -91,7 +91,7 @@ export function createSecrets(keys: readonly string[]): Secrets {
     keyIds: derived('key id').map((id) => id.toString('hex', 0, 8)),
     sign: (bytes) => hmac(signer, bytes),
     isSigned(bytes, signature) {
-      // All keys are asked, so that the time taken does not tell which one it was.
+      // All keys are compared, so that the time does not depend on which key signed.
       return signing.reduce((isOurs, key) => {
         const expected = hmac(key, bytes)
         const isEqual = expected.length === signature.length && timingSafeEqual(expected, signature)

@@ -1,4 +1,4 @@
-/** Reads a postgres:// address once for both drivers, which know different parameters. */
+/** Reads a postgres:// address for both drivers, which know different parameters. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, checkServerIdentity, getCACertificates } from 'node:tls'
@@ -6,16 +6,16 @@ import { SetupError } from '../errors.ts'
 import { isLoopback } from '../net/loopback.ts'
 
 export type Address = {
-  /** The address without what the fields below say, for postgres.js. */
+  /** The address for postgres.js, without the parameters that the other fields hold. */
   url: string
-  /** The same with the first host only, for pg, which takes a host that cannot stand in a URL as a parameter. */
+  /** The same for pg: with the first host only, as a parameter if it cannot stand in a URL. */
   pgUrl: string
   user: string
   password: string
   database: string
   hosts: string[]
   ports: number[]
-  /** What the server must be, which findHost() asks each host; null: the only host is not asked. */
+  /** What findHost() requires of a host; null: the only host is used without a check. */
   target: 'read-write' | 'primary' | null
   /** What both drivers take as `ssl`. */
   tls: false | ConnectionOptions
@@ -28,7 +28,7 @@ const TLS_PARAMETERS = [...TLS_FILES, 'sslmode', 'uselibpqcompat']
 const OWN_PARAMETERS = [...TLS_PARAMETERS, 'host', 'port', 'target_session_attrs']
 const MAX_PORT = 65_535
 
-/** Says what is wrong with an address and the files that it names, without quoting it; null when nothing is. */
+/** Says what is wrong with an address or the files that it names, without quoting it; null when it is valid. */
 export function addressProblem(text: string): string | null {
   const parts = partsOf(text)
   const problem = problemOf(parts)
@@ -58,7 +58,7 @@ function problemOf(parts: ReturnType<typeof partsOf>): string | null {
   return null
 }
 
-/** Reads an address; throws SetupError when it is none, or a file that it names cannot be read. */
+/** Reads an address. Throws SetupError if it is invalid, or a file that it names cannot be read. */
 export function readAddress(text: string): Address {
   const parts = partsOf(text)
   const problem = problemOf(parts)
@@ -81,12 +81,10 @@ export function readAddress(text: string): Address {
   return { url: rest, pgUrl, user, password, database, hosts, ports, target, tls }
 }
 
-/** Says where an address leads, without its password. */
+/** Returns database, hosts and user of an address as a text, without the password. */
 export function describeAddress(text: string): string {
   const { database, hosts, ports, user } = readAddress(text)
-  const places = hosts.map(
-    (host, place) => `${host.includes(':') ? `[${host}]` : host}:${ports[place]}`,
-  )
+  const places = hosts.map((host, n) => `${host.includes(':') ? `[${host}]` : host}:${ports[n]}`)
   return `${database} on ${places.join(', ')} as ${user}`
 }
 
@@ -95,9 +93,9 @@ function withParameters(url: string, parameters: URLSearchParams): string {
 }
 
 /**
- * The address in parts; undefined when it is none. A URL has one host: further ones are read apart, also
- * from the parameters host and port, as libpq has them. `authorities` is null when hosts and ports do not
- * match.
+ * Returns the parts of an address; undefined if it is invalid. A URL has one host, so further hosts are read
+ * separately, also from the parameters host and port, as libpq does. `authorities` is null if the numbers of hosts
+ * and ports differ.
  */
 function partsOf(text: string) {
   const [, scheme = '', names = '', path = '', query = ''] =
@@ -119,7 +117,7 @@ function partsOf(text: string) {
   return { whole, url, authorities: isMatched ? authorities : null, parameters }
 }
 
-/** A host and its port, '' where none is given; null when the text is neither. */
+/** Returns a host and its port, '' if there is none; null if the text is invalid. */
 function authorityOf(text: string): { host: string; port: string } | null {
   const match = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/.exec(text)
   if (!match) return null
@@ -127,7 +125,7 @@ function authorityOf(text: string): { host: string; port: string } | null {
   return { host: decoded(six ?? other) ?? '', port }
 }
 
-/** Several hosts mean a primary and its standbys, whatever the order; undefined when it cannot be promised. */
+/** Returns what hosts must be: several are a primary and its standbys. Undefined for a target that is not supported. */
 function targetOf(parameters: URLSearchParams, hosts: number): Address['target'] | undefined {
   const target = parameters.get('target_session_attrs')
   if (target === 'read-write' || target === 'primary') return target
@@ -144,8 +142,8 @@ function decoded(text: string): string | null {
 }
 
 /**
- * As libpq has it, but for an address without sslmode: then a server elsewhere must prove who it is, and
- * one on this machine is spoken to in the clear.
+ * Returns the TLS options, as libpq reads them, with one difference: without sslmode, the certificate of a server on
+ * another machine is verified in full, and connections on this machine have no TLS.
  */
 function tlsOf(parameters: URLSearchParams, hosts: string[]): false | ConnectionOptions {
   const root = parameters.get('sslrootcert')
@@ -167,7 +165,7 @@ function tlsOf(parameters: URLSearchParams, hosts: string[]): false | Connection
   return {
     ...own,
     ...(ca && { ca }),
-    // The driver knows which of several hosts it speaks to only while that is a name.
+    // With several hosts, the driver does not know by which name it connected, if that host is an IP address.
     checkServerIdentity: (_, certificate) => {
       if (mode !== 'verify-full' && root !== 'system') return undefined
       const problems = hosts.map((host) => checkServerIdentity(host, certificate))
@@ -176,7 +174,7 @@ function tlsOf(parameters: URLSearchParams, hosts: string[]): false | Connection
   }
 }
 
-/** Reads a file of TLS as it will be read; the drivers would fail on a wrong one where nobody catches it. */
+/** Says what is wrong with a TLS file; null when it is valid. A driver would throw where nothing catches it. */
 function fileProblem(parameters: URLSearchParams, name: string): string | null {
   const file = parameters.get(name)
   if (file === null || (name === 'sslrootcert' && file === 'system')) return null

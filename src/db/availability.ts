@@ -3,29 +3,29 @@ import { ConnectionLost, isConnectionError, messageOf, Unreachable } from './con
 import type { Pool } from './pool.ts'
 import { isReadOnlyError, READ_ONLY, readOnlyProblem, STANDBY } from './read-only.ts'
 
-/** Whether the database takes the writes of this process, which its heartbeat tells. */
+/** Whether the database takes the writes of this process, by the results of its heartbeats. */
 export type Availability = {
-  /** What keeps the database from taking writes, for people; null when nothing does. */
+  /** Says why the database does not take writes; null when it does. */
   problem(): string | null
-  /** Runs a heartbeat: what comes of it is what `problem` returns from then on. */
-  observe(beat: () => Promise<void>): Promise<void>
+  /** Runs a heartbeat; `problem` returns its result from then on. */
+  observe(heartbeat: () => Promise<void>): Promise<void>
   /**
-   * Records an error from other work and returns whether an outage of the database explains it, which has its
-   * own line in the log. Requests a heartbeat if the database may be unavailable; then the promise settles
-   * with the result of that heartbeat: after a success the error is about one connection or one statement.
+   * Records an error of other work. Returns whether an outage of the database explains it; the log has a line for
+   * the outage itself. Requests a heartbeat if the database may be unavailable; the promise then settles with the
+   * result of that heartbeat: if it succeeds, the error is about one connection or one statement.
    */
   report(error: unknown): boolean | Promise<boolean>
-  /** Takes note of an error on the connection of the heartbeat, whose loss counts as that of the database. */
+  /** Records an error of the heartbeat's connection; if that is lost, the database counts as unreachable. */
   lost(error: unknown): void
-  /** Calls `beat` when a heartbeat is due before its time. */
-  onDue(beat: () => void): void
+  /** Sets the function that is called when a heartbeat is needed before its time. */
+  onDue(heartbeat: () => void): void
 }
 
 export type AvailabilityOptions = {
   log: Logger
   /** The connection of the heartbeat. */
   pool: Pick<Pool, 'use' | 'renew'>
-  /** Throws where the server has no room for more data; a heartbeat alone may need none. */
+  /** Throws if the server has no room for more data; a heartbeat may succeed all the same. */
   checkSpace(): Promise<unknown>
 }
 
@@ -33,25 +33,25 @@ export const UNREACHABLE = 'the database cannot be reached'
 
 const STARTING = 'the process is starting'
 
-/** The heartbeat is every 2 s. */
+/** Five heartbeats. */
 const BEHIND_AFTER_MS = 10_000
 
-/** A heartbeat and small sends may find room while there is none for more data. */
+/** Heartbeats and small sends may succeed while there is no room for more data. */
 const SPACE_CHECK_EVERY_MS = 60_000
 
-/** The server is out of a resource; writes that do not need it still succeed. */
+/** Errors of a server that is out of a resource; writes that do not need it still succeed. */
 const LACKS: Record<string, string> = {
   '53100': 'the database server is out of disk space',
   '53200': 'the database server is out of memory',
   '58030': 'the database server cannot read or write its disk',
 }
 
-/** What the server lacks, for people; undefined for any other error. */
+/** Says which resource the server is out of; undefined for any other error. */
 export function lackOf(error: unknown): string | undefined {
   return LACKS[(error as { code?: string } | null)?.code ?? '']
 }
 
-/** Cancelled by statement_timeout, or by lock_timeout. */
+/** SQLSTATE of a statement that statement_timeout or lock_timeout cancelled. */
 const LATE = /^(57014|55P03)$/
 
 /** Creates the availability of a process; until its first heartbeat the process is starting. */
@@ -63,11 +63,11 @@ export function createAvailability(options: AvailabilityOptions): Availability {
   let spaceCheckedAt: number | null = null
   /** The next heartbeat checks for space. */
   let isSpaceInDoubt = false
-  /** The code of the error that the last failed heartbeat met. */
+  /** The error code of the last heartbeat that failed. */
   let outageCode = ''
-  /** Whether the next heartbeat fails, for errors that were reported since the last one began. */
+  /** Settles with whether the next heartbeat fails; set while reported errors wait for that. */
   let verdict: PromiseWithResolvers<boolean> | null = null
-  let beatNow: () => void = () => undefined
+  let requestHeartbeat: () => void = () => undefined
 
   function acknowledged() {
     problem = null
@@ -83,7 +83,7 @@ export function createAvailability(options: AvailabilityOptions): Availability {
     outageCode = codeOf(error)
     verdict?.resolve(true)
     verdict = null
-    // Before the first heartbeat it is the start that fails.
+    // Before the first heartbeat, the start fails and reports the error.
     if (acknowledgedAt === null || lostAt !== null) return
     lostAt = performance.now()
     log.error({ reason, err: error }, 'database unavailable')
@@ -96,12 +96,12 @@ export function createAvailability(options: AvailabilityOptions): Availability {
     return performance.now() - spaceCheckedAt > SPACE_CHECK_EVERY_MS
   }
 
-  /** Whether the outage that began at lostAt explains an error of other work. */
+  /** Returns whether the present outage explains an error of other work. */
   function isExplained(error: unknown): boolean {
     const code = codeOf(error)
     if (suggestsOutage(error) || error instanceof Unreachable || LATE.test(code)) return true
     if (code !== '' && code === outageCode) return true
-    // A plain error of a socket may be one to a provider.
+    // The socket may also be one to a provider.
     return problem === UNREACHABLE && isConnectionError(error)
   }
 
@@ -129,13 +129,13 @@ export function createAvailability(options: AvailabilityOptions): Availability {
       if (problem !== null || silentMs < BEHIND_AFTER_MS) return problem
       return `the database is behind: it has not acknowledged a write for ${Math.floor(silentMs / 1000)} s`
     },
-    async observe(beat) {
-      const asked = verdict
+    async observe(heartbeat) {
+      const requested = verdict
       verdict = null
       const isCheckDue = isSpaceCheckDue()
       isSpaceInDoubt = false
       try {
-        await beat()
+        await heartbeat()
         if (isCheckDue) {
           await checkSpace().catch(throwOutage)
           spaceCheckedAt = performance.now()
@@ -143,10 +143,10 @@ export function createAvailability(options: AvailabilityOptions): Availability {
       } catch (error) {
         isSpaceInDoubt ||= isCheckDue || lackOf(error) !== undefined
         failed(error, await reasonOf(error))
-        asked?.resolve(true)
+        requested?.resolve(true)
         throw error
       }
-      asked?.resolve(false)
+      requested?.resolve(false)
       acknowledged()
     },
     report(error) {
@@ -154,22 +154,22 @@ export function createAvailability(options: AvailabilityOptions): Availability {
       if (lack) isSpaceInDoubt = true
       if (lostAt !== null) return isExplained(error)
       if (!suggestsOutage(error)) return false
-      // A start that fails has no line for an outage.
+      // A start that fails logs no outage.
       const explained = acknowledgedAt !== null && nextVerdict()
-      // The setting applies only to new connections.
+      // If default_transaction_read_only was switched off, only new connections can write.
       if (isReadOnlyError(error)) pool.renew()
-      // One bad block, or one statement out of memory, is no outage, but can fail at each attempt. So the next
-      // heartbeat decides, at its usual time: its check of space writes 8 MB.
-      if (!lack) beatNow()
+      // One bad block, or one statement that is out of memory, is no outage. The next heartbeat decides, at its usual
+      // time: its check of space writes 8 MB.
+      if (!lack) requestHeartbeat()
       return explained
     },
     lost(error) {
       if (!isLoss(error)) return
       failed(error, UNREACHABLE)
-      beatNow()
+      requestHeartbeat()
     },
-    onDue(beat) {
-      beatNow = beat
+    onDue(heartbeat) {
+      requestHeartbeat = heartbeat
     },
   }
 }
@@ -178,15 +178,15 @@ function throwOutage(error: unknown): void {
   if (suggestsOutage(error)) throw error
 }
 
-/** Whether the database may be unavailable to other work as well. */
+/** Returns whether the database may be unavailable to other work as well. */
 function suggestsOutage(error: unknown): boolean {
   const isStandby = codeOf(error) === STANDBY
   return lackOf(error) !== undefined || isReadOnlyError(error) || isStandby || isLoss(error)
 }
 
 /**
- * Whether a connection to the database was lost, or could not be made. Not a plain error of a socket, which
- * may be one to a provider, nor a wait for a connection that others used.
+ * Returns whether a connection to the database was lost or could not be opened. False for a plain socket error,
+ * which may be about a provider, and for a wait for a connection that other work used.
  */
 function isLoss(error: unknown): boolean {
   if (error instanceof Unreachable) return error.code !== undefined

@@ -7,7 +7,7 @@ import type { Pool, UseOptions } from './pool.ts'
 type Argument = string | number | boolean | readonly unknown[] | object | Date | null | undefined
 
 /**
- * Calls a function of schema api: returns its result, or throws a Refusal when the function refuses. A jsonb
+ * Calls a function of schema api and returns its result. Throws a Refusal if the function refuses. A jsonb
  * argument is a value or its JSON text. The only place in src that builds a query.
  */
 export type Call = <Name extends keyof Api>(
@@ -18,24 +18,20 @@ export type Call = <Name extends keyof Api>(
 
 const SQLSTATE_REFUSED = 'MSREF'
 
-/** Held by migrate while it replaces the code; any number will do. */
+/** The advisory lock that migrate holds while it replaces the code. */
 export const CODE_LOCK = 5_402_118
 
 /**
- * What a statement can meet at the moment at which the code is replaced: schemas, tables, columns, types
- * or functions that had another shape or number just before (class 42, XX000 "cache lookup failed"), or a
- * plan whose result has columns that it had not (0A000). Postgres tells its other connections of the new
- * ones a moment after it makes them visible, but before it gives back the locks of who made them.
+ * Errors of a statement that runs while migrate replaces the code: objects have another shape or OID than a moment
+ * before (class 42, XX000 "cache lookup failed"), or a plan has other result columns (0A000). Other connections get
+ * the invalidation after the new objects are visible, but before migrate's locks are released.
  */
 const SQLSTATE_REPLACED = /^(0A000|3F000|42...|XX000)$/
 
-/**
- * A longer argument travels in parts: the driver holds up the event loop for some 5 ms for each MB of a
- * statement.
- */
+/** Longer arguments are sent in parts: the driver blocks the event loop for some 5 ms for each MB of a statement. */
 const PART_LENGTH = 1024 * 1024
 
-/** A Call over these connections. */
+/** Returns a Call that uses these connections. */
 export function caller(connections: Sql | Pool): Call {
   const use: Pool['use'] =
     'use' in connections ? connections.use : (work) => work(connections as Sql)
@@ -44,7 +40,7 @@ export function caller(connections: Sql | Pool): Call {
     const given = Object.entries(args as Record<string, Argument>).filter(
       ([, value]) => value !== undefined,
     )
-    // Every argument travels as text and is cast by the server, so that no type is guessed here.
+    // Every argument is sent as text and cast by the server, so that the driver guesses no type.
     const values: (string | null)[] = []
     const parts: string[] = []
     const list = given.map(([key, value]) => {
@@ -61,25 +57,25 @@ export function caller(connections: Sql | Pool): Call {
     const invocation = `api.${String(name)}(${list.join(', ')})`
     const text =
       returns === 'rows' ? `select * from ${invocation}` : `select ${invocation} as value`
-    const askAtOnce = (sql: Sql) => sql.unsafe(text, values, { prepare: true })
-    const askInParts = (sql: Sql) =>
+    const runWhole = (sql: Sql) => sql.unsafe(text, values, { prepare: true })
+    const runInParts = (sql: Sql) =>
       sql.begin(async (tx) => {
         for (const [n, part] of parts.entries()) {
-          // Until the end of the transaction; the value would be sent back without "is null".
+          // The setting lasts until the end of the transaction. "is null" keeps the value out of the result.
           const keep = `select set_config('${partName(n + 1)}', $1::text, true) is null`
           await tx.unsafe(keep, [part], { prepare: true })
         }
         return tx.unsafe(text, values, { prepare: true })
       })
-    const ask = (sql: Sql) => (parts.length > 0 ? askInParts(sql) : askAtOnce(sql))
+    const run = (sql: Sql) => (parts.length > 0 ? runInParts(sql) : runWhole(sql))
     try {
       const rows = await use(
         (sql) =>
-          ask(sql).catch(async (error) => {
+          run(sql).catch(async (error) => {
             if (!SQLSTATE_REPLACED.test(error.code)) throw error
-            // The statement was rolled back.
+            // The statement was rolled back. Wait until migrate has replaced the code, then repeat it.
             await sql`select pg_advisory_xact_lock_shared(${CODE_LOCK})`
-            return ask(sql)
+            return run(sql)
           }),
         options,
       )
@@ -94,7 +90,7 @@ export function caller(connections: Sql | Pool): Call {
 
 const partName = (n: number) => `postgram.part_${n}`
 
-/** Cuts a text, but no surrogate pair: half of one cannot be sent. */
+/** Splits a text, but never within a surrogate pair, half of which cannot be sent. */
 function partsOf(text: string): string[] {
   const parts: string[] = []
   for (let start = 0; start < text.length; ) {

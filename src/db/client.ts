@@ -16,40 +16,40 @@ export type ClientOptions = {
   /** Settings of POSTGRAM_NOW for core.now(). */
   clock?: ClockSettings | undefined
   max?: number
-  /** For people in `npm run sql`: columns by their names in SQL, and tables of public found. */
+  /** For `npm run sql`: columns keep their names in SQL, and schema public is in the search path. */
   hasSqlNames?: boolean
   applicationName?: string
-  /** Transactions may not write, unless they ask to. */
+  /** Transactions are read-only by default. */
   isReadOnly?: boolean
-  /** The driver never closes a connection for its age: it holds a lock, or belongs to a Pool. */
+  /** The driver never closes the connection for its age: it holds a lock, or a Pool decides. */
   isKept?: boolean
   /** Further settings for its connections, such as statement_timeout. */
   settings?: Record<string, string>
-  /** Opens the socket of a connection, in place of openSocket(). */
+  /** Opens the socket of a connection, instead of openSocket(). */
   socket?: () => Promise<Socket>
   /** Called when a connection has closed. */
   onClose?: () => void
 }
 
-/** One of the two settings that core.now() reads; both absent, time is the server's. */
+/** The settings that core.now() reads, one of them at most; without them it returns the server's time. */
 export type ClockSettings = { 'postgram.now'?: string; 'postgram.shift'?: string }
 
 /**
- * How the server plans for the service: its statements are short, reach everything by its key and are
- * the same each time, so planning them anew or compiling them would cost more than running them.
+ * Planner settings of the service's connections. Its statements are short, reach rows by their keys and are always
+ * the same, so planning them again or compiling them would cost more than running them.
  */
 export const planSettings = { plan_cache_mode: 'force_generic_plan', jit: 'off' }
 
 /**
- * Whatever a statement leaves unqualified is Postgres's own; objects in public or temporary ones never take
- * its place. Ours are always named with their schema.
+ * Unqualified names are those of Postgres; objects in public, or temporary objects, never replace them. Statements
+ * name our objects with their schema.
  */
 export const SEARCH_PATH = 'pg_catalog,pg_temp'
 
-/** People may leave names in public unqualified; Postgres looks in pg_catalog before. */
+/** For `npm run sql`: Postgres searches pg_catalog before these. */
 const PEOPLES_SEARCH_PATH = 'public,pg_temp'
 
-/** For the queues' own statements, which are short. */
+/** For the statements of graphile-worker and pg-boss, which are short. */
 export const queueLimits = {
   statement_timeout: '60s',
   idle_in_transaction_session_timeout: '60s',
@@ -64,9 +64,8 @@ const keepalives = {
 const RECONNECT_AFTER_SECONDS = 0.2
 
 /**
- * The one type of arrays that functions of schema api answer with. The library would ask each new
- * connection for all types there are, and a connection that is lost meanwhile would end the process:
- * nobody waits for that question's answer.
+ * The only array type that functions of schema api return. By default the driver queries all types on each new
+ * connection; if that connection is lost, nothing catches the error and the process ends.
  */
 const TEXT_ARRAY = 1009
 const arrayTypes = {
@@ -82,33 +81,33 @@ const arrayTypes = {
 }
 
 /**
- * The address with settings, as command-line options for the server: the queues' own driver takes them in
- * no other way that those of the address itself would not replace. Where both set the same, these hold.
+ * Returns the address with settings as command-line options for the server: only so can pg, the driver of the
+ * queues, combine them with the options of the address. These settings override those of the address.
  */
 export function withSettings(url: string, values: Record<string, string>): string {
   if (Object.keys(values).length === 0) return url
-  // Not as a URL, which an address of several hosts is not.
+  // Not parsed as a URL: an address with several hosts is none.
   const [address, query = ''] = url.split(/\?(.*)/s, 2)
   const parameters = new URLSearchParams(query)
   const given = parameters.get('options')
   const options = Object.entries(values).map(([name, value]) => `-c ${name}=${value}`)
-  // The server takes the last of two.
+  // The server uses the last of two values.
   parameters.set('options', [...(given ? [given] : []), ...options].join(' '))
   return `${address}?${parameters}`
 }
 
-/** What pg, the queues' own driver, is given to connect with: the same server and TLS as connect() has. */
+/** Returns the options with which pg, the driver of the queues, connects to the same server as connect(). */
 export function pgOptions(url: string, settings: Record<string, string> = {}) {
   const { pgUrl, tls, target } = readAddress(url)
   return {
     connectionString: withSettings(pgUrl, { search_path: SEARCH_PATH, ...settings }),
     ssl: tls,
-    // Its pool, and so pg-boss's, makes connections with this.
+    // pg's pool creates its connections with this class.
     ...(target !== null && { Client: searchingClient(url) }),
   }
 }
 
-/** pg's client, for an address whose host has to be found before each connection. */
+/** Returns pg's Client with a search for the host that takes writes before each connection. */
 function searchingClient(url: string): typeof pg.Client {
   type Callback = ((error: Error) => void) | ((error: null, client: pg.Client) => void)
   return class extends pg.Client {
@@ -130,17 +129,17 @@ function searchingClient(url: string): typeof pg.Client {
 export function connect(url: string, options: ClientOptions = {}): Sql {
   const { url: address, hosts, ports, tls } = readAddress(url)
   return postgres(address, {
-    // As a list of one: the driver splits a text at its commas and colons, and has its own way with several.
+    // A list of one: the driver would split a text at its commas and colons.
     host: hosts.slice(0, 1) as unknown as string,
     port: ports.slice(0, 1) as unknown as number,
     ssl: tls as boolean | object,
     max: options.max ?? 10,
     onnotice: () => undefined,
     connect_timeout: 5,
-    // The library would wait for up to 20 seconds before it tries again, and requests with it.
+    // By default the driver, and with it requests, would wait for up to 20 s before it reconnects.
     backoff: () => RECONNECT_AFTER_SECONDS,
     ...(options.role || options.socket ? arrayTypes : {}),
-    // It is not in its types.
+    // Missing in the driver's types.
     ...({ socket: options.socket ?? socketMaker(() => openSocket(url)) } as object),
     ...(options.onClose ? { onclose: options.onClose } : {}),
     ...(options.isKept ? { max_lifetime: null, idle_timeout: 0 } : {}),
@@ -148,14 +147,14 @@ export function connect(url: string, options: ClientOptions = {}): Sql {
       application_name: options.applicationName ?? 'postgram',
       search_path: options.hasSqlNames ? PEOPLES_SEARCH_PATH : SEARCH_PATH,
       ...planSettings,
-      // A machine that is lost says no goodbye; the server would hold its lock for two hours.
+      // If this machine is lost, the server would hold its locks for two hours without keepalives.
       ...(options.isKept ? keepalives : {}),
       ...options.clock,
       ...options.settings,
       ...(options.role ? { role: options.role } : {}),
       ...(options.isReadOnly ? { default_transaction_read_only: 'on' } : {}),
     } as Record<string, string>,
-    // Only columns: transforming values would rename the keys inside callers' JSON.
+    // Only columns: a transformation of values would rename the keys in callers' JSON.
     ...(options.hasSqlNames ? {} : { transform: { column: { from: postgres.toCamel } } }),
   })
 }

@@ -1,4 +1,4 @@
-/** No connection could be had in time: the statement was never sent. */
+/** No connection was available in time: the statement was never sent. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
   readonly code: string | undefined
@@ -9,7 +9,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** The connection was lost after the statement was sent: nobody knows whether it was committed. */
+/** The connection was lost after the statement was sent: it is unknown whether it was committed. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
   readonly code: string | undefined
@@ -21,30 +21,31 @@ export class ConnectionLost extends Error {
 }
 
 /** No response within the limit: a network can drop a connection without an error. */
-export class NoAnswer extends Error {
-  override readonly name = 'NoAnswer'
-  readonly code = NO_ANSWER
+export class NoResponse extends Error {
+  override readonly name = 'NoResponse'
+  readonly code = NO_RESPONSE
 
   constructor(limitMs: number) {
-    super(`no answer within ${limitMs} ms`)
+    super(`no response within ${limitMs} ms`)
   }
 }
 
-const NO_ANSWER = 'NO_ANSWER'
+const NO_RESPONSE = 'NO_RESPONSE'
 
-/** Whether nothing came back: false also for a connection that was refused or closed. */
+/** Returns whether there was no response. False for a connection that was refused or closed. */
 export function isSilence(error: unknown): boolean {
-  return codeOf(error) === NO_ANSWER
+  return codeOf(error) === NO_RESPONSE
 }
 
-/** What the driver and Node call a connection that ended; class 08 and 57P0x are the server's words. */
-const LOST = /^(CONNECTION_[A-Z]+|CONNECT_TIMEOUT|NO_ANSWER|E[A-Z]+|ERR_S[A-Z_]+|57P0[1-5]|08...)$/
+/** Error codes of a lost connection: of the driver, of Node, and of the server (class 08, 57P0x). */
+const LOST =
+  /^(CONNECTION_[A-Z]+|CONNECT_TIMEOUT|NO_RESPONSE|E[A-Z]+|ERR_S[A-Z_]+|57P0[1-5]|08...)$/
 
-/** Messages of pg, the driver of the queues, which come without a code. */
+/** Messages of pg, the driver of the queues, whose errors have no code. */
 export const LOST_BY_PG =
   /^(Connection terminated|Client has encountered a connection error|timeout e\w+|Query read timeout)/
 
-/** Whether an error of a driver is about the connection, and not about the statement. */
+/** Returns whether an error of a driver is about the connection, and not about the statement. */
 export function isConnectionError(error: unknown): boolean {
   const { severity, message } = (error ?? {}) as { severity?: string; message?: string }
   if (/^(FATAL|PANIC)$/.test(severity ?? '') || error instanceof Unreachable) return true

@@ -4,12 +4,12 @@ import { isReadOnlyError, STANDBY } from './read-only.ts'
 import { avoidPooler, isPoolerError, TOO_OLD, UnsuitableServer } from './server.ts'
 
 const UNREACHABLE =
-  /^(ECONN\w+|EPIPE|ENOENT|EACCES|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOHOST|EPROTO|CONNECT_TIMEOUT|NO_ANSWER|CONNECTION_\w+)$/
+  /^(ECONN\w+|EPIPE|ENOENT|EACCES|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOHOST|EPROTO|CONNECT_TIMEOUT|NO_RESPONSE|CONNECTION_\w+)$/
 const UNTRUSTED =
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|CRL_|INVALID_CA|HOSTNAME_MISMATCH)/
 /**
- * Of Postgres: connection failed, login refused, resources exhausted, ended by an administrator or a time limit,
- * starting or stopping.
+ * SQLSTATE classes of Postgres: connection failed, login refused, resources exhausted, ended by an administrator or
+ * a time limit, starting or stopping.
  */
 const REFUSED = /^(08...|28...|53...|57...)$/
 const DENIED = '42501'
@@ -21,21 +21,18 @@ const NO_EXTENSION = /extension "\w+" is not available|extension control file/
 const USE_PRIMARY =
   'set the address of the primary, or of all hosts, see /docs/deployment#database-failover'
 
-/**
- * Says in one line why a database cannot be used, with the fix where it is known: what an operator can
- * put right. Null for any other error.
- */
+/** Says in one line why a database cannot be used, with the fix if it is known. Null if an operator cannot fix it. */
 export function connectionProblem(error: unknown): string | null {
   const { code = '', message } = error as { code?: string; message: string }
   if (UNTRUSTED.test(code)) {
     return `TLS to the server failed (${code}): set sslrootcert, or another sslmode, see /docs/deployment#tls-to-postgres`
   }
   if (/TLS connection/.test(message)) {
-    return 'the server offers no TLS: set sslmode=disable where the network is only yours, see /docs/deployment#tls-to-postgres'
+    return 'the server offers no TLS: set sslmode=disable if the network is private, see /docs/deployment#tls-to-postgres'
   }
   if (error instanceof UnsuitableServer) return message
   if (isPoolerError(message)) return avoidPooler(message)
-  // Of several addresses of one name that all refuse, there is no message.
+  // There is no message if a name has several addresses and all refuse.
   if (UNREACHABLE.test(code) || LOST_BY_PG.test(message)) {
     return `the server cannot be reached: ${message || code}`
   }
@@ -45,14 +42,14 @@ export function connectionProblem(error: unknown): string | null {
     return 'the database has never been migrated: run "npm run migrate" as its owner'
   }
   if (isDenied(error) && message.includes(`set role "${SERVICE_ROLE}"`)) {
-    return `its login is no member of ${SERVICE_ROLE}: run "grant ${SERVICE_ROLE} to …" as the owner`
+    return `its login is not a member of ${SERVICE_ROLE}: run "grant ${SERVICE_ROLE} to …" as the owner`
   }
   if (NO_EXTENSION.test(message)) {
     return `${message}: install Postgres's contrib package on the server`
   }
   if (code === NO_DATABASE) return `${message}: create it, as /docs/deployment#postgres says`
   if (code === UNKNOWN_SETTING && /configuration parameter/.test(message)) {
-    // Every connection sets these, and servers before Postgres 12 do not know them.
+    // Every connection sets these; servers before Postgres 12 do not know them.
     if (/"(plan_cache_mode|jit)"/.test(message)) return TOO_OLD
     return `${message}: remove it from the address`
   }
@@ -62,7 +59,7 @@ export function connectionProblem(error: unknown): string | null {
   return REFUSED.test(code) || isDenied(error) ? message : null
 }
 
-/** Whether the login or its role lacks the right to what it asked for. */
+/** Returns whether the login or its role lacks a right. */
 export function isDenied(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === DENIED
 }

@@ -1,5 +1,5 @@
 import { type ClientOptions, connect, type Sql } from './client.ts'
-import { NoAnswer } from './connection-errors.ts'
+import { NoResponse } from './connection-errors.ts'
 import { openSocket } from './hosts.ts'
 
 export type Connection = {
@@ -8,22 +8,22 @@ export type Connection = {
 }
 
 export type ConnectionOptions = Omit<ClientOptions, 'max' | 'isKept' | 'socket' | 'onClose'> & {
-  /** How long connecting and the first statement may take. */
+  /** The time limit for connecting and the first statement. */
   withinMs: number
   /** The first statement. */
   onOpen: string
   /** Called when the open connection has closed. */
   onClosed(): void
-  /** Ends the attempt to connect. */
+  /** Aborts the attempt to connect. */
   signal: AbortSignal
 }
 
-/** A closed connection gets this long to send what is left. */
+/** How long a closed connection may take to send what is left. */
 const CLOSES_WITHIN_MS = 1000
 
 /**
- * Opens one connection, which never reconnects. Left to itself, postgres.js tries again for ever where a
- * proxy accepts connections and closes them.
+ * Opens one connection, which never reconnects. By default postgres.js tries again without end if a proxy accepts
+ * connections and closes them.
  */
 export async function openConnection(
   url: string,
@@ -38,7 +38,7 @@ export async function openConnection(
     max: 1,
     isKept: true,
     async socket() {
-      // The driver asks for another one after it has lost the first.
+      // The driver asks for another socket after it has lost the first.
       if (hasSocket) throw closedError()
       hasSocket = true
       try {
@@ -58,12 +58,12 @@ export async function openConnection(
     void sql.end({ timeout: 0 }).catch(() => undefined)
     setTimeout(() => closing.abort(), CLOSES_WITHIN_MS).unref()
   }
-  const timer = setTimeout(() => fail(new NoAnswer(withinMs)), withinMs)
+  const timer = setTimeout(() => fail(new NoResponse(withinMs)), withinMs)
   const onAbort = () => fail(signal.reason)
   signal.addEventListener('abort', onAbort)
   try {
     await Promise.race([sql.unsafe(onOpen), failed])
-    // The driver may have closed it meanwhile, which TypeScript does not see.
+    // onClose() may have changed the state meanwhile, which TypeScript does not know.
     if ((state as string) === 'closed') throw closedError()
     state = 'open'
     return { sql, close }

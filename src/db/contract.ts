@@ -1,53 +1,53 @@
 import type { Sql } from './client.ts'
 
-/** What callers of a function of schema api rely on. Types are named as they are in a cast. */
+/** What callers of a function of schema api rely on. Types have the names that a cast uses. */
 export type Signature = {
-  /** Its arguments by name; calls name them, so that their order does not matter. */
+  /** The types of its arguments by name. Calls name the arguments, so their order does not matter. */
   types: Record<string, string>
   /** The arguments without a default. */
   required: readonly string[]
   returns: 'rows' | 'values' | 'value'
-  /** The columns of its rows, or one called value. */
-  answers: Record<string, string>
+  /** The types of the columns of its rows, or of a single column `value`. */
+  results: Record<string, string>
 }
 
 /** The functions of schema api by name. */
 export type Contract = Record<string, Signature>
 
-/** Asks the catalogue what functions of schema api there are. */
+/** Reads the functions of schema api from the catalogue. */
 export async function readContract(sql: Pick<Sql, 'unsafe'>): Promise<Contract> {
   const rows = await sql.unsafe<(Signature & { name: string })[]>(CONTRACT)
   return Object.fromEntries(rows.map(({ name, ...signature }) => [name, signature]))
 }
 
 /**
- * What of `before` callers could not go on with under `after`, a sentence each. More functions, columns
- * and arguments that may be left out are no matter to them.
+ * Returns a sentence for each change from `before` to `after` that breaks callers of `before`. Further functions,
+ * columns and optional arguments do not.
  */
 export function breaks(before: Contract, after: Contract): string[] {
   return Object.entries(before).flatMap(([name, old]) => {
     const now = after[name]
     if (!now) return [`api.${name} is gone`]
     return [
-      ...without(old.types, now.types).map((what) => `api.${name} does not take ${what}`),
+      ...lost(old.types, now.types).map((argument) => `api.${name} does not take ${argument}`),
       ...now.required
         .filter((argument) => !old.required.includes(argument))
         .map((argument) => `api.${name} needs ${argument}`),
       ...(old.returns === now.returns
-        ? without(old.answers, now.answers).map((what) => `api.${name} does not answer ${what}`)
-        : [`api.${name} answers ${now.returns}, not ${old.returns}`]),
+        ? lost(old.results, now.results).map((column) => `api.${name} does not return ${column}`)
+        : [`api.${name} returns ${now.returns}, not ${old.returns}`]),
     ]
   })
 }
 
-/** The names, with their types, that the second lacks or has with another type. */
-function without(old: Record<string, string>, now: Record<string, string>): string[] {
+/** Returns the names, with their types, that `now` lacks or has with another type. */
+function lost(old: Record<string, string>, now: Record<string, string>): string[] {
   return Object.entries(old)
     .filter(([name, type]) => now[name] !== type)
     .map(([name, type]) => `${name} ${type}`)
 }
 
-/** Whatever the search path: names of types are qualified unless they are Postgres's own. */
+/** Independent of the search path: names of types are qualified unless they are Postgres's own. */
 const CONTRACT = `
   with types as (
     select t.oid, case when e.oid is null then n.base else n.base || '[]' end as name
@@ -69,7 +69,7 @@ const CONTRACT = `
         select json_object_agg(a.attname, t.name order by a.attnum)
         from pg_attribute a join types t on t.oid = a.atttypid
         where a.attrelid = r.typrelid and a.attnum > 0 and not a.attisdropped)
-      else json_build_object('value', (select t.name from types t where t.oid = r.oid)) end as answers
+      else json_build_object('value', (select t.name from types t where t.oid = r.oid)) end as results
   from pg_proc p
   join pg_type r on r.oid = p.prorettype
   where p.pronamespace = (select n.oid from pg_namespace n where n.nspname = 'api')

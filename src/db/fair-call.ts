@@ -2,18 +2,18 @@ import { Refusal } from '../errors.ts'
 import type { Call } from './call.ts'
 
 export type FairOptions = {
-  /** Calls of one organisation that run at a time. */
+  /** How many calls of one organisation run at a time. */
   atOnce: number
-  /** Calls of one organisation that may wait behind them. */
+  /** How many further calls of it may wait. */
   waiting: number
 }
 
 type Line = { running: number; waiting: (() => void)[] }
 
 /**
- * The same Call, which runs few calls of one organisation at a time, the others in order behind them, so
- * that no organisation takes all connections. Throws rate_limited when too many wait. Calls without an
- * organisation_id pass.
+ * Returns the same Call with a limit on the calls of one organisation that run at a time, so that no organisation
+ * takes all connections; further calls wait in order. Throws rate_limited if too many wait. Calls without an
+ * organisation_id are not limited.
  */
 export function fairCall(call: Call, { atOnce, waiting }: FairOptions): Call {
   const lines = new Map<string, Line>()
@@ -30,7 +30,7 @@ export function fairCall(call: Call, { atOnce, waiting }: FairOptions): Call {
         const words = `This organisation has ${waiting} requests waiting, which is the limit. Wait for their responses before sending more.`
         throw new Refusal('rate_limited', null, { words, retryAfter: 1 })
       }
-      // Whoever ends leaves the place to us.
+      // The call that ends passes its place on.
       await new Promise<void>((resolve) => line.waiting.push(resolve))
     }
     try {

@@ -1,35 +1,35 @@
 /**
- * Finds the host of an address that takes writes, for both drivers: pg knows one host only, and postgres.js
- * tries several for ever while none can be reached.
+ * Finds the host of an address that takes writes, for both drivers: pg supports one host only, and postgres.js
+ * tries several without end while none can be reached.
  */
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import { type Address, readAddress } from './address.ts'
-import { messageOf, NoAnswer } from './connection-errors.ts'
+import { messageOf, NoResponse } from './connection-errors.ts'
 import { readServerState, STANDBY } from './read-only.ts'
 
 export type Host = { host: string; port: number }
 
 const CONNECTS_WITHIN_MS = 5000
-const LEAVES_WITHIN_MS = 1000
+const CLOSES_WITHIN_MS = 1000
 
-/** A host may log a client in and then say nothing. Nobody else bounds the question that follows. */
+/** A host may accept a login and then not respond. No other limit bounds the query that follows. */
 const SEARCHES_WITHIN_MS = 2 * CONNECTS_WITHIN_MS
 
-/** Of the protocol: a request to log in, an error, yes or no to TLS, another version of the protocol. */
+/** The first byte of a Postgres server: authentication, error, yes or no to TLS, protocol version. */
 const FIRST_BYTES = /[RESNv]/
 
-/** What a server that wants TLS answers before its first message. */
-const TLS_ANSWER_BYTES = 1
+/** The response to a request for TLS, before the first message. */
+const TLS_RESPONSE_BYTES = 1
 
 const searches = new Map<string, Promise<Host>>()
 
 /**
- * The host to connect to: the only one, or, where the address asks for it, the first that says it takes
- * writes. All hosts are asked at the same time, so one that is gone delays nothing. Searches for the same
- * address that overlap share one result. A search takes at most `withinMs`; then it fails.
+ * Returns the host to connect to: the only one, or, if the address has a target, the first that takes writes. All
+ * hosts are queried at the same time, so a host that is down delays nothing. Simultaneous searches for one address
+ * share their result. Throws after `withinMs`.
  */
 export function findHost(url: string, withinMs = SEARCHES_WITHIN_MS): Promise<Host> {
   const address = readAddress(url)
@@ -41,19 +41,19 @@ export function findHost(url: string, withinMs = SEARCHES_WITHIN_MS): Promise<Ho
   return search
 }
 
-/** A connected socket to the host that findHost() returns; `signal` destroys it. */
+/** Returns a connected socket to the host that findHost() returns; `signal` destroys it. */
 export async function openSocket(url: string, signal?: AbortSignal): Promise<Socket> {
   return dial(await findHost(url), signal)
 }
 
 /**
- * The sockets of a client of postgres.js, which learns of a failure from a socket only. It would connect
- * again for ever to a server that accepts and closes, as a proxy does that has none behind it.
+ * Returns the function that opens sockets for a client of postgres.js. An error reaches the client only through a
+ * socket. Without this, the client would reconnect without end to a proxy that accepts connections and closes them.
  */
 export function socketMaker(open: () => Promise<Socket>): () => Promise<Duplex> {
   let last: Socket | undefined
   return async () => {
-    const wasClosed = last?.closed && last.bytesRead <= TLS_ANSWER_BYTES
+    const wasClosed = last?.closed && last.bytesRead <= TLS_RESPONSE_BYTES
     last = undefined
     try {
       if (wasClosed) throw coded('ECONNRESET', 'the connection is accepted and closed')
@@ -66,10 +66,10 @@ export function socketMaker(open: () => Promise<Socket>): () => Promise<Duplex> 
   }
 }
 
-/** Anything else than a server of Postgres would be connected to for ever as well. */
+/** Closes the connection to a server that is not Postgres, to which the client would also reconnect without end. */
 function refuseOthers(this: Socket, data: Buffer): void {
   if (!FIRST_BYTES.test(data.toString('latin1', 0, 1))) {
-    this.destroy(coded('EPROTO', 'something other than Postgres listens there'))
+    this.destroy(coded('EPROTO', 'the server is not Postgres'))
   }
 }
 
@@ -77,10 +77,12 @@ async function searchIn(address: Address, withinMs: number): Promise<Host> {
   const over = new AbortController()
   const hosts = hostsOf(address)
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new NoAnswer(withinMs)), withinMs)
+  const timer = setTimeout(() => reject(new NoResponse(withinMs)), withinMs)
   try {
-    const answers = hosts.map((host) => Promise.race([ask(address, host, over.signal), late]))
-    return await Promise.any(answers)
+    const candidates = hosts.map((host) =>
+      Promise.race([checkHost(address, host, over.signal), late]),
+    )
+    return await Promise.any(candidates)
   } catch (error) {
     const { errors } = error as AggregateError
     if (errors.length === 1) throw errors[0]
@@ -92,13 +94,13 @@ async function searchIn(address: Address, withinMs: number): Promise<Host> {
     )
   } finally {
     clearTimeout(timer)
-    // By then, healthy hosts have closed their connections.
-    setTimeout(() => over.abort(), LEAVES_WITHIN_MS).unref()
+    // By then, the connections to healthy hosts are closed.
+    setTimeout(() => over.abort(), CLOSES_WITHIN_MS).unref()
   }
 }
 
-/** Resolves to the host when it takes writes. */
-async function ask(address: Address, host: Host, over: AbortSignal): Promise<Host> {
+/** Returns the host if it takes writes; throws otherwise. */
+async function checkHost(address: Address, host: Host, over: AbortSignal): Promise<Host> {
   const sql = postgres(address.url, {
     host: [host.host] as unknown as string,
     port: [host.port] as unknown as number,
@@ -123,7 +125,7 @@ async function ask(address: Address, host: Host, over: AbortSignal): Promise<Hos
 }
 
 async function dial(host: Host, signal?: AbortSignal): Promise<Socket> {
-  // The driver checks a certificate against `host`.
+  // The driver compares the certificate with `host`.
   const socket = Object.assign(new Socket(signal ? { signal } : {}), { host: host.host })
   const limit = AbortSignal.timeout(CONNECTS_WITHIN_MS)
   try {

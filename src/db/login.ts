@@ -1,4 +1,4 @@
-/** The logins of a database: what they may do, and making the one that the service needs. */
+/** The logins of a database: their rights, and the creation of the login that the service needs. */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import { SetupError } from '../errors.ts'
 import { readAddress } from './address.ts'
@@ -7,13 +7,13 @@ import { isDenied } from './connection-problem.ts'
 
 export type Login = {
   name: string
-  /** Whether migrate can be run with it. */
+  /** Whether migrate can run with it. */
   isOwner: boolean
-  /** What it may do beyond the service's role, in words; null when nothing. */
+  /** Rights beyond those of the service's role, as a text; null if there are none. */
   excess: string | null
 }
 
-/** Who has logged in by this connection. */
+/** Returns the login of a connection. */
 export async function currentLogin(sql: Sql): Promise<Login> {
   const [login] = await sql<
     { name: string; superuser: boolean; creator: boolean; owner: boolean; bypass: boolean }[]
@@ -35,49 +35,49 @@ export async function currentLogin(sql: Sql): Promise<Login> {
   }
 }
 
-/** Any number will do that no other lock of ours has. */
+/** The advisory lock of ensureLogin(). */
 const LOGIN_LOCK = 5_402_120
 
 const DUPLICATE_ROLE = '42710'
 const DUPLICATE_ROW = '23505'
-const NOT_LET_IN = /^28/
+const LOGIN_REFUSED = /^28/
 
 /**
- * Sees to it that the login of `url` exists, is a member of the service's role, and has the address's
- * password. What is so already is left alone, as a login that its administrator made may be. `owner` is a
- * connection to the same database that may create roles, or nothing is missing.
+ * Ensures that the login of `url` exists, is a member of the service's role, and has the password of the address.
+ * Changes nothing that is right already, so that an administrator may create the login. `owner` is the owner's
+ * connection to the same database; throws SetupError if it may not create what is missing.
  */
 export async function ensureLogin(owner: Sql, url: string): Promise<void> {
   try {
-    await makeLogin(owner, url).catch((error) => {
-      // Roles belong to the whole server: the migrate of another database may have made it meanwhile.
+    await createLogin(owner, url).catch((error) => {
+      // Roles belong to the whole server: the migrate of another database may have created it meanwhile.
       if (error.code !== DUPLICATE_ROLE && error.code !== DUPLICATE_ROW) throw error
-      return makeLogin(owner, url)
+      return createLogin(owner, url)
     })
   } catch (error) {
     if (!isDenied(error)) throw error
     throw new SetupError(
-      `DATABASE_URL: its login is not ready, and the owner may not change that (${(error as Error).message}). ` +
+      `DATABASE_URL: its login is not ready, and the owner may not create it (${(error as Error).message}). ` +
         `As an administrator run: create role ${readAddress(url).user} login password '…' in role ${SERVICE_ROLE}`,
     )
   }
 }
 
-async function makeLogin(owner: Sql, url: string): Promise<void> {
+async function createLogin(owner: Sql, url: string): Promise<void> {
   const { user, password } = readAddress(url)
   await owner.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${LOGIN_LOCK})`
     const [login] = await tx<{ isMember: boolean }[]>`
       select pg_has_role(r.oid, ${SERVICE_ROLE}, 'member') as is_member
       from pg_roles r where r.rolname = ${user}`
-    const isStale = login && password !== '' && !(await letsIn(url))
+    const isStale = login && password !== '' && !(await acceptsLogin(url))
     const statements = await tx<{ text: string }[]>`
       select format(s.form, ${user}::text, ${scramVerifier(password)}::text, current_user) as text
       from (values
         (${!login}, 'create role %1$I login'),
         (${!login?.isMember}, ${`grant ${SERVICE_ROLE} to %1$I`}),
         (${password !== '' && (!login || isStale === true)}, 'alter role %1$I password %2$L'),
-        -- pg_stat_activity, and so /metrics, shows a session's state to members of its role only.
+        -- pg_stat_activity, and with it /metrics, shows the state of a session only to members of its role.
         (${!login}, 'grant %1$I to %3$I')
       ) s (is_needed, form)
       where s.is_needed`
@@ -85,13 +85,13 @@ async function makeLogin(owner: Sql, url: string): Promise<void> {
   })
 }
 
-async function letsIn(url: string): Promise<boolean> {
+async function acceptsLogin(url: string): Promise<boolean> {
   const sql = connect(url, { max: 1 })
   try {
     await sql`select`
     return true
   } catch (error) {
-    if (NOT_LET_IN.test(`${(error as { code?: string }).code}`)) return false
+    if (LOGIN_REFUSED.test(`${(error as { code?: string }).code}`)) return false
     throw error
   } finally {
     await sql.end()
@@ -100,7 +100,7 @@ async function letsIn(url: string): Promise<boolean> {
 
 const SCRAM_ITERATIONS = 4096
 
-/** What Postgres keeps of a password (RFC 5803), so that the password itself is in no log of the server. */
+/** Returns the SCRAM verifier of a password (RFC 5803), so that the password itself is in no log of the server. */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16)
   const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256')

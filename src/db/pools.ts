@@ -5,35 +5,32 @@ import { fairCall } from './fair-call.ts'
 import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import { CLIENT_TIME_LIMIT, repeatedCall } from './repeated-call.ts'
 
-/** The connections of a process by what they are for, so that no kind of call waits for another. */
+/** The connections of a process, a pool for each kind of call, so that no kind waits for another. */
 export type Pools = {
   /** For HTTP requests: admission and accepts have connections of their own. */
   requests: Call
-  /** For jobs and what networks report. */
+  /** For jobs, and for what networks and providers report. */
   work: Call
   /** For scheduled tasks, which may take minutes. */
   clock: Call
-  /** For heartbeats: on one connection, which stays, as it holds the locks of this process. */
-  presence: Call
-  /** That connection. */
+  /** For heartbeats, on one connection that is never replaced: it holds the advisory locks of this process. */
+  heartbeat: Call
+  /** The pool of that connection. */
   heartbeatPool: Pool
   /** For health checks: fails at once while there is no connection. */
   probe: Call
   /** For reading the catalog. */
   use: Pool['use']
-  /** The pools by name, without that of the heartbeat. */
+  /** The pools by name, except that of the heartbeat. */
   all: Record<string, Pool>
   end(timeoutMs: number): Promise<void>
 }
 
-/**
- * Functions on connections of their own: those that a send needs. Two runs at a time of each of the three
- * (src/db/batcher/index.ts) make six.
- */
+/** Functions that every send needs; they have a pool to themselves. Each has two runs at a time (db/batcher). */
 const INTAKE: ReadonlySet<keyof Api> = new Set(['admit', 'accept_emails', 'accept_sms'])
 const INTAKE_SIZE = 6
 
-/** Functions that repeatedCall may call again. */
+/** Functions that repeatedCall() may call again. */
 const REPEATABLE: ReadonlySet<keyof Api> = new Set([
   ...INTAKE,
   'add_suppression',
@@ -47,28 +44,28 @@ const REPEATABLE: ReadonlySet<keyof Api> = new Set([
   'unsubscribe',
 ])
 
-/** Half of the connections for other requests, so that one organisation leaves the other half. */
 const REQUESTS_SIZE = 4
+/** Half of the connections for other requests, so that the other half remains for other organisations. */
 const ONE_ORGANISATION = { atOnce: 2, waiting: 100 }
 
 const WORK_SIZE = 5
 const CLOCK_SIZE = 3
 
-/** How long jobs and scheduled tasks wait for a connection; both run again when they fail. */
+/** How long jobs and scheduled tasks wait for a connection. Both run again when they fail. */
 const WORK_WAITS_MS = 5000
 const PROBE_WAITS_MS = 1000
 
-/** A heartbeat that the database has not answered by then goes out again on a new connection. */
-const PRESENCE_WORK_MS = 10_000
+/** If the database has not responded to a heartbeat by then, it is repeated on a new connection. */
+const HEARTBEAT_WORK_MS = 10_000
 
 /**
- * In seconds. A request is answered within 10 s. Its lock_timeout is shorter than its statement_timeout: of a
- * batch of accepts only those whose organisation is locked fail.
+ * In seconds. A request gets its response within 10 s. Its lock_timeout is shorter than its statement_timeout, so
+ * that in a batch of accepts only those fail whose organisation is locked.
  */
 const requestLimits = { statement: 8, lock: 3 }
 const workLimits = { statement: 30, lock: 30 }
 const clockLimits = { statement: 600, lock: 60 }
-const presenceLimits = { statement: 8, lock: 8 }
+const heartbeatLimits = { statement: 8, lock: 8 }
 
 /**
  * Only superusers, and roles that one has granted it, may set temp_file_limit. migrate grants it to the
@@ -77,13 +74,13 @@ const presenceLimits = { statement: 8, lock: 8 }
 const LIMIT_TEMP_FILES = `select set_config('temp_file_limit', '512MB', false)
   where has_parameter_privilege('temp_file_limit', 'set')`
 
-/** A call may take two statements, with a wait until the code in the database has been replaced. */
-const STATEMENTS = 2
+/** A call takes two statements if migrate replaces the code meanwhile (call.ts). */
+const STATEMENTS_PER_CALL = 2
 
 export type PoolsOptions = Pick<ClientOptions, 'role' | 'clock'> & {
-  /** Called with each error that work meets, and when an idle connection was lost. */
+  /** Called with each error of a call, and when an idle connection was lost. */
   onError?: (error: unknown) => void
-  /** The same on the connection for heartbeats. */
+  /** The same for the heartbeat's connection. */
   onHeartbeatError?: (error: unknown) => void
 }
 
@@ -101,7 +98,7 @@ export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
       ...(onError && { onError }),
       size,
       waitMs,
-      workMs: STATEMENTS * statement * 1000,
+      workMs: STATEMENTS_PER_CALL * statement * 1000,
       settings: {
         statement_timeout: `${statement}s`,
         lock_timeout: `${lock}s`,
@@ -116,10 +113,10 @@ export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
     work: pool(WORK_SIZE, workLimits, WORK_WAITS_MS),
     clock: pool(CLOCK_SIZE, clockLimits, WORK_WAITS_MS),
   }
-  const presence = pool(1, presenceLimits, WORK_WAITS_MS, {
+  const heartbeatPool = pool(1, heartbeatLimits, WORK_WAITS_MS, {
     isKept: true,
-    applicationName: 'postgram presence',
-    workMs: PRESENCE_WORK_MS,
+    applicationName: 'postgram heartbeat',
+    workMs: HEARTBEAT_WORK_MS,
     ...(onHeartbeatError && { onError: onHeartbeatError }),
   })
   const intake = repeatedCall(caller(all.intake), REPEATABLE)
@@ -129,13 +126,13 @@ export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
     requests: (name, args) => (INTAKE.has(name) ? intake : others)(name, args),
     work,
     clock: caller(all.clock),
-    presence: caller(presence),
-    heartbeatPool: presence,
+    heartbeat: caller(heartbeatPool),
+    heartbeatPool,
     probe: (name, args) => work(name, args, { waitMs: PROBE_WAITS_MS }),
     use: all.work.use,
     all,
     async end(timeoutMs) {
-      await Promise.all([...Object.values(all), presence].map((each) => each.end(timeoutMs)))
+      await Promise.all([...Object.values(all), heartbeatPool].map((pool) => pool.end(timeoutMs)))
     },
   }
 }

@@ -12,10 +12,13 @@ export type QueuePoolOptions = {
   onLost(error: ConnectionLost): void
 }
 
-/** The server cancels a statement after 60 s (queueLimits), so a connection that says nothing for longer is lost. */
+/** The server cancels a statement after 60 s (queueLimits), so a connection that is silent for longer is lost. */
 export const queuePoolLimits = { connectionTimeoutMillis: 5000, query_timeout: 65_000 }
 
-/** Connections for graphile-worker, whose driver keeps those that are silent, or of a server that became read-only. */
+/**
+ * Creates the connections of graphile-worker. By default their driver keeps a connection that is silent, or whose
+ * server became read-only.
+ */
 export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool {
   const { role, settings, max, applicationName, onLost } = options
   const pool = new pg.Pool({
@@ -24,7 +27,8 @@ export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool
     max,
     application_name: applicationName,
   })
-  // A loss may be several errors of a client, and of the pool; without a listener each would end the process.
+  // A lost connection may emit several errors on its client and on the pool; without a listener each of them would
+  // end the process.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => {
     client.on('error', () => undefined)
@@ -34,9 +38,9 @@ export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool
       if (isReadOnlyError(error) || isConnectionError(error)) client.connection.stream.destroy()
     }
     client.query = ((...args: unknown[]) => {
-      const answer = query(...args)
-      answer?.catch(endUnusable)
-      return answer
+      const result = query(...args)
+      result?.catch(endUnusable)
+      return result
     }) as typeof client.query
   })
   return pool
@@ -44,7 +48,7 @@ export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool
 
 declare module 'pg' {
   interface ClientBase {
-    /** Not in its types. */
+    /** Missing in pg's types. */
     connection: { stream: { destroy(): void } }
   }
 }

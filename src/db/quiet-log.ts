@@ -2,21 +2,21 @@ import type { Logger } from 'pino'
 import type { Availability } from './availability.ts'
 
 /**
- * The same log, with errors that an outage of the database explains at level debug: one line says that it began,
- * and one that it is over, however many connections and tasks fail meanwhile. A line waits for the next
- * heartbeat where only that can tell.
+ * Returns the same log, except that errors which an outage of the database explains have level debug. So an outage
+ * has one line when it begins and one when it ends. A line waits for the next heartbeat if only that can show
+ * whether there is an outage.
  */
 export function quietLog(log: Logger, { report }: Pick<Availability, 'report'>): Logger {
   const quiet = log.child({})
   for (const level of ['warn', 'error'] as const) {
-    const say = quiet[level].bind(quiet) as (...line: unknown[]) => void
+    const writeLine = quiet[level].bind(quiet) as (...line: unknown[]) => void
     const unlessExplained = (...line: [unknown, ...unknown[]]) => {
       const [fields] = line
       const hasError = typeof fields === 'object' && fields !== null && 'err' in fields
       const isExplained = hasError && report(fields.err)
       const write = (isQuiet: boolean) => {
         if (isQuiet) quiet.debug(...(line as [object]))
-        else say(...line)
+        else writeLine(...line)
       }
       if (typeof isExplained === 'boolean') write(isExplained)
       else isExplained.then(write)

@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 
-/** Our code, of an address with several hosts of which none takes writes. */
+/** The error code of an address with several hosts of which none takes writes. */
 export const STANDBY = 'ESTANDBY'
 
 /** SQLSTATE read_only_sql_transaction. */
@@ -8,7 +8,7 @@ const READ_ONLY_TRANSACTION = '25006'
 
 export const READ_ONLY = 'the database is read-only: default_transaction_read_only is on'
 
-/** Asks a server whether it is a standby, and whether transactions may not write. */
+/** Returns whether a server is a standby, and whether its transactions are read-only. */
 export async function readServerState(
   sql: postgres.Sql,
 ): Promise<{ isStandby: boolean; isReadOnly: boolean }> {
@@ -19,14 +19,14 @@ export async function readServerState(
   return state
 }
 
-/** Says why transactions may not write; null where they may. */
+/** Says why transactions cannot write; null if they can. */
 export async function readOnlyProblem(sql: postgres.Sql): Promise<string | null> {
   const { isStandby, isReadOnly } = await readServerState(sql)
   if (isStandby) return 'the database is a standby, which takes no writes'
   return isReadOnly ? READ_ONLY : null
 }
 
-/** Whether a write failed for that reason. */
+/** Returns whether a write failed because its transaction was read-only. */
 export function isReadOnlyError(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === READ_ONLY_TRANSACTION
 }

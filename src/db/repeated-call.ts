@@ -4,7 +4,7 @@ import type { Api } from './api.gen.ts'
 import type { Call } from './call.ts'
 import { ConnectionLost, Unreachable } from './connection-errors.ts'
 
-/** The connection was lost, and the call could not be repeated in time: it may have taken effect or not. */
+/** The connection was lost and the call could not be repeated in time: it may have taken effect or not. */
 export class OutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('it is unknown whether a call took effect', { cause })
@@ -18,12 +18,12 @@ export class TimedOut extends Error {
   }
 }
 
-/** Whether an error would meet each call of a batch alone as well: about the database, not about one of them. */
+/** Returns whether an error is about the database: each call of a batch would meet it alone as well. */
 export function concernsAll(error: unknown): boolean {
   return [Unreachable, OutcomeUnknown, TimedOut].some((kind) => error instanceof kind)
 }
 
-/** Whether lock_timeout or statement_timeout cancelled a statement: as a rule it waited for another's lock. */
+/** Returns whether lock_timeout or statement_timeout cancelled a statement, which as a rule waited for a lock. */
 export function isTimeout(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return code === SQLSTATE_LOCK_NOT_AVAILABLE || code === SQLSTATE_CANCELLED
@@ -33,26 +33,26 @@ const SQLSTATE_LOCK_NOT_AVAILABLE = '55P03'
 const SQLSTATE_CANCELLED = '57014'
 
 export type RepeatOptions = {
-  /** How long attempts may begin. */
+  /** The last call begins within this time. */
   beginsWithinMs: number
-  /** When OutcomeUnknown is thrown at the latest, although an attempt is under way. */
-  answersWithinMs: number
+  /** After this time OutcomeUnknown is thrown, although a call is in progress. */
+  respondsWithinMs: number
 }
 
-/** Many clients give up after 10 s. */
-export const CLIENT_TIME_LIMIT: RepeatOptions = { beginsWithinMs: 8000, answersWithinMs: 9500 }
+/** Many clients stop waiting after 10 s. */
+export const CLIENT_TIME_LIMIT: RepeatOptions = { beginsWithinMs: 8000, respondsWithinMs: 9500 }
 
 const REPEAT_AFTER_MS = 50
 
 /**
- * The same Call, except that a function in `names` is called again when its connection was lost, so that
- * its caller gets a true answer. Repeating such a function does nothing twice: it reads, or keeps its
- * answer under a key, or finds that its work is done.
+ * Returns the same Call, except that it repeats a function in `names` whose connection was lost, so that the caller
+ * gets the true outcome. Those functions may be repeated: they read, or store their response under a key, or find
+ * their work done.
  */
 export function repeatedCall(
   call: Call,
   names: ReadonlySet<keyof Api>,
-  { beginsWithinMs, answersWithinMs }: RepeatOptions = CLIENT_TIME_LIMIT,
+  { beginsWithinMs, respondsWithinMs }: RepeatOptions = CLIENT_TIME_LIMIT,
 ): Call {
   const repeat: Call = async (name, args) => {
     const start = performance.now()
@@ -62,7 +62,7 @@ export function repeatedCall(
       try {
         return await call(name, args, { waitMs })
       } catch (error) {
-        // A refusal came from the server that had seen the earlier attempts, so it settles them.
+        // A refusal of a repeated call is the outcome: the server has seen the earlier calls.
         if (error instanceof ConnectionLost) lost = error
         else if (lost === undefined || error instanceof Refusal) throw asTimedOut(error)
         if (performance.now() - start + REPEAT_AFTER_MS > beginsWithinMs) {
@@ -74,7 +74,7 @@ export function repeatedCall(
   }
   return (name, args, options) =>
     names.has(name)
-      ? answeredWithin(answersWithinMs, repeat(name, args))
+      ? settledWithin(respondsWithinMs, repeat(name, args))
       : call(name, args, options)
 }
 
@@ -82,10 +82,10 @@ function asTimedOut(error: unknown): unknown {
   return (error as { code?: unknown }).code === SQLSTATE_CANCELLED ? new TimedOut(error) : error
 }
 
-async function answeredWithin<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
+async function settledWithin<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => reject(new OutcomeUnknown(new Error(`no answer within ${limitMs} ms`))),
+    () => reject(new OutcomeUnknown(new Error(`no response within ${limitMs} ms`))),
     limitMs,
   )
   try {

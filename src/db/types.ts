@@ -36,7 +36,7 @@ type FunctionRow = {
 type ColumnRow = { type: string; column: string; columnType: string; comment: string | null }
 type RecordRow = ColumnRow & { typeComment: string | null }
 
-/** The text of src/db/api.gen.ts, read from the catalogue of a migrated database. */
+/** Returns the text of src/db/api.gen.ts, from the catalogue of a migrated database. */
 export async function generateTypes(sql: Sql): Promise<string> {
   const functions = await sql<FunctionRow[]>`
     select p.proname as name, coalesce(obj_description(p.oid, 'pg_proc'), '') as comment,
@@ -138,12 +138,12 @@ export async function generateTypes(sql: Sql): Promise<string> {
   lines.push('}', '')
 
   lines.push('export const signatures = {')
-  for (const [name, { types, required, returns, answers }] of Object.entries(
+  for (const [name, { types, required, returns, results }] of Object.entries(
     await readContract(sql),
   )) {
     const needed = required.map(quoted).join(', ')
     lines.push(
-      `  ${name}: { types: ${literal(types)}, required: [${needed}], returns: '${returns}', answers: ${literal(answers)} },`,
+      `  ${name}: { types: ${literal(types)}, required: [${needed}], returns: '${returns}', results: ${literal(results)} },`,
     )
   }
   lines.push('} as const', '')

@@ -11,7 +11,7 @@ export type TimeLimit = {
 
 /** Returns the time that a request may wait for the database in all; receiving its body does not count. */
 export function timeLimitOf(ctx: Context): TimeLimit {
-  ctx.state.patience ??= createTimeLimit(CLIENT_TIME_LIMIT.answersWithinMs)
+  ctx.state.patience ??= createTimeLimit(CLIENT_TIME_LIMIT.respondsWithinMs)
   return ctx.state.patience
 }
 

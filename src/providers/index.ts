@@ -1,17 +1,26 @@
 import type { Logger } from 'pino'
-import type { EmailConfig, SmsConfig } from '../config/index.ts'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 import type { EmailProvider } from './email.ts'
 import { createMailgun } from './mailgun/index.ts'
+import type { MailgunSettings } from './mailgun/settings.ts'
 import { createSandbox } from './sandbox/email.ts'
+import type { SandboxSettings } from './sandbox/settings.ts'
 import { createSmsSandbox } from './sandbox/sms.ts'
 import { createSmpp } from './smpp/index.ts'
+import type { SmppSettings } from './smpp/settings.ts'
 import type { SmsListener, SmsProvider } from './sms.ts'
 import { createSmtp } from './smtp/index.ts'
+import type { SmtpSettings } from './smtp/settings.ts'
+
+/** The settings of an email provider. */
+export type EmailSettings = SandboxSettings | MailgunSettings | SmtpSettings
+
+/** The settings of an SMS provider. */
+export type SmsSettings = SandboxSettings | SmppSettings
 
 export type ProviderOptions = {
-  email: EmailConfig
+  email: EmailSettings
   call: Call
   secrets: Secrets
   /** How the outside reaches the service; null: made from where the API listens. */
@@ -39,7 +48,7 @@ export function createEmailProvider({
 }
 
 export type SmsProviderOptions = {
-  sms: SmsConfig
+  sms: SmsSettings
   call: Call
   /** null: nothing is listened for, as where settings are examined only. */
   listener: SmsListener | null

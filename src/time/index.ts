@@ -1,8 +1,8 @@
 /** The clock and the timers of this process. Tests pass their own. */
 export type Time = {
-  /** Milliseconds since some moment. */
+  /** Returns milliseconds since an arbitrary moment. */
   now(): number
-  /** Runs `work` once, `ms` from now. Returns a function that cancels it. */
+  /** Runs `work` once after `ms`. Returns a function that cancels it. */
   after(ms: number, work: () => void): () => void
 }
 

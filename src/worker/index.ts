@@ -21,7 +21,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Poster } from '../webhooks/post.ts'
 import { startWorkerPool, type WorkerPool } from './pool.ts'
 
-type WorkerOptions = {
+export type WorkerOptions = {
   url: string
   role: string
   /** Emails in progress at a time. */

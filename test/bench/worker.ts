@@ -3,19 +3,18 @@
 
 import { run } from 'graphile-worker'
 import { pino } from 'pino'
-import type { SmsConfig } from '../../src/config/index.ts'
 import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
-import { createSmsProvider } from '../../src/providers/index.ts'
-import { startService } from '../../src/service.ts'
+import { createSmsProvider, type SmsSettings } from '../../src/providers/index.ts'
+import { startService } from '../../src/service/index.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 
 const [, , url = '', form, smscPort] = process.argv
-const sms: SmsConfig = smscPort
+const sms: SmsSettings = smscPort
   ? {
       provider: 'smpp',
       url: `smpp://bench:bench@127.0.0.1:${smscPort}`,

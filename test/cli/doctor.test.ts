@@ -1,5 +1,5 @@
 import t from 'tap'
-import { examine } from '../../src/cli/doctor/checks.ts'
+import { runChecks } from '../../src/cli/doctor/checks.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
@@ -31,55 +31,62 @@ const settings = {
   DKIM_ZONE: 'dkim.service.zone',
 }
 
-/** What it says of these things, by name they are: null when all is well, else the hint. */
-const said = (env: Record<string, string>, isKeyed = true) => saidBy(env, isKeyed ? secrets : null)
+/** Returns the hints of the doctor's checks by name; null for a check that is ok. */
+const hints = (env: Record<string, string>, isKeyed = true) =>
+  hintsBy(env, isKeyed ? secrets : null)
 
-async function saidBy(env: Record<string, string>, keys: typeof secrets | null) {
+async function hintsBy(env: Record<string, string>, keys: typeof secrets | null) {
   const config = readConfig({ ...settings, ...env }, { isServing: false })
-  const checks = await examine(sql, config, keys)
+  const checks = await runChecks(sql, config, keys)
   return Object.fromEntries(checks.map(({ name, ok, hint }) => [name, ok ? null : hint]))
 }
 
-t.test('a provider that lets us in is well', async (t) => {
-  t.match(await said({}), { 'email provider': null, 'unsubscribe links': null })
+t.test('doctor: reports a provider that accepts the credentials as ok', async (t) => {
+  t.match(await hints({}), { 'email provider': null, 'unsubscribe links': null })
 })
 
-t.test('one that does not is not, and neither is one that cannot be reached', async (t) => {
-  const refused = await said({ MAILGUN_API_KEY: 'key-wrong' })
-  t.match(refused['email provider'], /does not accept MAILGUN_API_KEY/)
-  t.notMatch(refused['email provider'], /key-wrong/)
-  const gone = await said({ MAILGUN_API_BASE: `http://${await freeAddress()}` })
-  t.match(gone['email provider'], /cannot be reached: ECONNREFUSED/)
-  const relay = await said({
-    EMAIL_PROVIDER: 'smtp',
-    SMTP_URL: 'smtp://me:hidden@127.0.0.1:1?name=x.example',
-  })
-  t.match(
-    relay['email provider'],
-    /^the relay of SMTP_URL cannot be reached \(ECONNREFUSED\): check host and port/,
-  )
-  t.notMatch(relay['email provider'], /hidden/)
-})
+t.test(
+  'doctor: reports an email provider that refuses the credentials or cannot be reached',
+  async (t) => {
+    const refused = await hints({ MAILGUN_API_KEY: 'key-wrong' })
+    t.match(refused['email provider'], /does not accept MAILGUN_API_KEY/)
+    t.notMatch(refused['email provider'], /key-wrong/)
+    const gone = await hints({ MAILGUN_API_BASE: `http://${await freeAddress()}` })
+    t.match(gone['email provider'], /cannot be reached: ECONNREFUSED/)
+    const relay = await hints({
+      EMAIL_PROVIDER: 'smtp',
+      SMTP_URL: 'smtp://me:hidden@127.0.0.1:1?name=x.example',
+    })
+    t.match(
+      relay['email provider'],
+      /^the relay of SMTP_URL cannot be reached \(ECONNREFUSED\): check host and port/,
+    )
+    t.notMatch(relay['email provider'], /hidden/)
+  },
+)
 
-t.test('links for one click need https', async (t) => {
-  const { 'unsubscribe links': hint } = await said({ PUBLIC_URL: 'http://postgram.test' })
-  t.match(hint, /PUBLIC_URL must be https/)
-})
+t.test(
+  'doctor: reports a PUBLIC_URL without https, which one-click unsubscribe needs',
+  async (t) => {
+    const { 'unsubscribe links': hint } = await hints({ PUBLIC_URL: 'http://postgram.test' })
+    t.match(hint, /set PUBLIC_URL to an https address/)
+  },
+)
 
-t.test('without a secret key nothing of a provider is asked', async (t) => {
-  const checks = await said({}, false)
+t.test('doctor: skips the check of the email provider without a SECRET_KEY', async (t) => {
+  const checks = await hints({}, false)
   t.match(checks['secret key'], /set SECRET_KEY/)
   t.notOk('email provider' in checks)
 })
 
-t.test('the sandbox has nothing to be examined', async (t) => {
-  const checks = await said({ EMAIL_PROVIDER: 'sandbox', SMS_PROVIDER: 'sandbox' })
+t.test('doctor: does not check sandbox providers', async (t) => {
+  const checks = await hints({ EMAIL_PROVIDER: 'sandbox', SMS_PROVIDER: 'sandbox' })
   t.notOk('email provider' in checks)
   t.notOk('SMS provider' in checks)
 })
 
-t.test('an SMSC that cannot be reached is not well, and one that can is', async (t) => {
-  const gone = await said({
+t.test('doctor: reports an SMSC that cannot be reached, without its password', async (t) => {
+  const gone = await hints({
     SMS_PROVIDER: 'smpp',
     SMPP_URL: 'smpp://me:hidden@127.0.0.1:1',
   })
@@ -87,37 +94,44 @@ t.test('an SMSC that cannot be reached is not well, and one that can is', async 
   t.notMatch(gone['SMS provider'], /hidden/)
 })
 
-t.test('a key that signs must be found where records point to', { skip: noNsd }, async (t) => {
-  t.notOk('DKIM zone' in (await said({})), 'without keys there is nothing to find')
-  const values = [newDkimValue(), newDkimValue()]
-  await addDkimKeys(sql, { domain, dkimZone: settings.DKIM_ZONE, values })
+t.test(
+  'doctor: reports a DKIM key that is not found where the records point',
+  { skip: noNsd },
+  async (t) => {
+    t.notOk('DKIM zone' in (await hints({})), 'there are no keys yet')
+    const values = [newDkimValue(), newDkimValue()]
+    await addDkimKeys(sql, { domain, dkimZone: settings.DKIM_ZONE, values })
 
-  const silent = await said({ DNS_SERVERS: await startSilence() })
-  t.match(silent, { resolver: /check DNS_SERVERS/, 'DKIM zone': /is not served/ })
+    const silent = await hints({ DNS_SERVERS: await startSilence() })
+    t.match(silent, { resolver: /check DNS_SERVERS/, 'DKIM zone': /differs from ops\.dns_zone/ })
 
-  const names = await startNsd({ [settings.DKIM_ZONE]: '' })
-  const empty = await said({ DNS_SERVERS: names.address })
-  t.match(empty, { resolver: null, 'DKIM zone': /^pg1\..*dkim\.service\.zone is not served/ })
+    const names = await startNsd({ [settings.DKIM_ZONE]: '' })
+    const empty = await hints({ DNS_SERVERS: names.address })
+    t.match(empty, {
+      resolver: null,
+      'DKIM zone': /^the TXT record of pg1\..*dkim\.service\.zone differs/,
+    })
 
-  const [line] = await sql`select line from ops.dns_zone where name like 'pg1.%'`
-  const served = await startNsd({ [settings.DKIM_ZONE]: line?.line })
-  t.match(await said({ DNS_SERVERS: served.address }), { resolver: null, 'DKIM zone': null })
-})
+    const [line] = await sql`select line from ops.dns_zone where name like 'pg1.%'`
+    const served = await startNsd({ [settings.DKIM_ZONE]: line?.line })
+    t.match(await hints({ DNS_SERVERS: served.address }), { resolver: null, 'DKIM zone': null })
+  },
+)
 
-t.test('signing secrets of webhooks must be opened by a SECRET_KEY that is set', async (t) => {
+t.test('doctor: names an endpoint whose signing secret SECRET_KEY does not open', async (t) => {
   const call = caller(sql)
   const { id } = await createEndpoint(sql, organisation)
-  t.match(await said({}), { 'webhook secrets': null }, 'a secret that is not sealed needs no key')
+  t.match(await hints({}), { 'webhook secrets': null }, 'a secret that is not sealed needs no key')
   await createSealer(call, createSecrets([Buffer.alloc(32, 6).toString('base64')]))()
-  const { 'webhook secrets': hint } = await said({})
+  const { 'webhook secrets': hint } = await hints({})
   t.match(hint, new RegExp(`does not open: 1;.*select ops.rotate_webhook_secret\\('${id}'\\)$`))
 
   await sql`select ops.rotate_webhook_secret(${id})`
   await createSealer(call, secrets)()
-  t.match(await said({}), { 'webhook secrets': null })
+  t.match(await hints({}), { 'webhook secrets': null })
 })
 
-t.test('the doctor names domains with DKIM keys that SECRET_KEY does not open', async (t) => {
+t.test('doctor: names domains with DKIM keys that SECRET_KEY does not open', async (t) => {
   const relay = { EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:1?name=x.example' }
   const lost = createSecrets([Buffer.alloc(32, 9).toString('base64')])
   const seal = (state: string, by: typeof secrets) => sql`
@@ -126,25 +140,25 @@ t.test('the doctor names domains with DKIM keys that SECRET_KEY does not open', 
   const values = [newDkimValue(), newDkimValue(), newDkimValue()]
   await addDkimKeys(sql, { domain, dkimZone: settings.DKIM_ZONE, values })
   const env = { ...relay, DNS_SERVERS: 'sandbox' }
-  const said = async () => (await saidBy(env, secrets))['DKIM keys']
+  const hint = async () => (await hintsBy(env, secrets))['DKIM keys']
   await seal('active', secrets)
   await seal('next', secrets)
   await seal('retired', lost)
-  t.equal(await said(), null, 'a retired key signs nothing')
+  t.equal(await hint(), null, 'a retired key signs no mail')
   await seal('next', lost)
   t.match(
-    await said(),
+    await hint(),
     new RegExp(`does not open: 1, ${domain} the first;.*ops.rotate_dkim\\('${domain}'\\)$`),
   )
-  t.notOk('DKIM keys' in (await saidBy({}, secrets)), 'a provider keeps its own')
+  t.notOk('DKIM keys' in (await hintsBy({}, secrets)), 'the provider has its own keys')
 })
 
-t.test('the doctor says which older keys of SECRET_KEY are needed', async (t) => {
+t.test('doctor: lists the older keys of SECRET_KEY that are still needed', async (t) => {
   const [present, used, unused] = [7, 9, 10].map((n) => Buffer.alloc(32, n).toString('base64'))
   const all = createSecrets([present ?? '', used ?? '', unused ?? ''])
   const noteOf = async (by: typeof secrets) => {
     const config = readConfig({ ...settings, DNS_SERVERS: 'sandbox' }, { isServing: false })
-    const checks = await examine(sql, config, by)
+    const checks = await runChecks(sql, config, by)
     return checks.find(({ name }) => name === 'older secret keys')
   }
   const free =
@@ -160,15 +174,15 @@ t.test('the doctor says which older keys of SECRET_KEY are needed', async (t) =>
   t.match(await noteOf(all), { note: /^key 2 is needed for webhook secrets, until / })
   await createSealer(caller(sql), all)()
   t.match(await noteOf(all), { note: `key 2 ${free}; key 3 ${free}` }, 'until they are resealed')
-  t.equal(await noteOf(secrets), undefined, 'there is no older one')
+  t.equal(await noteOf(secrets), undefined, 'there is no older key')
 })
 
-t.test('the doctor warns when processes of another version run', async (t) => {
+t.test('doctor: warns when processes of another version run', async (t) => {
   const session = connect(url, { max: 1 })
   t.teardown(() => session.end())
   const version = async () => {
     const config = readConfig(settings, { isServing: false })
-    const checks = await examine(sql, config, null)
+    const checks = await runChecks(sql, config, null)
     return checks.find(({ name }) => name === 'version')
   }
   await session`select api.beat('process-of-this', '{api}', 'here', 1, ${VERSION}, now())`
@@ -179,24 +193,21 @@ t.test('the doctor warns when processes of another version run', async (t) => {
   await session`select api.leave('process-of-that')`
 })
 
-t.test('the doctor reports any error of the check for disk space', async (t) => {
+t.test('doctor: reports any error of the check for disk space', async (t) => {
   const limited = connect(url, { max: 1 })
   t.teardown(() => limited.end())
   await limited`set temp_file_limit = '7MB'`
-  const checks = await examine(limited, readConfig(settings, { isServing: false }), null)
+  const checks = await runChecks(limited, readConfig(settings, { isServing: false }), null)
   t.match(
     checks.find(({ name }) => name === 'disk space'),
     { ok: false, hint: /^temporary file size exceeds "?temp_file_limit"? \(7168kB\)$/ },
   )
-  t.match(await said({}, false), { 'disk space': null })
+  t.match(await hints({}, false), { 'disk space': null })
 })
 
-t.test(
-  'webhooks to private addresses are for tests, and said to be with a real provider',
-  async (t) => {
-    const env = { WEBHOOK_ALLOW_PRIVATE: 'true' }
-    t.match((await said(env))['webhook addresses'], /^WEBHOOK_ALLOW_PRIVATE is for tests/)
-    t.notOk('webhook addresses' in (await said({})))
-    t.notOk('webhook addresses' in (await said({ ...env, EMAIL_PROVIDER: 'sandbox' })))
-  },
-)
+t.test('doctor: reports WEBHOOK_ALLOW_PRIVATE with a real provider', async (t) => {
+  const env = { WEBHOOK_ALLOW_PRIVATE: 'true' }
+  t.match((await hints(env))['webhook addresses'], /^unset WEBHOOK_ALLOW_PRIVATE/)
+  t.notOk('webhook addresses' in (await hints({})))
+  t.notOk('webhook addresses' in (await hints({ ...env, EMAIL_PROVIDER: 'sandbox' })))
+})

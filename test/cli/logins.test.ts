@@ -20,7 +20,7 @@ const run = (args: string[], env: Record<string, string>) =>
 const at = (url: string, username: string, password = '') =>
   Object.assign(new URL(url), { username, password }).href
 
-t.test('a service', async (t) => {
+t.test('service with its own login', async (t) => {
   const { url, sql } = await createDatabase()
   const { liveKey, domain } = await createOrganisation(sql)
   const { base } = await startTestService(url)
@@ -30,7 +30,7 @@ t.test('a service', async (t) => {
     return shown.json.status === 'delivered'
   })
 
-  t.test('has no connection with another login than its own', async (t) => {
+  t.test('connects with that login only', async (t) => {
     const rows = await sql<{ usename: string; application: string }[]>`
       select distinct usename, application_name as application from pg_stat_activity
       where datname = current_database() and pid <> all (
@@ -38,7 +38,7 @@ t.test('a service', async (t) => {
       order by 2`
     t.same(
       rows.map((row) => [row.application, row.usename]),
-      ['postgram', 'postgram clock', 'postgram presence', 'postgram worker'].map((name) => [
+      ['postgram', 'postgram clock', 'postgram heartbeat', 'postgram worker'].map((name) => [
         name,
         'postgram_app',
       ]),
@@ -66,7 +66,7 @@ t.test('a service', async (t) => {
   })
 })
 
-t.test('with an owner of its own, who is no superuser', async (t) => {
+t.test('service and owner with separate logins, the owner not a superuser', async (t) => {
   const { url, sql } = await createEmptyDatabase()
   const [owner, login] = [`owner_${id}`, `login_${id}`]
   const database = new URL(url).pathname.slice(1)
@@ -87,24 +87,27 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
   })
   const env = { DATABASE_URL: at(url, login, 's'), MIGRATE_DATABASE_URL: at(url, owner, 'o') }
 
-  t.test('"migrate" brings the database to this version and makes the service login', async (t) => {
-    t.same(await run(['migrate'], env), { code: 0, stdout: '', stderr: '' })
-    const [role] = await sql`
+  t.test(
+    'migrate: brings the database to this version and creates the service login',
+    async (t) => {
+      t.same(await run(['migrate'], env), { code: 0, stdout: '', stderr: '' })
+      const [role] = await sql`
       select r.rolcanlogin, r.rolsuper, r.rolcreaterole, r.rolpassword like 'SCRAM-SHA-256$%' as is_scram,
         array(select m.roleid::regrole::text from pg_auth_members m where m.member = r.oid) as roles
       from pg_authid r where r.rolname = ${login}`
-    t.match(role, {
-      rolcanlogin: true,
-      rolsuper: false,
-      rolcreaterole: false,
-      isScram: true,
-      roles: ['postgram_service'],
-    })
-    t.match(await run(['seed'], env), { code: 0, stdout: /^live key {2}sk_live_/ })
-  })
+      t.match(role, {
+        rolcanlogin: true,
+        rolsuper: false,
+        rolcreaterole: false,
+        isScram: true,
+        roles: ['postgram_service'],
+      })
+      t.match(await run(['seed'], env), { code: 0, stdout: /^live key {2}sk_live_/ })
+    },
+  )
 
-  t.test('"start" has all roles with that login, and needs no owner', async (t) => {
-    // Otherwise the fixture gives it a login of its own.
+  t.test('start: runs all roles with the service login, without the owner', async (t) => {
+    // Without it the fixture would create another login.
     const { DATABASE_URL } = env
     const service = await spawnService(DATABASE_URL, 'all', {
       DATABASE_URL,
@@ -112,11 +115,11 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
       NODE_ENV: 'production',
     })
     t.equal((await get(`${service.base}/readyz`, null)).status, 200)
-    t.notMatch(service.output(), /may do more than the service needs/)
+    t.notMatch(service.output(), /has more rights than the service needs/)
     t.equal(await service.end('SIGTERM'), 0)
   })
 
-  t.test('"start" warns in production of a login that may do more', async (t) => {
+  t.test('start: warns in production about a login with more rights', async (t) => {
     const service = await spawnService(url, 'clock', {
       DATABASE_URL: env.MIGRATE_DATABASE_URL,
       NODE_ENV: 'production',
@@ -124,7 +127,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
     const [line] = service
       .output()
       .split('\n')
-      .filter((text) => text.includes('may do more'))
+      .filter((text) => text.includes('has more rights'))
     t.match(JSON.parse(line ?? '{}'), {
       level: 'warn',
       login: owner,
@@ -134,7 +137,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
   })
 
   t.test(
-    'the doctor checks the login of the service, and asks for the owner otherwise',
+    'doctor: checks the service login, and reports the missing owner for the other checks',
     async (t) => {
       const { stdout } = await run(['doctor'], env)
       t.match(stdout, /^ok {6}service login$/m)
@@ -153,7 +156,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
     },
   )
 
-  t.test('"start" on an older schema ends with one line, whoever may migrate', async (t) => {
+  t.test('start: exits with one line on an older schema, with any login', async (t) => {
     await sql`update app.code set sha256 = 'older'`
     const line =
       'the database is older than this version: run "node src/main.ts migrate" with the address of its owner in MIGRATE_DATABASE_URL\n'
@@ -163,7 +166,7 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
     t.same([...(await sql`select sha256 from app.code`)], [{ sha256: 'older' }])
   })
 
-  t.test('"start" on an empty database ends with one line', async (t) => {
+  t.test('start: exits with one line on an empty database', async (t) => {
     const empty = await createEmptyDatabase()
     const { code, stderr } = await run(['start'], { DATABASE_URL: at(empty.url, login, 's') })
     t.same([code, stderr.split('\n').length], [1, 2])
@@ -171,37 +174,40 @@ t.test('with an owner of its own, who is no superuser', async (t) => {
   })
 })
 
-t.test('ensureLogin(): leaves what is there, and says what an administrator can do', async (t) => {
-  const { url, sql } = await createDatabase()
-  const name = `kept_${id}`
-  await sql.unsafe(`create role ${name} login noinherit password 'x' in role postgram_service`)
-  const passwordOf = async () =>
-    (await sql`select rolpassword from pg_authid where rolname = ${name}`)[0]?.rolpassword
-  const before = await passwordOf()
-  await ensureLogin(sql, at(url, name, 'x'))
-  t.equal(await passwordOf(), before)
-
-  t.test('a login that does not inherit starts a service as well', async (t) => {
-    const DATABASE_URL = at(url, name, 'x')
-    const service = await spawnService(url, 'worker', { DATABASE_URL })
-    t.equal(await service.end('SIGTERM'), 0)
-  })
-
-  t.test('a changed password in the address becomes that of the login', async (t) => {
-    const changed = at(url, name, 'y')
-    await ensureLogin(sql, changed)
-    const other = connect(changed, { max: 1 })
-    t.equal((await other`select session_user as name`)[0]?.name, name)
-    await other.end()
+t.test(
+  'ensureLogin(): changes no login that is ready, and names the statement for an administrator',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const name = `kept_${id}`
+    await sql.unsafe(`create role ${name} login noinherit password 'x' in role postgram_service`)
+    const passwordOf = async () =>
+      (await sql`select rolpassword from pg_authid where rolname = ${name}`)[0]?.rolpassword
+    const before = await passwordOf()
     await ensureLogin(sql, at(url, name, 'x'))
-  })
+    t.equal(await passwordOf(), before)
 
-  const weak = connect(at(url, name, 'x'), { max: 1, role: 'postgram_service' })
-  t.teardown(() => weak.end())
-  await t.rejects(ensureLogin(weak, at(url, `none_${id}`, 'x')), {
-    message: new RegExp(
-      `^DATABASE_URL: its login .* run: create role none_${id} login password '…' in role postgram_service$`,
-    ),
-  })
-  t.teardown(() => sql.unsafe(`drop role ${name}`))
-})
+    t.test('a login without inheritance starts a service', async (t) => {
+      const DATABASE_URL = at(url, name, 'x')
+      const service = await spawnService(url, 'worker', { DATABASE_URL })
+      t.equal(await service.end('SIGTERM'), 0)
+    })
+
+    t.test('a changed password in the address is set for the login', async (t) => {
+      const changed = at(url, name, 'y')
+      await ensureLogin(sql, changed)
+      const other = connect(changed, { max: 1 })
+      t.equal((await other`select session_user as name`)[0]?.name, name)
+      await other.end()
+      await ensureLogin(sql, at(url, name, 'x'))
+    })
+
+    const weak = connect(at(url, name, 'x'), { max: 1, role: 'postgram_service' })
+    t.teardown(() => weak.end())
+    await t.rejects(ensureLogin(weak, at(url, `none_${id}`, 'x')), {
+      message: new RegExp(
+        `^DATABASE_URL: its login .* run: create role none_${id} login password '…' in role postgram_service$`,
+      ),
+    })
+    t.teardown(() => sql.unsafe(`drop role ${name}`))
+  },
+)

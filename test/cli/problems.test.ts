@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { blaming } from '../../src/cli/explain.ts'
+import { namingSetting } from '../../src/cli/explain.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { connect, SERVICE_ROLE } from '../../src/db/client.ts'
 import { connectionProblem } from '../../src/db/connection-problem.ts'
@@ -17,7 +17,7 @@ import { startTcpServer } from '../fixtures/tcp-server.ts'
 
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 
-/** The lines of the table in the page for operators, with … for what differs. */
+/** The entries of the table on the page for operators, with … for variable parts. */
 const { tables } = await readPage('operations')
 const known = tables
   .filter(({ section }) => section === 'startup-errors')
@@ -38,10 +38,10 @@ function isExplained(line: string): boolean {
   })
 }
 
-/** The line with which a command ends whose work fails with this error; without the name of the setting. */
+/** Returns the error line of a command whose work fails with this error, without the name of the setting. */
 async function lineOf(work: () => Promise<unknown>): Promise<string> {
   try {
-    await blaming('DATABASE_URL', work)
+    await namingSetting('DATABASE_URL', work)
     return 'no problem'
   } catch (error) {
     if (!(error instanceof SetupError)) return `unexpected: ${error}`
@@ -49,7 +49,7 @@ async function lineOf(work: () => Promise<unknown>): Promise<string> {
   }
 }
 
-t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => {
+t.test('databases that cannot be used', { skip: noPostgres }, async (t) => {
   const folder = await serverFolder()
   const data = join(folder, 'data')
   await initialise(data)
@@ -79,7 +79,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
   const closing = await startTcpServer((socket) => socket.destroy())
   const web = await startTcpServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
 
-  t.test('each ends with one line that says what to do, which the page explains', async (t) => {
+  t.test('each gives one line with a fix, which the page for operators explains', async (t) => {
     const login = (password: string) => at('locked').replace('locked@', `locked:${password}@`)
     for (const [url, line] of [
       [at('owner').replace(/:\d+\//, `:${port}/`), /^the server cannot be reached: connect ECONNR/],
@@ -124,7 +124,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
     }
   })
 
-  t.test('migrate says who lacks which right, and where nothing can be written', async (t) => {
+  t.test('migrate: names the missing right, and a database that is read-only', async (t) => {
     for (const [url, line] of [
       [at('weak'), /^the roles of Postgram need a superuser: "alter role weak createrole"/],
       [at('owner', 'frozen'), /^the server takes no writes \(cannot execute .* read-only trans/],
@@ -138,7 +138,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
   })
 
   t.test(
-    'a pooler is named, whether it refuses settings or drops them',
+    'a pooler is named, if it refuses settings and if it drops them',
     { skip: noPgbouncer },
     async (t) => {
       const strict = await startPgbouncer(t, at('owner'), { folder })
@@ -161,7 +161,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
     },
   )
 
-  t.test('commands end with that line, the variable, and no stack', async (t) => {
+  t.test('commands exit with that line and its variable, without a stack', async (t) => {
     const owner = at('owner')
     const locked = at('locked').replace('locked@', 'locked:wrong@')
     const away = `postgres://app:x@127.0.0.1:${port}/postgram`
@@ -189,7 +189,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
         /^PROBLEM database: DATABASE_URL: the server offers no TLS/m,
       ],
     ]
-    // The login of `away` exists, so that its password is tried.
+    // The login of `away` exists, so the server checks its password.
     await migrate(owner)
     await admin.unsafe("create role app login password 'x' in role postgram_service")
     await Promise.all(
@@ -204,7 +204,7 @@ t.test('one server and many wrong settings', { skip: noPostgres }, async (t) => 
   })
 })
 
-t.test('a Postgres before 15 is named with its version', async (t) => {
+t.test('a Postgres older than 15 is reported with its version', async (t) => {
   const facts = { planCacheMode: 'force_generic_plan' }
   t.equal(problemOf({ ...facts, version: '15.0' }), null)
   t.equal(problemOf({ ...facts, version: '18beta1' }), null)
@@ -220,7 +220,7 @@ t.test('a Postgres before 15 is named with its version', async (t) => {
   t.equal(connectionProblem(unknown), line, 'one before 12 does not know the settings')
 })
 
-t.test('files of certificates are read with the configuration', async (t) => {
+t.test('certificate files are checked when the configuration is read', async (t) => {
   const folder = await serverFolder()
   const file = join(folder, 'root.pem')
   await writeFile(file, 'no certificate')

@@ -14,16 +14,16 @@ import { createEndpoint } from '../fixtures/webhook-events.ts'
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
 const other = createSecrets([OTHER_KEY])
 const line =
-  'SECRET_KEY: it opens nothing that is sealed in this database; set the key of that time, see /docs/deployment#secret-key'
+  'SECRET_KEY: it opens no secret in this database; set the key that sealed them, see /docs/deployment#secret-key'
 
-t.test('a worker with a SECRET_KEY that opens nothing', async (t) => {
+t.test('worker with a SECRET_KEY that opens no secret in the database', async (t) => {
   const { url, sql } = await createDatabase()
   const organisation = await createOrganisation(sql)
   const third = createSecrets([Buffer.alloc(32, 10).toString('base64')])
   const startWorker = () => startTestService(url, { roles: ['api', 'worker'], secrets: third })
   await createEndpoint(sql, organisation)
 
-  await t.test('starts while nothing is sealed', async () => {
+  await t.test('starts while the database has no secret', async () => {
     await (await startWorker()).stop()
   })
 
@@ -46,7 +46,7 @@ t.test('a worker with a SECRET_KEY that opens nothing', async (t) => {
   })
 })
 
-t.test('DKIM keys of a relay count as sealed', async (t) => {
+t.test('worker with a SECRET_KEY that opens no DKIM key of a relay: exits', async (t) => {
   const { url, sql } = await createDatabase()
   const { domain } = await createOrganisation(sql)
   await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values: ['k=rsa; p='] })

@@ -6,7 +6,7 @@ import { createDatabase } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 
-t.test('first starts at once share one demo, which is the same ever after', async (t) => {
+t.test('demoOf: simultaneous first starts share one demo, which stays the same', async (t) => {
   const folder = t.testdir()
   const [first, ...others] = await Promise.all([1, 2, 3].map(() => demoOf(sql, folder)))
   t.equal(first?.isNew, true)

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 
-/** Its clock shows what it was last told. */
+/** The test sets its clock. */
 const program = `
   import { stopSignal } from '${import.meta.resolve('../../src/cli/stop-signal.ts')}'
   let now = 0
@@ -25,7 +25,7 @@ async function start(t: Test) {
   return { child, exit, said, next }
 }
 
-t.test('signals within a second of the first one count as one', async (t) => {
+t.test('stopSignal: signals within 1 s of the first one count as one', async (t) => {
   const { child, said, next } = await start(t)
   child.kill('SIGTERM')
   await next()
@@ -40,7 +40,7 @@ t.test('signals within a second of the first one count as one', async (t) => {
   t.equal(child.exitCode, null)
 })
 
-t.test('a signal more than a second after the first one ends the process with 1', async (t) => {
+t.test('stopSignal: a signal more than 1 s after the first one exits with 1', async (t) => {
   const { child, exit, next } = await start(t)
   child.kill('SIGINT')
   await next()

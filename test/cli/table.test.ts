@@ -1,23 +1,26 @@
 import t from 'tap'
 import { formatTable } from '../../src/cli/table.ts'
 
-t.test('formatTable: a cell of several lines is shown below itself, as in psql', async (t) => {
-  const rows = [
-    { name: 'pause', what: 'Pause an\norganisation.' },
-    { name: 'resume', what: null },
-  ]
-  t.equal(
-    formatTable(rows, ['name', 'what']),
-    [
-      'name   | what',
-      '-------+--------------',
-      'pause  | Pause an     +',
-      '       | organisation.',
-      'resume |',
-      '(2 rows)',
-    ].join('\n'),
-  )
-})
+t.test(
+  'formatTable: prints a cell with several lines on several lines, as psql does',
+  async (t) => {
+    const rows = [
+      { name: 'pause', what: 'Pause an\norganisation.' },
+      { name: 'resume', what: null },
+    ]
+    t.equal(
+      formatTable(rows, ['name', 'what']),
+      [
+        'name   | what',
+        '-------+--------------',
+        'pause  | Pause an     +',
+        '       | organisation.',
+        'resume |',
+        '(2 rows)',
+      ].join('\n'),
+    )
+  },
+)
 
 t.test('formatTable: control characters are printed as codes and tabs as spaces', async (t) => {
   // What psql 15 prints for these.

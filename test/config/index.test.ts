@@ -21,7 +21,7 @@ function problems(env: Env, isServing = true): string[] {
   return []
 }
 
-t.test('nothing needs to be set', async (t) => {
+t.test('readConfig: every setting has a default', async (t) => {
   t.strictSame(read({}), {
     databaseUrl: null,
     migrateDatabaseUrl: null,
@@ -50,7 +50,7 @@ t.test('nothing needs to be set', async (t) => {
   })
 })
 
-t.test('everything can be set', async (t) => {
+t.test('readConfig: reads every setting', async (t) => {
   t.strictSame(
     read({
       DATABASE_URL: DATABASE,
@@ -110,41 +110,47 @@ t.test('everything can be set', async (t) => {
   )
 })
 
-t.test('readLaunch: npm runs a command only as the script of that name', async (t) => {
-  const cases: [env: Env, command: string, launch: ReturnType<typeof readLaunch>][] = [
-    [{}, 'start', { commandWords: null, isRunByNpm: false }],
-    [{ npm_lifecycle_event: 'start' }, 'start', { commandWords: null, isRunByNpm: true }],
-    [{ npm_lifecycle_event: 'doctor' }, 'doctor', { commandWords: null, isRunByNpm: true }],
-    [{ npm_lifecycle_event: 'deploy' }, 'start', { commandWords: null, isRunByNpm: false }],
-    [{ POSTGRAM_COMMAND: '' }, 'help', { commandWords: null, isRunByNpm: false }],
-    [{ POSTGRAM_COMMAND: 'make' }, 'help', { commandWords: 'make', isRunByNpm: false }],
-  ]
-  for (const [env, command, launch] of cases) t.same(readLaunch(env, command), launch)
-  t.match(readConfig({}, { isServing: true, isRunByNpm: true, commandPrefix: 'make' }), {
-    isRunByNpm: true,
-    commandPrefix: 'make',
-  })
-})
+t.test(
+  'readLaunch: isRunByNpm is true only for the script with the name of the command',
+  async (t) => {
+    const cases: [env: Env, command: string, launch: ReturnType<typeof readLaunch>][] = [
+      [{}, 'start', { commandWords: null, isRunByNpm: false }],
+      [{ npm_lifecycle_event: 'start' }, 'start', { commandWords: null, isRunByNpm: true }],
+      [{ npm_lifecycle_event: 'doctor' }, 'doctor', { commandWords: null, isRunByNpm: true }],
+      [{ npm_lifecycle_event: 'deploy' }, 'start', { commandWords: null, isRunByNpm: false }],
+      [{ POSTGRAM_COMMAND: '' }, 'help', { commandWords: null, isRunByNpm: false }],
+      [{ POSTGRAM_COMMAND: 'make' }, 'help', { commandWords: 'make', isRunByNpm: false }],
+    ]
+    for (const [env, command, launch] of cases) t.same(readLaunch(env, command), launch)
+    t.match(readConfig({}, { isServing: true, isRunByNpm: true, commandPrefix: 'make' }), {
+      isRunByNpm: true,
+      commandPrefix: 'make',
+    })
+  },
+)
 
-t.test('in production the embedded database must be asked for', async (t) => {
-  const production = { NODE_ENV: 'production' }
-  const line =
-    'DATABASE_URL: is required with NODE_ENV=production; DATABASE_URL=embedded keeps a Postgres in POSTGRAM_DATA'
-  t.same(problems(production), [line])
-  t.match(read(production, false), { isEmbedded: true, embeddedProblem: line })
-  t.match(read({ ...production, DATABASE_URL: 'embedded' }), {
-    databaseUrl: null,
-    isEmbedded: true,
-    embeddedProblem: null,
-    secretKeys: null,
-  })
-  t.match(read({ ...production, MIGRATE_DATABASE_URL: OWNER }, false), { embeddedProblem: null })
-  t.same(problems({ DATABASE_URL: 'embedded', MIGRATE_DATABASE_URL: OWNER }, false), [
-    'MIGRATE_DATABASE_URL: must not be set with DATABASE_URL=embedded',
-  ])
-})
+t.test(
+  'readConfig: production needs DATABASE_URL=embedded for the embedded database',
+  async (t) => {
+    const production = { NODE_ENV: 'production' }
+    const line =
+      'DATABASE_URL: is required with NODE_ENV=production; DATABASE_URL=embedded runs a Postgres with its data in POSTGRAM_DATA'
+    t.same(problems(production), [line])
+    t.match(read(production, false), { isEmbedded: true, embeddedProblem: line })
+    t.match(read({ ...production, DATABASE_URL: 'embedded' }), {
+      databaseUrl: null,
+      isEmbedded: true,
+      embeddedProblem: null,
+      secretKeys: null,
+    })
+    t.match(read({ ...production, MIGRATE_DATABASE_URL: OWNER }, false), { embeddedProblem: null })
+    t.same(problems({ DATABASE_URL: 'embedded', MIGRATE_DATABASE_URL: OWNER }, false), [
+      'MIGRATE_DATABASE_URL: must not be set with DATABASE_URL=embedded',
+    ])
+  },
+)
 
-t.test('an empty variable is one that is not set, and others are passed over', async (t) => {
+t.test('readConfig: an empty variable counts as not set, an unknown one is ignored', async (t) => {
   const empty = Object.fromEntries(
     [
       'DATABASE_URL',
@@ -245,7 +251,7 @@ const good: [name: string, values: string[]][] = [
 ]
 
 for (const [name, values] of good) {
-  t.test(`${name} may have all its forms`, async (t) => {
+  t.test(`${name}: accepts every valid form`, async (t) => {
     for (const value of values) t.strictSame(problems({ [name]: value }, false), [], value)
   })
 }
@@ -316,7 +322,7 @@ const bad: [name: string, values: string[], problem: string][] = [
       `${SECRET} ${SECRET}`,
       `${SECRET},secret`,
     ],
-    'must be 32 bytes in base64, or several such with commas between',
+    'must be 32 bytes in base64, or several such keys separated by commas',
   ],
   ['SECRET_KEY', [Array(11).fill(SECRET).join(',')], 'must be at most 10'],
   ['EMAIL_PROVIDER', ['pigeon', 'Sandbox', 'constructor'], 'must be sandbox, mailgun or smtp'],
@@ -384,7 +390,7 @@ const bad: [name: string, values: string[], problem: string][] = [
       'sandbox:53',
       '1.1.1.1 8.8.8.8',
     ],
-    'must be addresses, each with a port or without, or sandbox',
+    'must be IP addresses, each with or without a port, or sandbox',
   ],
   ['DNS_SERVERS', [Array(11).fill('::1').join(',')], 'must be at most 10'],
   ['SMS_PROVIDER', ['pigeon'], 'must be sandbox or smpp'],
@@ -445,7 +451,7 @@ for (const [name, values, problem] of bad) {
   })
 }
 
-t.test('several problems are told at once, a line each', async (t) => {
+t.test('readConfig: reports all problems at once, a line each', async (t) => {
   t.same(
     problems({
       DATABASE_URL: 'mysql://db',
@@ -467,7 +473,7 @@ t.test('several problems are told at once, a line each', async (t) => {
 })
 
 t.test(
-  "a secret key is needed to serve a database of one's own, and for nothing else",
+  'readConfig: SECRET_KEY is required only to serve a database that is not embedded',
   async (t) => {
     const needed = [
       'SECRET_KEY: is required with DATABASE_URL; make one with "openssl rand -base64 32"',
@@ -490,7 +496,7 @@ for (const [provider, own] of [
   ['mailgun', { MAILGUN_API_KEY: 'key-1', MAILGUN_WEBHOOK_SIGNING_KEY: 'key-2' }],
   ['smtp', { SMTP_URL: 'smtps://user:hunter2@relay.example' }],
 ] as const) {
-  t.test(`to serve with ${provider} takes all that it needs, told at once`, async (t) => {
+  t.test(`readConfig: serving with ${provider} reports all missing settings at once`, async (t) => {
     const needed = { ...own, ...OUTSIDE }
     const lines = Object.keys(needed).map(
       (name) => `${name}: is required with EMAIL_PROVIDER=${provider}`,
@@ -510,7 +516,7 @@ for (const [provider, own] of [
   })
 }
 
-t.test('to serve SMS by SMPP takes an SMSC, and nothing of what email needs', async (t) => {
+t.test('readConfig: SMS_PROVIDER=smpp requires SMPP_URL, and no setting of email', async (t) => {
   const line = 'SMPP_URL: is required with SMS_PROVIDER=smpp'
   t.same(problems({ SMS_PROVIDER: 'smpp' }), [line])
   t.same(problems({ SMS_PROVIDER: 'smpp', SMPP_URL: '' }), [line])
@@ -535,7 +541,7 @@ t.test('to serve SMS by SMPP takes an SMSC, and nothing of what email needs', as
   t.strictSame(read({ SMPP_URL: url }).sms, { provider: 'sandbox' })
 })
 
-t.test('each provider is told what is its own', async (t) => {
+t.test('readConfig: passes each provider its own settings', async (t) => {
   const all = {
     ...OUTSIDE,
     MAILGUN_API_KEY: 'key-1',
@@ -555,7 +561,7 @@ t.test('each provider is told what is its own', async (t) => {
   })
 })
 
-t.test('the sandbox has DNS of its own, others only when it is asked for', async (t) => {
+t.test('readConfig: sandbox DNS is the default only with the email sandbox', async (t) => {
   const dnsOf = (env: Env) => {
     const { dnsServers, hasSandboxDns } = read(env, false)
     return [dnsServers, hasSandboxDns]
@@ -567,7 +573,7 @@ t.test('the sandbox has DNS of its own, others only when it is asked for', async
   t.strictSame(dnsOf({ EMAIL_PROVIDER: 'smtp', DNS_SERVERS: 'sandbox' }), [[], true])
 })
 
-t.test('the clock is fixed by a time and shifted by a duration', async (t) => {
+t.test('POSTGRAM_NOW: a time fixes the clock, a duration shifts it', async (t) => {
   const clockOf = (text: string) => read({ POSTGRAM_NOW: text }).clock
   t.strictSame(clockOf('2031-01-31T23:30:00Z'), { 'postgram.now': '2031-01-31T23:30:00.000Z' })
   t.strictSame(clockOf('+36h'), { 'postgram.shift': '+36 hours' })
@@ -576,7 +582,7 @@ t.test('the clock is fixed by a time and shifted by a duration', async (t) => {
   t.strictSame(clockOf('-90s'), { 'postgram.shift': '-90 seconds' })
 })
 
-t.test("in production the clock is the server's", async (t) => {
+t.test('POSTGRAM_NOW: is refused in production', async (t) => {
   const refused = ['POSTGRAM_NOW: is for tests and refused when NODE_ENV=production']
   t.same(
     problems({ POSTGRAM_NOW: '+36h', NODE_ENV: 'production', DATABASE_URL: 'embedded' }),
@@ -590,7 +596,7 @@ t.test("in production the clock is the server's", async (t) => {
   t.same(problems({ POSTGRAM_NOW: '+36h', NODE_ENV: 'development' }), [])
 })
 
-t.test('a problem never quotes the value, which may be a secret', async (t) => {
+t.test('readConfig: error messages never quote a value', async (t) => {
   const secret = 'hunter2'
   const names = [...new Set([...good, ...bad].map(([name]) => name))]
   for (const name of names) {

@@ -21,7 +21,7 @@ async function messagesByMark(): Promise<Map<string, number>> {
   return new Map(rows.map(({ mark, messages }) => [mark, messages]))
 }
 
-t.test('an API process that is killed under load leaves all or nothing of each call', async (t) => {
+t.test('API killed under load: each call took effect in full or not at all', async (t) => {
   const api = await spawnService(`${url}?application_name=doomed`, 'api')
   const organisations = await Promise.all(Array.from({ length: 4 }, () => createOrganisation(sql)))
   for (const organisation of organisations) await liftRate(sql, organisation)
@@ -32,7 +32,7 @@ t.test('an API process that is killed under load leaves all or nothing of each c
   await until('load', async () => callers.answered() > 1000)
   await api.end('SIGKILL')
   await callers.stop()
-  // What the killed process had asked for just before, the server may still be committing.
+  // The server may still be committing the last calls of the killed process.
   await until('its last transactions to end', async () => {
     const open = await sql`
       select from pg_stat_activity
@@ -111,7 +111,7 @@ t.test('an API process that is killed under load leaves all or nothing of each c
   t.equal(await restarted.end('SIGTERM'), 0)
 })
 
-t.test('a call that commits after its process was killed is replayed to its retry', async (t) => {
+t.test('API killed before a commit: the retry of the call gets the stored response', async (t) => {
   const api = await spawnService(url, 'api')
   const restarted = await spawnService(url, 'api')
   // The service gives up a lock after 3 s, which a busy machine may take for the steps below.

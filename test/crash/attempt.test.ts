@@ -8,10 +8,10 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const messages = fiveHundred(url, sql, base)
 
 t.test(
-  'what a killed worker handed over without noting it is asked for, not sent again',
+  'worker killed between an attempt and its record: the provider is asked, the message is not sent again',
   async (t) => {
     const victim = await messages.startWorker()
-    // The provider takes everything and reports nothing; no answer of it can be noted.
+    // The provider accepts everything and reports nothing; no response of it can be recorded.
     await sql`revoke execute on function api.finish_messages, api.sandbox_report from postgram_service`
     const organisation = await messages.queue('delivered')
     await messages.all(organisation, 'taken')

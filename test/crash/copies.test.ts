@@ -29,35 +29,38 @@ async function countsOf() {
   return counts
 }
 
-t.test('a worker killed amid the copies of messages loses none and doubles none', async (t) => {
-  const to = Array.from(
-    { length: RECIPIENTS },
-    (_, place) => `delivered+${place}@sandbox.postgram.test`,
-  )
-  const emails = Array.from({ length: MESSAGES }, () => ({ class: 'marketing', to }))
-  await sendBatch(base, organisation, emails)
-  await sql
-    .begin(async (tx) => {
-      // As if another session took one copy of each, whose outcome is waited for: some of a message's
-      // copies are taken, one is not, and others are not begun.
-      await tx`
+t.test(
+  'worker killed between copies of marketing messages: no copy is lost or sent twice',
+  async (t) => {
+    const to = Array.from(
+      { length: RECIPIENTS },
+      (_, place) => `delivered+${place}@sandbox.postgram.test`,
+    )
+    const emails = Array.from({ length: MESSAGES }, () => ({ class: 'marketing', to }))
+    await sendBatch(base, organisation, emails)
+    await sql
+      .begin(async (tx) => {
+        // As if another session took one copy of each, whose outcome is waited for: some of a message's
+        // copies are taken, one is not, and others are not begun.
+        await tx`
         insert into app.sandbox_messages (message_id, copy, kind, reports, taken_at)
         select m.id, ${HELD_COPY}, 'email', '[]', now() from app.messages m`
-      const victim = await spawnService(url, 'worker')
-      await until('some copies', async () => (await countsOf()).taken >= 10)
-      await victim.end('SIGKILL')
-      const { taken, sent } = await countsOf()
-      t.comment(`${taken} copies of ${MESSAGES * RECIPIENTS} were taken`)
-      t.equal(sent, 0)
-      await endWaiting(tx)
-      throw new Rollback()
-    })
-    .catch((error) => {
-      if (!(error instanceof Rollback)) throw error
-    })
+        const victim = await spawnService(url, 'worker')
+        await until('some copies', async () => (await countsOf()).taken >= 10)
+        await victim.end('SIGKILL')
+        const { taken, sent } = await countsOf()
+        t.comment(`${taken} copies of ${MESSAGES * RECIPIENTS} were taken`)
+        t.equal(sent, 0)
+        await endWaiting(tx)
+        throw new Rollback()
+      })
+      .catch((error) => {
+        if (!(error instanceof Rollback)) throw error
+      })
 
-  await spawnService(url, 'worker')
-  await until('all to be delivered', async () => (await countsOf()).delivered === MESSAGES)
-  t.match(await countsOf(), { taken: MESSAGES * RECIPIENTS, doubled: 0, sent: MESSAGES })
-  t.equal(await backlogOf(sql, organisation), 0)
-})
+    await spawnService(url, 'worker')
+    await until('all to be delivered', async () => (await countsOf()).delivered === MESSAGES)
+    t.match(await countsOf(), { taken: MESSAGES * RECIPIENTS, doubled: 0, sent: MESSAGES })
+    t.equal(await backlogOf(sql, organisation), 0)
+  },
+)

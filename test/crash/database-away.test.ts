@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { examine } from '../../src/cli/doctor/checks.ts'
+import { runChecks } from '../../src/cli/doctor/checks.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { connect } from '../../src/db/client.ts'
-import type { ServiceOptions } from '../../src/service.ts'
+import type { ServiceOptions } from '../../src/service/index.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
@@ -33,7 +33,7 @@ async function readyz(base: string): Promise<string> {
 const untilReadyzSays = (base: string, status: string) =>
   until(`readyz to say "${status}"`, async () => (await readyz(base)) === status)
 
-/** The messages of a process's log that are warnings or tell of the database, since it was started. */
+/** Returns the warnings of a process's log, and its lines about the database, since the start. */
 function linesOf(output: string): string[] {
   const lines = output.split('\n').filter((line) => line.startsWith('{'))
   return lines
@@ -53,19 +53,19 @@ async function startApi(databaseUrl: string, roles: ServiceOptions['roles'] = ['
   return { base, lines: () => linesOf(output.join('')) }
 }
 
-/** What doctor says is wrong, by what it is about. */
+/** Returns the hints of the doctor's failed checks by name. */
 async function wrongs(): Promise<Record<string, string>> {
   const config = readConfig(
     { DATABASE_URL: url, SECRET_KEY: Buffer.alloc(32, 7).toString('base64') },
     { isServing: false },
   )
   const owner = connect(url, { max: 1 })
-  const checks = await examine(owner, config, secrets).finally(() => owner.end())
+  const checks = await runChecks(owner, config, secrets).finally(() => owner.end())
   return Object.fromEntries(checks.filter(({ ok }) => !ok).map(({ name, hint }) => [name, hint]))
 }
 
 t.test(
-  'a database that accepts connections and closes them: each process answers, and logs a line when it is lost and one when it is back',
+  'database that closes all connections: each process responds, and logs one line for the loss and one for the return',
   async (t) => {
     const proxy = await startDatabaseProxy(url)
     const processes: Record<string, ServiceProcess & { health: string }> = {}
@@ -105,34 +105,31 @@ t.test(
   },
 )
 
-t.test(
-  'a database that never answers: every send is answered, and what it says is true',
-  async (t) => {
-    const proxy = await startDatabaseProxy(url)
-    const { base, lines } = await startApi(proxy.url)
-    t.equal((await send(base)).status, 200)
-    proxy.set('stall')
-    const subjects = Array.from({ length: 30 }, (_, n) => `stalled ${n}`)
-    const answers = Promise.all(subjects.map((subject) => send(base, subject)))
-    await untilReadyzSays(base, 'the database cannot be reached')
-    for (const { status, json } of await answers) {
-      t.equal(status, 500)
-      t.match(json.error, { code: 'internal_error', message: /nothing was sent/ })
-    }
-    proxy.set('pass')
-    await untilReadyzSays(base, 'ready')
-    t.equal((await send(base)).status, 200)
-    t.same(await sql`select from app.messages where subject like 'stalled %'`, [])
-    // The heartbeat waits longer for an answer than a request does.
-    await until('the line', async () => lines().includes('database available again'))
-    t.same(
-      lines().filter((line) => line !== 'a request failed'),
-      ['database unavailable', 'database available again'],
-    )
-  },
-)
+t.test('database that never responds: every send gets a true response', async (t) => {
+  const proxy = await startDatabaseProxy(url)
+  const { base, lines } = await startApi(proxy.url)
+  t.equal((await send(base)).status, 200)
+  proxy.set('stall')
+  const subjects = Array.from({ length: 30 }, (_, n) => `stalled ${n}`)
+  const answers = Promise.all(subjects.map((subject) => send(base, subject)))
+  await untilReadyzSays(base, 'the database cannot be reached')
+  for (const { status, json } of await answers) {
+    t.equal(status, 500)
+    t.match(json.error, { code: 'internal_error', message: /nothing was sent/ })
+  }
+  proxy.set('pass')
+  await untilReadyzSays(base, 'ready')
+  t.equal((await send(base)).status, 200)
+  t.same(await sql`select from app.messages where subject like 'stalled %'`, [])
+  // The heartbeat waits longer for a response than a request does.
+  await until('the line', async () => lines().includes('database available again'))
+  t.same(
+    lines().filter((line) => line !== 'a request failed'),
+    ['database unavailable', 'database available again'],
+  )
+})
 
-t.test('a connection of the worker that is lost alone has an ordinary line', async (t) => {
+t.test('single connection of the worker lost: logged at its ordinary level', async (t) => {
   const { base, lines } = await startApi(url, ['api', 'worker'])
   const end = () => sql`
     select pg_terminate_backend(pid) from pg_stat_activity
@@ -143,39 +140,42 @@ t.test('a connection of the worker that is lost alone has an ordinary line', asy
   t.notOk(lines().includes('database unavailable'))
 })
 
-t.test('default_transaction_read_only: readyz and doctor say so, until it is reset', async (t) => {
-  const { base, lines } = await startApi(url)
-  t.equal((await send(base)).status, 200)
-  const [database] = await sql<{ name: string }[]>`select current_database() as name`
-  await sql.unsafe(`alter database ${database?.name} set default_transaction_read_only = on`)
-  // The setting holds for new connections: those of the heartbeat go on.
-  await sql`
+t.test(
+  'default_transaction_read_only: readyz and doctor report it until it is reset',
+  async (t) => {
+    const { base, lines } = await startApi(url)
+    t.equal((await send(base)).status, 200)
+    const [database] = await sql<{ name: string }[]>`select current_database() as name`
+    await sql.unsafe(`alter database ${database?.name} set default_transaction_read_only = on`)
+    // The setting applies to new connections only: the heartbeat's connection goes on.
+    await sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'postgram' and usename <> current_user`
-  const { status, json } = await until('a send on a new connection', async () => {
-    const answer = await send(base)
-    return answer.status === 500 && answer
-  })
-  t.equal(status, 500)
-  t.match(json.error.message, /nothing was sent/)
-  await untilReadyzSays(base, READ_ONLY)
-  const wrong = await wrongs()
-  t.same(Object.keys(wrong), ['database'])
-  t.match(wrong.database, READ_ONLY)
+    const { status, json } = await until('a send on a new connection', async () => {
+      const answer = await send(base)
+      return answer.status === 500 && answer
+    })
+    t.equal(status, 500)
+    t.match(json.error.message, /nothing was sent/)
+    await untilReadyzSays(base, READ_ONLY)
+    const wrong = await wrongs()
+    t.same(Object.keys(wrong), ['database'])
+    t.match(wrong.database, READ_ONLY)
 
-  await sql.begin('read write', (tx) =>
-    tx.unsafe(`alter database ${database?.name} reset default_transaction_read_only`),
-  )
-  await untilReadyzSays(base, 'ready')
-  await until('sends to be accepted', async () => (await send(base)).status === 200)
-  t.same(
-    lines().filter((line) => line !== 'a request failed'),
-    ['database unavailable', 'database available again'],
-  )
-})
+    await sql.begin('read write', (tx) =>
+      tx.unsafe(`alter database ${database?.name} reset default_transaction_read_only`),
+    )
+    await untilReadyzSays(base, 'ready')
+    await until('sends to be accepted', async () => (await send(base)).status === 200)
+    t.same(
+      lines().filter((line) => line !== 'a request failed'),
+      ['database unavailable', 'database available again'],
+    )
+  },
+)
 
 t.test(
-  'a full disk: readyz and doctor say so after a send failed, until there is room',
+  'full disk: readyz and doctor report it after a failed send, until there is room',
   async (t) => {
     const { base, lines } = await startApi(url)
     const [accept, check] = await sql<{ text: string }[]>`
@@ -214,7 +214,7 @@ t.test(
   },
 )
 
-t.test('check_space: needs room on the disk', async (t) => {
+t.test('check_space: fails without room on the disk', async (t) => {
   const other = connect(url, { max: 1 })
   t.teardown(() => other.end())
   t.match(await other`select api.check_space()`, [{ checkSpace: 8_192_000 }])

@@ -12,7 +12,7 @@ import { liftRate } from '../fixtures/rate.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/until.ts'
 
-// A server of its own, because the others would not like to see theirs killed.
+// A separate server, as this test kills it.
 const folder = await mkdtemp(join(tmpdir(), 'postgram-killed-'))
 // As root its data would lie elsewhere, and stay there, if user postgres could not enter.
 await chmod(folder, 0o711)
@@ -30,7 +30,7 @@ t.teardown(async () => {
 })
 
 t.test(
-  'sends under way when Postgres is killed get true answers, and the service goes on when it is back',
+  'Postgres killed during sends: they get true responses, and the service goes on afterwards',
   async (t) => {
     const organisation = await createOrganisation(sql)
     await liftRate(sql, organisation)
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('no message was handed over twice but one whose outcome was unknown', async (t) => {
+t.test('Postgres killed: only messages with an unknown outcome are attempted twice', async (t) => {
   const twice = await sql`
     select s.message_id from app.sandbox_messages s join app.messages m on m.id = s.message_id
     where s.attempts > 1 and m.attempts < 2`

@@ -37,7 +37,7 @@ const lockedBy = async (pool: string) => {
 const messages = (count: number) =>
   Array.from({ length: count }, () => ({ to: 'delivered@sandbox.postgram.test' }))
 
-/** What any other process does every few seconds; each of them is one of its own. */
+/** Sends a heartbeat of another process, which every process does every 2 s. */
 const sweepOnce = () =>
   caller(service)('beat', {
     pool_id: 'the-test-itself',
@@ -48,7 +48,7 @@ const sweepOnce = () =>
     sent_at: new Date(),
   })
 
-t.test('a process that was killed is swept and its jobs are freed', async (t) => {
+t.test('killed process: is removed from the list, and its jobs are released', async (t) => {
   const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })
   const { pid } = worker.child
   const listed = await processOf(pid)
@@ -81,7 +81,7 @@ t.test('a process that was killed is swept and its jobs are freed', async (t) =>
   })
 })
 
-t.test('a process whose connection was cut takes its lock again and keeps its jobs', async (t) => {
+t.test('process with a cut connection: takes its lock again and keeps its jobs', async (t) => {
   const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })
   const pool = (await processOf(worker.child.pid))?.pool ?? ''
   const holder = await lockHolder(pool)
@@ -112,7 +112,7 @@ t.test('a process whose connection was cut takes its lock again and keeps its jo
   t.equal(await processOf(worker.child.pid), undefined)
 })
 
-t.test('processes that all lose their connections at once do not sweep each other', async (t) => {
+t.test('processes that lose their connections at once: do not remove each other', async (t) => {
   const others = [
     await startTestService(url, { roles: ['api'] }),
     await startTestService(url, { roles: ['api'] }),
@@ -123,7 +123,7 @@ t.test('processes that all lose their connections at once do not sweep each othe
   t.equal(before.length, 3)
   await sql`
     select pg_terminate_backend(a.pid) from pg_stat_activity a
-    where a.datname = current_database() and a.application_name = 'postgram presence'`
+    where a.datname = current_database() and a.application_name = 'postgram heartbeat'`
   await sweepOnce()
   await until('all locks to be taken', async () => {
     const holders = await Promise.all(before.map(({ pool }) => lockHolder(pool)))
@@ -134,7 +134,7 @@ t.test('processes that all lose their connections at once do not sweep each othe
   t.equal((await list()).length, 1, 'who stops takes itself off the list')
 })
 
-t.test('a process that beats is not swept for a lock that is slow to come back', async (t) => {
+t.test('process with heartbeats: is not removed while its lock is missing', async (t) => {
   // Its lock is held by a session that is cut off but not known to be: it beats without it.
   // Its last beat is ahead of all others, however long this test is held up.
   await sql`

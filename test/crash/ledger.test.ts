@@ -12,7 +12,7 @@ const { url, sql } = await createDatabase()
 const SENDS = 500
 const CALLERS = 20
 
-/** Every third is a batch of three; all have a key of their own. */
+/** Every third call is a batch of three; each call has its own key. */
 const make = (base: string, { liveKey }: TestOrganisation, n: number): Promise<Answer> => {
   const headers = { 'Idempotency-Key': `send ${n}` }
   return n % 3 === 0
@@ -25,7 +25,7 @@ const idsOf = ({ json }: Answer): string[] =>
     ({ data }: { data?: { id?: string } }) => data?.id ?? [],
   )
 
-t.test('300 credits are spent exactly though one of two API processes is killed', async (t) => {
+t.test('one of two API processes killed: 300 credits are spent exactly', async (t) => {
   const organisation = await createPayer(sql, { included: 30, credits: 270 })
   const [doomed, survivor] = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])
   const accepted = new Map<number, string[]>()
@@ -51,7 +51,7 @@ t.test('300 credits are spent exactly though one of two API processes is killed'
   const callers = Promise.all(Array.from({ length: CALLERS }, (_, first) => caller(first)))
   await until('sends to be answered', async () => accepted.size > 40)
   await sql.begin(async (tx) => {
-    // While it is locked nobody is answered.
+    // No call gets a response while the organisation is locked.
     await tx`
       select from app.allowances
       where organisation_id = core.decode_id('org', ${organisation.id}) for update`

@@ -45,47 +45,50 @@ async function passTime(id: string) {
   })
 }
 
-t.test('what a killed worker handed to Mailgun is asked for, not sent again', async (t) => {
-  const { base, stop } = await startTestService(url, { roles: ['api'] })
-  const startWorker = () =>
-    spawnService(url, 'worker', {
-      EMAIL_PROVIDER: 'mailgun',
-      MAILGUN_API_KEY: account.apiKey,
-      MAILGUN_API_BASE: account.apiBase,
-      MAILGUN_WEBHOOK_SIGNING_KEY: account.signingKey,
-      DKIM_ZONE: 'dkim.postgram.test',
-      SYSTEM_FROM: 'postgram@postgram.test',
-    })
-  const victim = await startWorker()
-  // Mailgun takes everything; no answer of it can be noted.
-  await sql`revoke execute on function api.finish_messages from postgram_service`
-  const organisation = await aSender()
-  const ids = []
-  for (const name of ['ann', 'bee', 'cee']) {
-    ids.push(await send(base, organisation, { to: `${name}@example.com` }))
-  }
-  await until('all to be taken', async () => takenFrom(organisation) === ids.length)
-  await victim.end('SIGKILL')
-  for (const id of ids) {
-    t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
-  }
+t.test(
+  'worker killed after an attempt: Mailgun is asked, the email is not sent again',
+  async (t) => {
+    const { base, stop } = await startTestService(url, { roles: ['api'] })
+    const startWorker = () =>
+      spawnService(url, 'worker', {
+        EMAIL_PROVIDER: 'mailgun',
+        MAILGUN_API_KEY: account.apiKey,
+        MAILGUN_API_BASE: account.apiBase,
+        MAILGUN_WEBHOOK_SIGNING_KEY: account.signingKey,
+        DKIM_ZONE: 'dkim.postgram.test',
+        SYSTEM_FROM: 'postgram@postgram.test',
+      })
+    const victim = await startWorker()
+    // Mailgun accepts everything; no response of it can be recorded.
+    await sql`revoke execute on function api.finish_messages from postgram_service`
+    const organisation = await aSender()
+    const ids = []
+    for (const name of ['ann', 'bee', 'cee']) {
+      ids.push(await send(base, organisation, { to: `${name}@example.com` }))
+    }
+    await until('all to be taken', async () => takenFrom(organisation) === ids.length)
+    await victim.end('SIGKILL')
+    for (const id of ids) {
+      t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
+    }
 
-  await sql`grant execute on function api.finish_messages to postgram_service`
-  const next = await startWorker()
-  for (const id of ids) await until('it to be sent', isSent(id))
-  t.equal(takenFrom(organisation), ids.length)
-  for (const id of ids) {
-    const message = await messageOf(sql, id)
-    t.match(message, { provider: 'mailgun', sentAt: Date })
-    t.ok(message.attempts > 1)
-    t.same(await typesOf(id), ['queued', 'sent'])
-    await until('its jobs to go', async () => (await jobsOf(sql, id)).length === 0)
-  }
-  t.equal(await next.end('SIGTERM'), 0)
-  await stop()
-})
+    await sql`grant execute on function api.finish_messages to postgram_service`
+    const next = await startWorker()
+    for (const id of ids) await until('it to be sent', isSent(id))
+    t.equal(takenFrom(organisation), ids.length)
+    for (const id of ids) {
+      const message = await messageOf(sql, id)
+      t.match(message, { provider: 'mailgun', sentAt: Date })
+      t.ok(message.attempts > 1)
+      t.same(await typesOf(id), ['queued', 'sent'])
+      await until('its jobs to go', async () => (await jobsOf(sql, id)).length === 0)
+    }
+    t.equal(await next.end('SIGTERM'), 0)
+    await stop()
+  },
+)
 
-t.test('an email is never lost, nor sent twice where Mailgun knows it', async (t) => {
+t.test('workers killed: no email is lost, and none that Mailgun knows is sent twice', async (t) => {
   const { base, stop } = await startTestService(url, {
     roles: ['api', 'worker'],
     createEmailProvider: () => createMailgun(account),
@@ -121,7 +124,7 @@ t.test('an email is never lost, nor sent twice where Mailgun knows it', async (t
   await stop()
 })
 
-t.test('while Mailgun cannot say whether it has an email, none is sent again', async (t) => {
+t.test('Mailgun cannot say whether it has an email: the email is not sent again', async (t) => {
   const { base, stop } = await startTestService(url, {
     roles: ['api', 'worker'],
     createEmailProvider: () => createMailgun(account),
@@ -143,7 +146,7 @@ t.test('while Mailgun cannot say whether it has an email, none is sent again', a
   await stop()
 })
 
-t.test("an operator's mistake delays an email, and says why", async (t) => {
+t.test('wrong Mailgun credentials: the email waits, and ops.why names the reason', async (t) => {
   const { base, stop } = await startTestService(url, {
     roles: ['api', 'worker'],
     createEmailProvider: () => createMailgun(account),

@@ -8,7 +8,7 @@ import { until } from '../fixtures/until.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-/** What becomes of a message to each of the sandbox's names. */
+/** The status of a message to each sandbox address. */
 const ends: Record<string, string> = {
   delivered: 'delivered',
   bounce: 'bounced',
@@ -25,43 +25,39 @@ const namesAndStatuses = () => sql<{ name: string; status: string; messages: num
   select split_part(m.to_address, '+', 1) as name, m.status, count(*)::integer as messages
   from app.messages m group by 1, 2`
 
-t.test(
-  'whatever becomes of messages becomes of them though their workers are killed',
-  async (t) => {
-    const startWorker = () => spawnService(url, 'worker', { WORKER_CONCURRENCY: '30' })
-    const victims = await Promise.all([startWorker(), startWorker()])
-    const organisation = await createOrganisation(sql)
-    // More recipients complain than would be let pass.
-    await sql`update app.organisations set complaints_since = 'infinity'`
-    const emails = Array.from({ length: MESSAGES }, (_, place) => ({
-      to: `${NAMES[place % NAMES.length]}+${place}@sandbox.postgram.test`,
-    }))
-    await sendBatch(base, organisation, emails)
-    for (const [place, victim] of victims.entries()) {
-      await until('hand-overs', async () => {
-        const begun = await sql`select from app.messages where attempts > 0`
-        return begun.length > place * 100
-      })
-      await victim.end('SIGKILL')
-    }
-    const survivor = await startWorker()
-    await until('each to come to its end', async () => {
-      const found = await namesAndStatuses()
-      return (
-        found.length === NAMES.length && found.every(({ name, status }) => ends[name] === status)
-      )
+t.test('workers killed under mixed load: every message gets its outcome', async (t) => {
+  const startWorker = () => spawnService(url, 'worker', { WORKER_CONCURRENCY: '30' })
+  const victims = await Promise.all([startWorker(), startWorker()])
+  const organisation = await createOrganisation(sql)
+  // More recipients complain than would be let pass.
+  await sql`update app.organisations set complaints_since = 'infinity'`
+  const emails = Array.from({ length: MESSAGES }, (_, place) => ({
+    to: `${NAMES[place % NAMES.length]}+${place}@sandbox.postgram.test`,
+  }))
+  await sendBatch(base, organisation, emails)
+  for (const [place, victim] of victims.entries()) {
+    await until('hand-overs', async () => {
+      const begun = await sql`select from app.messages where attempts > 0`
+      return begun.length > place * 100
     })
-    await until('each refusal for now to be noted', async () => {
-      const noted = await sql`
+    await victim.end('SIGKILL')
+  }
+  const survivor = await startWorker()
+  await until('each to come to its end', async () => {
+    const found = await namesAndStatuses()
+    return found.length === NAMES.length && found.every(({ name, status }) => ends[name] === status)
+  })
+  await until('each refusal for now to be noted', async () => {
+    const noted = await sql`
         select distinct e.message_id
         from app.events e
         join app.messages m on m.id = e.message_id
         where e.provider_event_id is null and e.type = 'deferred' and m.to_address like 'unavailable+%'`
-      return noted.length === MESSAGES / NAMES.length
-    })
-    t.equal(await survivor.end('SIGTERM'), 0)
+    return noted.length === MESSAGES / NAMES.length
+  })
+  t.equal(await survivor.end('SIGTERM'), 0)
 
-    const [plans] = await sql`
+  const [plans] = await sql`
     select count(*)::integer as messages, count(*) filter (where p.plans = 1)::integer as planned
     from app.messages m
     cross join lateral (
@@ -69,15 +65,14 @@ t.test(
         + (select count(*) from app.due_messages d where d.message_id = m.id) as plans
     ) p
     where m.status = 'queued'`
-    t.same(plans, { messages: 60, planned: 60 }, 'what waits has one plan for its next attempt')
-    const jobs = await sql`select from graphile_worker._private_jobs`
-    const due = await sql`select from app.due_messages`
-    t.equal(jobs.length + due.length, 60, 'and nothing else has one')
-    t.equal(await backlogOf(sql, organisation), 60)
-    const twice = await sql`select from app.sandbox_messages where attempts > 1`
-    t.equal(twice.length, 0)
-    const [ambiguous] = await sql`
+  t.same(plans, { messages: 60, planned: 60 }, 'what waits has one plan for its next attempt')
+  const jobs = await sql`select from graphile_worker._private_jobs`
+  const due = await sql`select from app.due_messages`
+  t.equal(jobs.length + due.length, 60, 'and nothing else has one')
+  t.equal(await backlogOf(sql, organisation), 60)
+  const twice = await sql`select from app.sandbox_messages where attempts > 1`
+  t.equal(twice.length, 0)
+  const [ambiguous] = await sql`
     select count(*)::integer as messages from app.messages where attempts > 1 and status <> 'queued'`
-    t.comment(`${ambiguous?.messages} hand-overs were ambiguous`)
-  },
-)
+  t.comment(`${ambiguous?.messages} hand-overs were ambiguous`)
+})

@@ -10,7 +10,7 @@ import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
 
-t.test('an SMS that waits for its turn at a stop is given back as not sent', async (t) => {
+t.test('stop: an SMS that waits for the limiter is released as not sent', async (t) => {
   const provider = createSmsStandIn()
   const closing = Promise.withResolvers<SmsSendResult>()
   provider.onSend = () => closing.promise

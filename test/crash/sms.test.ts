@@ -38,14 +38,14 @@ async function countsOf() {
   return counts
 }
 
-t.test('a killed worker loses no SMS, and sends no marketing twice', async (t) => {
+t.test('worker killed: no SMS is lost, and no marketing SMS is sent twice', async (t) => {
   const organisation = await createPayer(sql, { included: 2 * MESSAGES * SEGMENTS })
   const phones = Array.from({ length: 10 }, (_, place) => `+4477009001${place}0`)
   for (const phone of phones) {
     await sql`select ops.record_consent(${organisation.id}, ${phone}, 'a form')`
   }
   const victim = await startWorker()
-  // The network takes everything and reports it, but no answer of it can be noted.
+  // The network accepts and reports everything, but no response of it can be recorded.
   await sql`revoke execute on function api.finish_messages from postgram_service`
   const messages = Array.from({ length: 2 * MESSAGES }, (_, place) => {
     const kind = place % 2 ? 'marketing' : 'transactional'
@@ -69,7 +69,7 @@ t.test('a killed worker loses no SMS, and sends no marketing twice', async (t) =
     doubled: 0,
     again: MESSAGES,
     noted: MESSAGES * SEGMENTS,
-    // What reports on marketing whose parts were never noted; it is forgotten after a day.
+    // Receipts for marketing SMS whose parts were never recorded; they are deleted after a day.
     early: MESSAGES * SEGMENTS,
     // Any of it may have left.
     refunds: 0,

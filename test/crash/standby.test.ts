@@ -21,7 +21,7 @@ import { until } from '../fixtures/until.ts'
 const STANDBY = 'the database is a standby, which takes no writes'
 
 t.test(
-  'failover: readyz and doctor say that the new server is a standby, until it is promoted',
+  'failover: readyz and doctor report a standby until it is promoted',
   { skip: noPostgres },
   async (t) => {
     const folder = await serverFolder()

@@ -9,10 +9,10 @@ const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const messages = fiveHundred(url, sql, base)
 
-t.test('a killed worker delays its messages by seconds while another runs', async (t) => {
+t.test('worker killed while another runs: its messages are delayed by seconds', async (t) => {
   const other = await messages.startWorker()
   const victim = await messages.startWorker()
-  // Out of the way until the victim has most of them; it is not taken for gone.
+  // Stopped until the victim has most of the jobs; its lock stays, so it is not removed.
   other.child.kill('SIGSTOP')
   const [organisation, killedAt] = await sql.begin(async (tx) => {
     await holdSandbox(tx)
@@ -33,10 +33,10 @@ t.test('a killed worker delays its messages by seconds while another runs', asyn
   t.equal(await other.end('SIGTERM'), 0)
 })
 
-t.test('workers killed in the middle delay their messages by seconds', async (t) => {
+t.test('workers killed during attempts: their messages are delayed by seconds', async (t) => {
   const victims = await Promise.all([messages.startWorker(40), messages.startWorker(40)])
   const organisation = await messages.queue('delivered')
-  // Wherever each may be, between the start of a hand-over and its note.
+  // Each at any point between the start of an attempt and its record.
   for (const [place, victim] of victims.entries()) {
     await until(
       'hand-overs',

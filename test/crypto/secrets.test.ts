@@ -8,7 +8,7 @@ const [oldKey = '', newKey = '', foreignKey = ''] = [1, 2, 3].map((n) =>
 
 const NOT_OURS = { message: 'a secret in the database was not sealed with SECRET_KEY' }
 
-t.test('what is sealed opens again, whatever it is', async (t) => {
+t.test('seal, open: any text comes back unchanged', async (t) => {
   const { seal, open } = createSecrets([newKey])
   for (const text of ['', 'a', 'Grüße 🎉\0\n', 'x'.repeat(100_000)]) {
     t.equal(open(seal(text)), text)
@@ -25,7 +25,7 @@ t.test('keyOf(): returns the place of the key that sealed a text, or null', asyn
   t.equal(secrets.keyOf('no sealed text'), null)
 })
 
-t.test('a sealed text shows nothing, and no two are alike', async (t) => {
+t.test('seal: the result contains no part of the text and differs each time', async (t) => {
   const { seal } = createSecrets([newKey])
   const sealed = Array.from({ length: 1000 }, () => seal('the same secret'))
   t.equal(new Set(sealed).size, 1000)
@@ -38,7 +38,7 @@ t.test('a sealed text shows nothing, and no two are alike', async (t) => {
   )
 })
 
-t.test('a sealed text that was changed in any bit does not open', async (t) => {
+t.test('open: refuses a sealed text with any bit changed', async (t) => {
   const { seal, open } = createSecrets([newKey])
   const sealed = Buffer.from(seal('secret'), 'base64')
   let opened = 0
@@ -53,7 +53,7 @@ t.test('a sealed text that was changed in any bit does not open', async (t) => {
   t.equal(opened, 0)
 })
 
-t.test('nor one that was cut, lengthened, or written otherwise', async (t) => {
+t.test('open: refuses a sealed text that was cut, lengthened or re-encoded', async (t) => {
   const { seal, open } = createSecrets([newKey])
   const sealed = seal('secret!')
   const bytes = Buffer.from(sealed, 'base64')
@@ -77,7 +77,7 @@ t.test('nor one that was cut, lengthened, or written otherwise', async (t) => {
   for (const other of others) t.throws(() => open(other), NOT_OURS)
 })
 
-t.test('another key opens nothing, and no error tells of keys or texts', async (t) => {
+t.test('open: refuses another key, with an error that contains no key and no text', async (t) => {
   const sealed = createSecrets([foreignKey]).seal('hunter2')
   for (const keys of [[oldKey], [newKey, oldKey]]) {
     try {
@@ -91,26 +91,23 @@ t.test('another key opens nothing, and no error tells of keys or texts', async (
   }
 })
 
-t.test(
-  'after a change of keys the old one still opens and vouches, the new one is used',
-  async (t) => {
-    const before = createSecrets([oldKey])
-    const after = createSecrets([newKey, oldKey])
-    const bytes = Buffer.from('em_1')
-    t.equal(after.open(before.seal('kept')), 'kept')
-    t.ok(after.isSigned(bytes, before.sign(bytes)))
-    t.throws(() => before.open(after.seal('new')), NOT_OURS)
-    t.notOk(before.isSigned(bytes, after.sign(bytes)))
-    t.equal(createSecrets([newKey]).open(after.seal('new')), 'new')
-    t.same(after.sign(bytes), createSecrets([newKey]).sign(bytes))
+t.test('rotation: the old key still opens and verifies, the new one seals and signs', async (t) => {
+  const before = createSecrets([oldKey])
+  const after = createSecrets([newKey, oldKey])
+  const bytes = Buffer.from('em_1')
+  t.equal(after.open(before.seal('kept')), 'kept')
+  t.ok(after.isSigned(bytes, before.sign(bytes)))
+  t.throws(() => before.open(after.seal('new')), NOT_OURS)
+  t.notOk(before.isSigned(bytes, after.sign(bytes)))
+  t.equal(createSecrets([newKey]).open(after.seal('new')), 'new')
+  t.same(after.sign(bytes), createSecrets([newKey]).sign(bytes))
 
-    const later = createSecrets([foreignKey, newKey])
-    t.throws(() => later.open(before.seal('kept')), NOT_OURS, 'until the old one is given up')
-    t.notOk(later.isSigned(bytes, before.sign(bytes)))
-  },
-)
+  const later = createSecrets([foreignKey, newKey])
+  t.throws(() => later.open(before.seal('kept')), NOT_OURS, 'until the old one is given up')
+  t.notOk(later.isSigned(bytes, before.sign(bytes)))
+})
 
-t.test('a signature is for its bytes and its key alone', async (t) => {
+t.test('isSigned: accepts a signature only for its bytes and its key', async (t) => {
   const { sign, isSigned } = createSecrets([newKey, oldKey])
   const bytes = randomBytes(40)
   const signature = sign(bytes)
@@ -133,7 +130,7 @@ t.test('a signature is for its bytes and its key alone', async (t) => {
   t.equal(isSigned(Buffer.alloc(0), signature), false)
 })
 
-t.test('keys that are no keys are refused, and not quoted', async (t) => {
+t.test('createSecrets: refuses an invalid key without quoting it', async (t) => {
   const bad = ['', 'hunter2', oldKey.slice(4), `AAAA${oldKey}`, Buffer.alloc(16).toString('base64')]
   for (const key of bad) {
     for (const keys of [[key], [newKey, key]]) {
@@ -144,7 +141,7 @@ t.test('keys that are no keys are refused, and not quoted', async (t) => {
   t.ok(createSecrets([Buffer.from(oldKey, 'base64').toString('base64url')]), 'base64url will do')
 })
 
-t.test('what an older key sealed is sealed anew by the first, once', async (t) => {
+t.test('reseal: seals the text of an older key with the first key, once', async (t) => {
   const sealed = createSecrets([oldKey]).seal('secret')
   const { reseal } = createSecrets([newKey, oldKey])
   const resealed = reseal(sealed)

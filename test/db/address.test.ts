@@ -9,7 +9,7 @@ t.teardown(() => rm(folder, { recursive: true }))
 const root = join(folder, 'root.pem')
 await writeFile(root, 'a certificate')
 
-/** What it is made of, in a word: whom TLS lets in. */
+/** Returns which servers the TLS options accept, in one word. */
 function trustOf(url: string): string {
   const { tls } = readAddress(url)
   if (tls === false) return 'disable'
@@ -36,7 +36,7 @@ t.test('an address without sslmode verifies a remote server, and no other', asyn
   t.equal(trustOf('postgres:///postgram?host=db.example'), 'verify-full')
 })
 
-t.test('sslmode is honoured wherever the server is', async (t) => {
+t.test('readAddress: applies sslmode to local and remote servers', async (t) => {
   for (const host of ['127.0.0.1', 'db.example']) {
     const at = `postgres://me@${host}/postgram?sslmode=`
     for (const mode of ['disable', 'require', 'verify-full']) t.equal(trustOf(at + mode), mode)
@@ -48,7 +48,7 @@ t.test('sslmode is honoured wherever the server is', async (t) => {
   t.equal(trustOf(`postgres://localhost/postgram?sslrootcert=${root}`), 'verify-full')
 })
 
-t.test('files of certificates are read, and a missing one is named in a sentence', async (t) => {
+t.test('readAddress: reads certificate files, and names a missing one', async (t) => {
   const at = `postgres://db/postgram?sslrootcert=${root}&sslcert=${root}&sslkey=${root}`
   const text = 'a certificate'
   t.match(readAddress(at).tls, { ca: text, cert: text, key: text })
@@ -58,7 +58,7 @@ t.test('files of certificates are read, and a missing one is named in a sentence
   })
 })
 
-t.test('verify-full accepts each of several hosts, by name or IP address', async (t) => {
+t.test('verify-full: accepts each of several hosts, by name or IP address', async (t) => {
   const { tls } = readAddress('postgres://10.0.0.5,b.example/postgram')
   const check = (subjectaltname: string) =>
     tls === false
@@ -70,7 +70,7 @@ t.test('verify-full accepts each of several hosts, by name or IP address', async
   t.ok(check('IP Address:10.0.0.6'))
 })
 
-t.test('an address is taken apart once for both drivers', async (t) => {
+t.test('readAddress: returns the address in the forms of both drivers', async (t) => {
   const six = readAddress(
     'postgres://me%40x:p%2Fw@[::1]:5433/db?sslmode=require&options=-c%20jit%3Don',
   )
@@ -84,30 +84,27 @@ t.test('an address is taken apart once for both drivers', async (t) => {
   t.match(nowhere, { hosts: ['localhost'], pgUrl: 'postgres:///db?host=localhost' })
 })
 
-t.test(
-  'several hosts stand in an address as libpq has them, and one of them is found',
-  async (t) => {
-    const both = { hosts: ['a', 'b'], ports: [5432, 5433], target: 'read-write' }
-    t.match(readAddress('postgres://me@a,b:5433/db'), both)
-    t.match(readAddress('postgres:///db?host=a,b&port=5432,5433'), both)
-    t.match(readAddress('postgres:///db?host=a,b&port=6000'), { ports: [6000, 6000] })
-    t.match(readAddress('postgres://a:5433,b/db'), { ports: [5433, 5432] })
-    t.match(readAddress('postgres://[::1]:5433,10.0.0.5/db'), { hosts: ['::1', '10.0.0.5'] })
-    t.equal(readAddress('postgres://me@a,b:5433/db?x=y').pgUrl, 'postgres://me@a/db?x=y')
-    for (const [url, target] of [
-      ['postgres://a/db', null],
-      ['postgres://a/db?target_session_attrs=any', null],
-      ['postgres://a/db?target_session_attrs=read-write', 'read-write'],
-      ['postgres://a,b/db', 'read-write'],
-      ['postgres://a,b/db?target_session_attrs=primary', 'primary'],
-    ] as const) {
-      t.equal(readAddress(url).target, target, url)
-      t.notMatch(readAddress(url).url, /target_session_attrs/)
-    }
-  },
-)
+t.test('readAddress: reads several hosts in every form of libpq', async (t) => {
+  const both = { hosts: ['a', 'b'], ports: [5432, 5433], target: 'read-write' }
+  t.match(readAddress('postgres://me@a,b:5433/db'), both)
+  t.match(readAddress('postgres:///db?host=a,b&port=5432,5433'), both)
+  t.match(readAddress('postgres:///db?host=a,b&port=6000'), { ports: [6000, 6000] })
+  t.match(readAddress('postgres://a:5433,b/db'), { ports: [5433, 5432] })
+  t.match(readAddress('postgres://[::1]:5433,10.0.0.5/db'), { hosts: ['::1', '10.0.0.5'] })
+  t.equal(readAddress('postgres://me@a,b:5433/db?x=y').pgUrl, 'postgres://me@a/db?x=y')
+  for (const [url, target] of [
+    ['postgres://a/db', null],
+    ['postgres://a/db?target_session_attrs=any', null],
+    ['postgres://a/db?target_session_attrs=read-write', 'read-write'],
+    ['postgres://a,b/db', 'read-write'],
+    ['postgres://a,b/db?target_session_attrs=primary', 'primary'],
+  ] as const) {
+    t.equal(readAddress(url).target, target, url)
+    t.notMatch(readAddress(url).url, /target_session_attrs/)
+  }
+})
 
-t.test('what cannot be promised is refused, without quoting the address', async (t) => {
+t.test('addressProblem: refuses unsupported addresses without quoting them', async (t) => {
   const target =
     'target_session_attrs must be read-write or primary: Postgram writes to its database'
   const modes = 'sslmode must be one of disable, require, verify-ca, verify-full'

@@ -37,7 +37,7 @@ const time: Time = {
   },
 }
 
-/** A batcher whose runs are answered by the test. */
+/** A batcher whose runs the test ends. */
 function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
   const runs: Run[] = []
   const put = createBatcher<string, string>(
@@ -60,12 +60,12 @@ function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
   return { put, runs, run, itemsOfRuns: () => runs.map(({ items }) => items) }
 }
 
-/** Until everything that can go on without an answer has done so. */
+/** Waits until everything that does not need the end of a run is done. */
 async function calm() {
   for (let turns = 0; turns < 5; turns += 1) await turn()
 }
 
-t.test('an item goes out at once when nothing is under way', async (t) => {
+t.test('an item runs at once if no run is in progress', async (t) => {
   const { put, run, itemsOfRuns } = controlled()
   const result = put('a')
   await turn()
@@ -74,19 +74,16 @@ t.test('an item goes out at once when nothing is under way', async (t) => {
   t.equal(await result, 'result of a')
 })
 
-t.test(
-  'items of the same moment go out together and get their own results, in order',
-  async (t) => {
-    const { put, run, itemsOfRuns } = controlled()
-    const results = Promise.all(['a', 'b', 'c'].map((item) => put(item)))
-    await calm()
-    t.same(itemsOfRuns(), [['a', 'b', 'c']])
-    run(0).answer()
-    t.same(await results, ['result of a', 'result of b', 'result of c'])
-  },
-)
+t.test('items that arrive together share a run and get their own results, in order', async (t) => {
+  const { put, run, itemsOfRuns } = controlled()
+  const results = Promise.all(['a', 'b', 'c'].map((item) => put(item)))
+  await calm()
+  t.same(itemsOfRuns(), [['a', 'b', 'c']])
+  run(0).answer()
+  t.same(await results, ['result of a', 'result of b', 'result of c'])
+})
 
-t.test('all that arrives while a run is under way goes out together after it', async (t) => {
+t.test('items that arrive during a run share the next run', async (t) => {
   const { put, run, itemsOfRuns } = controlled()
   const first = put('a')
   await calm()
@@ -103,7 +100,7 @@ t.test('all that arrives while a run is under way goes out together after it', a
   t.same(await Promise.all(rest), ['result of b', 'result of c', 'result of d'])
 })
 
-t.test('a run carries no more than its weight, in the order of arrival', async (t) => {
+t.test('a run has at most its largest weight, in the order of arrival', async (t) => {
   const { put, run, itemsOfRuns } = controlled({
     maxWeight: 10,
     weigh: (item) => Number(item.slice(1)),
@@ -117,7 +114,7 @@ t.test('a run carries no more than its weight, in the order of arrival', async (
   t.same(itemsOfRuns(), [['a4', 'b6'], ['c1', 'd9'], ['e1']])
 })
 
-t.test('what fills a run goes out beside one that is under way, without waiting', async (t) => {
+t.test('items that fill a run do not wait for the run in progress', async (t) => {
   const { put, run, itemsOfRuns } = controlled({
     maxWeight: 10,
     weigh: (item) => Number(item.slice(1)),
@@ -140,7 +137,7 @@ t.test('what fills a run goes out beside one that is under way, without waiting'
   await Promise.all([first, light, heavy, third])
 })
 
-t.test('an item that is too heavy goes alone', async (t) => {
+t.test('an item heavier than a run runs alone', async (t) => {
   const { put, run, itemsOfRuns } = controlled({
     maxWeight: 10,
     weigh: (item) => Number(item.slice(1)),
@@ -155,7 +152,7 @@ t.test('an item that is too heavy goes alone', async (t) => {
 })
 
 t.test(
-  'when a run fails its halves run again one after the other, and a bad item fails alone',
+  'failed run: its halves run again one after the other, and a bad item fails alone',
   async (t) => {
     const { put, run, runs, itemsOfRuns } = controlled()
     const results = Promise.allSettled(['a', 'bad', 'c'].map((item) => put(item)))
@@ -192,7 +189,7 @@ t.test('an item settles when its own part of a failed run ends', async (t) => {
 })
 
 t.test(
-  'after a time-out the parts of a run go on side by side, four at a time, and the blocked one fails alone',
+  'run with a time-out: the items of each owner run again, four owners at a time, and the blocked owner fails alone',
   async (t) => {
     for (const code of ['55P03', '57014']) {
       const { put, run, itemsOfRuns } = controlled()
@@ -241,7 +238,7 @@ t.test('a single item that fails is not run again', async (t) => {
   t.equal(runs.length, 1)
 })
 
-t.test('an answer with too few or too many results is a failure', async (t) => {
+t.test('a run with too few or too many results fails', async (t) => {
   const { put, run } = controlled()
   const alone = put('a')
   await calm()
@@ -261,7 +258,7 @@ t.test('an answer with too few or too many results is a failure', async (t) => {
   ])
 })
 
-t.test('a run that throws before it begins rejects its item and blocks nobody', async (t) => {
+t.test('a run that throws synchronously rejects its item and blocks no other run', async (t) => {
   let isBroken = true
   const put = createBatcher<string, string>(
     (items) => {
@@ -288,7 +285,7 @@ t.test('a failed run does not stop the next one', async (t) => {
   t.equal(await second, 'result of b')
 })
 
-t.test('a second run opens only beside one that is out for more than 25 ms', async (t) => {
+t.test('a second run begins only beside one that takes more than 25 ms', async (t) => {
   const { put, run, itemsOfRuns } = controlled()
   const first = put('a')
   await calm()
@@ -306,7 +303,7 @@ t.test('a second run opens only beside one that is out for more than 25 ms', asy
   t.equal(await first, 'result of a')
 })
 
-t.test('a second run opens 26 ms after the first, also when nothing else arrives', async (t) => {
+t.test('a second run begins 26 ms after the first, also without new items', async (t) => {
   const { put, run, itemsOfRuns } = controlled()
   const results = [put('a')]
   await calm()
@@ -321,7 +318,7 @@ t.test('a second run opens 26 ms after the first, also when nothing else arrives
   await Promise.all(results)
 })
 
-t.test('there is never a third run beside two', async (t) => {
+t.test('at most two runs are in progress', async (t) => {
   const { put, run, itemsOfRuns } = controlled()
   const results = [put('a')]
   await calm()
@@ -339,52 +336,52 @@ t.test('there is never a third run beside two', async (t) => {
   await Promise.all(results)
 })
 
-t.test('when the slow one of two is through, the other is judged by its own age', async (t) => {
-  const { put, run, itemsOfRuns } = controlled()
-  const results = [put('a')]
-  await calm()
-  clock.now += 1000
-  results.push(put('b'))
-  await calm()
-  results.push(put('c'))
-  run(0).answer()
-  await calm()
-  t.same(itemsOfRuns(), [['a'], ['b']])
-  clock.now += 26
-  results.push(put('d'))
-  await calm()
-  t.same(itemsOfRuns(), [['a'], ['b'], ['c', 'd']])
-  run(1).answer()
-  run(2).answer()
-  t.same(await Promise.all(results), ['a', 'b', 'c', 'd'].map(resultOf))
-})
+t.test(
+  'when the slower of two runs ends, the age of the other one decides about the next',
+  async (t) => {
+    const { put, run, itemsOfRuns } = controlled()
+    const results = [put('a')]
+    await calm()
+    clock.now += 1000
+    results.push(put('b'))
+    await calm()
+    results.push(put('c'))
+    run(0).answer()
+    await calm()
+    t.same(itemsOfRuns(), [['a'], ['b']])
+    clock.now += 26
+    results.push(put('d'))
+    await calm()
+    t.same(itemsOfRuns(), [['a'], ['b'], ['c', 'd']])
+    run(1).answer()
+    run(2).answer()
+    t.same(await Promise.all(results), ['a', 'b', 'c', 'd'].map(resultOf))
+  },
+)
 
-t.test('idle settles at once when nothing is under way', async () => {
+t.test('idle(): settles at once if no run is in progress', async () => {
   const put = createBatcher<string, string>(async (items) => items, { maxWeight: 1 })
   await put.idle()
   await put('a')
   await put.idle()
 })
 
-t.test(
-  'idle settles once the last waiting item has its answer, also of a failed run',
-  async (t) => {
-    const { put, run, runs } = controlled({ maxWeight: 1 })
-    let isIdle = false
-    const results = Promise.allSettled([put('a'), put('b')])
-    const idle = Promise.all([put.idle(), put.idle()]).then(() => {
-      isIdle = true
-    })
-    await calm()
-    t.equal(runs.length, 1)
-    run(0).answer()
-    await calm()
-    t.notOk(isIdle)
-    run(1).fail('it is bad')
-    await idle
-    t.match(await results, [{ status: 'fulfilled' }, { status: 'rejected' }])
-  },
-)
+t.test('idle(): settles after the last waiting item, also if its run fails', async (t) => {
+  const { put, run, runs } = controlled({ maxWeight: 1 })
+  let isIdle = false
+  const results = Promise.allSettled([put('a'), put('b')])
+  const idle = Promise.all([put.idle(), put.idle()]).then(() => {
+    isIdle = true
+  })
+  await calm()
+  t.equal(runs.length, 1)
+  run(0).answer()
+  await calm()
+  t.notOk(isIdle)
+  run(1).fail('it is bad')
+  await idle
+  t.match(await results, [{ status: 'fulfilled' }, { status: 'rejected' }])
+})
 
 /** Items are named by owner, number and weight: a1:10. */
 const fair: BatcherOptions<string> = {
@@ -396,7 +393,7 @@ const fair: BatcherOptions<string> = {
 const numbered = (owner: string, count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `${owner}${from + n}`)
 
-t.test('fairness: owners take turns, each with its share of a run', async (t) => {
+t.test('fairness: owners rotate, each with its share of a run', async (t) => {
   const { put, run, itemsOfRuns } = controlled(fair)
   const items = [...numbered('a', 20), 'b0', 'c0', 'b1']
   const results = Promise.all(items.map((item) => put(item)))
@@ -416,7 +413,7 @@ t.test('fairness: owners take turns, each with its share of a run', async (t) =>
   t.equal(itemsOfRuns().length, 4)
 })
 
-t.test('fairness: who had a turn comes after all who wait', async (t) => {
+t.test('fairness: an owner whose item ran comes after all owners who wait', async (t) => {
   const { put, run, itemsOfRuns } = controlled({
     ...fair,
     fairness: { ownerOf: (item) => item.charAt(0), share: 2, maxSharedWeight: 4 },
@@ -458,7 +455,7 @@ t.test('fairness: a heavy item runs without those of others, who do not wait for
   await heavy
 })
 
-t.test('fairness: heavy runs go one at a time, and owners take turns', async (t) => {
+t.test('fairness: heavy runs are in progress one at a time, and owners rotate', async (t) => {
   const { put, run, itemsOfRuns } = controlled(fair)
   const items = ['a0:500', 'a1:500', 'b0:500', 'c0:60', 'c1:40', 'd0:100']
   const results = Promise.all(items.map((item) => put(item)))
@@ -471,7 +468,7 @@ t.test('fairness: heavy runs go one at a time, and owners take turns', async (t)
   await results
 })
 
-t.test('fairness: a second heavy run opens only beside one that takes over 1 s', async (t) => {
+t.test('fairness: a second heavy run begins only beside one that takes over 1 s', async (t) => {
   const { put, run, itemsOfRuns } = controlled(fair)
   const results = [put('a0:90'), put('b0:90')]
   await calm()
@@ -496,7 +493,7 @@ t.test('fairness: a second heavy run opens only beside one that takes over 1 s',
 })
 
 t.test(
-  'fairness: a heavy run beside slow shared ones is followed by a rest, of four times its time',
+  'fairness: a heavy run beside slow shared runs is followed by a rest of four times its duration',
   async (t) => {
     const { put, run, itemsOfRuns } = controlled(fair)
     const results = [put('a0:90'), put('v0'), put('b0:90')]
@@ -546,18 +543,21 @@ t.test('fairness: a shared run that ended before a heavy one began causes no res
   await Promise.all(results)
 })
 
-t.test('fairness: a second heavy run opens 1 s after the first by itself', async (t) => {
-  const { put, run, itemsOfRuns } = controlled(fair)
-  const results = [put('a0:90'), put('b0:90')]
-  await calm()
-  await clock.pass(1000)
-  t.same(itemsOfRuns(), [['a0:90']])
-  await clock.pass(1)
-  t.same(itemsOfRuns(), [['a0:90'], ['b0:90']])
-  run(0).answer()
-  run(1).answer()
-  await Promise.all(results)
-})
+t.test(
+  'fairness: a second heavy run begins 1 s after the first, also without new items',
+  async (t) => {
+    const { put, run, itemsOfRuns } = controlled(fair)
+    const results = [put('a0:90'), put('b0:90')]
+    await calm()
+    await clock.pass(1000)
+    t.same(itemsOfRuns(), [['a0:90']])
+    await clock.pass(1)
+    t.same(itemsOfRuns(), [['a0:90'], ['b0:90']])
+    run(0).answer()
+    run(1).answer()
+    await Promise.all(results)
+  },
+)
 
 t.test('fairness: heavy runs rest for 1 s at most', async (t) => {
   const { put, run, itemsOfRuns } = controlled(fair)
@@ -649,7 +649,7 @@ t.test('fairness: an item that was left out waits, and runs alone after five tim
   await put.idle()
 })
 
-t.test('fairness: how long a left-out item waits depends on no other item', async (t) => {
+t.test('fairness: the wait of a left-out item does not depend on other items', async (t) => {
   const { put, run, itemsOfRuns } = controlled(fair)
   const results = [put('a0')]
   await calm()
@@ -701,7 +701,7 @@ t.test('fairness: every item gets its own result once, and no owner is in two ru
       const ownersOf = (run: Run) => new Set(run.items.map((item) => item.charAt(0)))
       const end = (run: Run, { leavesOut = false, fails = false } = {}) => {
         ended.add(run)
-        // What fails alone would be refused.
+        // An item that fails alone is refused.
         if (fails && run.items.length > 1) run.fail('once')
         else if (leavesOut && run.isShared) run.answer(run.items.map(() => LEFT_OUT))
         else run.answer()
@@ -737,39 +737,36 @@ t.test('fairness: every item gets its own result once, and no owner is in two ru
   )
 })
 
-t.test(
-  'an item whose signal aborts while it waits is in no run, and rejects at once',
-  async (t) => {
-    for (const options of [
-      { maxWeight: 100 },
-      { maxWeight: 100, fairness: { ownerOf: () => 'one', share: 10, maxSharedWeight: 10 } },
-    ]) {
-      const { put, runs } = controlled(options)
-      const ending = new AbortController()
-      const first = put('first', ending.signal)
-      await calm()
-      const waiting = put('waiting', ending.signal)
-      const other = put('other')
-      const rejected = t.rejects(waiting, { name: 'Unreachable' })
-      ending.abort()
-      await rejected
-      await t.rejects(put('late', ending.signal), { name: 'Unreachable' })
-      runs[0]?.answer()
-      t.equal(await first, resultOf('first'), 'an item that is in a run stays in it')
-      await clock.pass(30)
-      runs[1]?.answer()
-      t.equal(await other, resultOf('other'))
-      t.same(
-        runs.map(({ items }) => items),
-        [['first'], ['other']],
-      )
-      await put.idle()
-    }
-  },
-)
+t.test('an item whose signal aborts while it waits rejects at once and is in no run', async (t) => {
+  for (const options of [
+    { maxWeight: 100 },
+    { maxWeight: 100, fairness: { ownerOf: () => 'one', share: 10, maxSharedWeight: 10 } },
+  ]) {
+    const { put, runs } = controlled(options)
+    const ending = new AbortController()
+    const first = put('first', ending.signal)
+    await calm()
+    const waiting = put('waiting', ending.signal)
+    const other = put('other')
+    const rejected = t.rejects(waiting, { name: 'Unreachable' })
+    ending.abort()
+    await rejected
+    await t.rejects(put('late', ending.signal), { name: 'Unreachable' })
+    runs[0]?.answer()
+    t.equal(await first, resultOf('first'), 'an item that is in a run stays in it')
+    await clock.pass(30)
+    runs[1]?.answer()
+    t.equal(await other, resultOf('other'))
+    t.same(
+      runs.map(({ items }) => items),
+      [['first'], ['other']],
+    )
+    await put.idle()
+  }
+})
 
-t.test('every item gets its own result once, whatever comes when', async () => {
-  // What happens next: an item of some weight arrives, some run answers or fails, time passes.
+t.test('every item gets its own result once, in any order of events', async () => {
+  // What happens next: an item of some weight arrives, some run ends or fails, time passes.
   const step = fc.oneof(
     fc.record({ put: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ answer: fc.nat(3), fails: fc.boolean() }),

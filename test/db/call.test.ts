@@ -76,7 +76,7 @@ const call = caller(service) as unknown as (
 
 const nothing = { text: null, list: null, at: null, is_it: null }
 
-t.test('an argument of many MB travels in parts of at most 1 MB and arrives whole', async (t) => {
+t.test('an argument of many MB is sent in parts of at most 1 MB and arrives whole', async (t) => {
   const sent: number[] = []
   const measured = (connection: Sql): Sql =>
     new Proxy(connection, {
@@ -111,7 +111,7 @@ t.test('an argument of many MB travels in parts of at most 1 MB and arrives whol
   t.strictSame([...rest], [{ part: '' }], 'nothing of it is left on the connection')
 })
 
-t.test('text and lists arrive as they were, whatever is in them', async (t) => {
+t.test('texts and lists with any characters arrive unchanged', async (t) => {
   const texts = [
     '',
     ' ',
@@ -143,7 +143,7 @@ t.test('text and lists arrive as they were, whatever is in them', async (t) => {
   t.strictSame(empty.aList, [])
 })
 
-t.test('nulls, booleans and times arrive as they were', async (t) => {
+t.test('nulls, booleans and times arrive unchanged', async (t) => {
   const at = new Date('2024-02-29T23:59:59.123Z')
   const [row] = await call('echo', { ...nothing, at, is_it: false })
   t.strictSame(
@@ -155,13 +155,13 @@ t.test('nulls, booleans and times arrive as they were', async (t) => {
   t.equal(other.isIt, true)
 })
 
-t.test('columns are in camel case, what is inside of JSON is not touched', async (t) => {
+t.test('columns are in camel case, keys inside JSON are unchanged', async (t) => {
   const [row] = await call('echo', nothing)
   t.strictSame(Object.keys(row), ['aText', 'aList', 'atTime', 'isIt', 'someJson', 'aNull'])
   t.strictSame(row.someJson, { snake_case: { in_side: [{ some_key: 1 }] } })
 })
 
-t.test('an argument that is left out takes its default, null does not', async (t) => {
+t.test('a missing argument gets its default, null does not', async (t) => {
   t.equal(await call('with_default', { given: 'this' }), 'this and the default')
   t.equal(
     await call('with_default', { given: 'this', left_out: undefined }),
@@ -170,12 +170,12 @@ t.test('an argument that is left out takes its default, null does not', async (t
   t.equal(await call('with_default', { given: 'this', left_out: null }), 'this')
 })
 
-t.test('a set of values is a list of them', async (t) => {
+t.test('a function that returns a set of values gives a list', async (t) => {
   t.strictSame(await call('numbers', { last: 3 }), [1, 2, 3])
   t.strictSame(await call('numbers', { last: 0 }), [])
 })
 
-t.test('what SQL refuses is a Refusal with its code and fields', async (t) => {
+t.test('a refusal in SQL is thrown as a Refusal with its code and fields', async (t) => {
   const fields = { 'to.1': ['is not an address', 'é "quoted"'], _: ['and more'] }
   const error = await call('refusing', {
     code: 'validation_error',
@@ -187,19 +187,19 @@ t.test('what SQL refuses is a Refusal with its code and fields', async (t) => {
   t.strictSame(error.fields, fields)
 })
 
-t.test('a Refusal without fields has none', async (t) => {
+t.test('a refusal without fields is a Refusal without fields', async (t) => {
   const error = await call('refusing', { code: 'not_found', fields: null }).catch((error) => error)
   t.type(error, Refusal)
   t.equal(error.code, 'not_found')
   t.equal(error.fields, undefined)
 })
 
-t.test('what was written before a refusal is not kept', async (t) => {
+t.test('a refusal rolls back what the function wrote', async (t) => {
   await t.rejects(call('writing_and_refusing', { id: 'never' }), { code: 'plan_limit_reached' })
   t.same(await sql`select from app.plans where id = 'never'`, [])
 })
 
-t.test('any other error is a fault and stays what it is', async (t) => {
+t.test('any other error is thrown unchanged', async (t) => {
   for (const sqlstate of ['P0001', '23505', '22P02', 'MSREG']) {
     const error = await call('failing', { sqlstate }).catch((error) => error)
     t.notOk(error instanceof Refusal)
@@ -211,7 +211,7 @@ t.test('any other error is a fault and stays what it is', async (t) => {
   })
 })
 
-t.test('a connection serves the next call after one that was refused', async (t) => {
+t.test('a connection serves the next call after a refusal', async (t) => {
   const single = connect(url, { role: 'postgram_service', max: 1 })
   t.teardown(() => single.end())
   const one = caller(single) as unknown as typeof call
@@ -220,23 +220,20 @@ t.test('a connection serves the next call after one that was refused', async (t)
 })
 
 for (const sqlstate of ['0A000', '3F000', '42703', '42704', '42804', '42883', '42P01', 'XX000']) {
-  t.test(
-    `a call that misses the code while it is replaced (${sqlstate}) is asked again`,
-    async (t) => {
-      await sql`alter sequence api.asked restart`
-      t.equal(await call('found_later', { sqlstate, times: 1 }), 2)
-    },
-  )
+  t.test(`a call that fails while the code is replaced (${sqlstate}) is repeated`, async (t) => {
+    await sql`alter sequence api.asked restart`
+    t.equal(await call('found_later', { sqlstate, times: 1 }), 2)
+  })
 }
 
-t.test('what is missing for good fails at the second time', async (t) => {
+t.test('a call of a function that does not exist fails after one repetition', async (t) => {
   await sql`alter sequence api.asked restart`
   await t.rejects(call('found_later', { sqlstate: '42883', times: 9 }), { code: '42883' })
   const [row] = await sql`select last_value::integer from api.asked`
   t.same(row, { lastValue: 2 })
 })
 
-t.test('it is asked again only when the new code is in place', async (t) => {
+t.test('a call is repeated only when the new code is in place', async (t) => {
   await sql`alter sequence api.asked restart`
   const again = await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${CODE_LOCK})`
@@ -254,7 +251,7 @@ t.test('it is asked again only when the new code is in place', async (t) => {
   t.equal(await again.pending, 2)
 })
 
-t.test('every connection has the role and the settings that it was opened with', async (t) => {
+t.test('every connection has the role and the settings of its options', async (t) => {
   const rows = await Promise.all(Array.from({ length: 6 }, () => call('settings', {})))
   for (const [row] of rows) t.match(row, { who: 'postgram_service', jit: 'off' })
   const shifted = connect(url, {

@@ -9,10 +9,10 @@ import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
 
-/** An address as an operator may have it, with a setting of its own and one that we set as well. */
+/** An operator's address with two settings, one of which the service sets as well. */
 const address = `${url}?application_name=theirs&options=-c%20statement_timeout%3D61s%20-c%20jit%3Don`
 
-t.test('settings join those that the address has, and hold against them', async (t) => {
+t.test('withSettings: adds settings to those of the address and overrides them', async (t) => {
   const client = new pg.Client({
     connectionString: withSettings(address, { jit: 'off', role: 'postgram_service' }),
   })
@@ -31,7 +31,7 @@ t.test('settings join those that the address has, and hold against them', async 
   ])
 })
 
-t.test('a service with such an address never works as the owner', async (t) => {
+t.test('a service whose address sets a role never works as the owner', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   await sql.unsafe(`
     create table public.enders (who text);

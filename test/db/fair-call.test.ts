@@ -3,7 +3,7 @@ import type { Call } from '../../src/db/call.ts'
 import { fairCall } from '../../src/db/fair-call.ts'
 import { Refusal } from '../../src/errors.ts'
 
-/** A fair call whose calls end when they are told to. */
+/** A fair call whose calls the test ends. */
 function heldCalls(options: { atOnce: number; waiting: number }) {
   const begun: { of: string; end(): void }[] = []
   const inner = ((_name: string, args: { organisation_id?: string; id?: string }) =>

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { connect, type Sql } from '../../src/db/client.ts'
-import { Interrupted, migrate } from '../../src/db/migrate/index.ts'
+import { migrate } from '../../src/db/migrate/index.ts'
+import { Interrupted } from '../../src/db/migrate/locks.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { nodeEnv } from '../fixtures/node-env.ts'
 import { afterDatabase } from '../fixtures/run-command.ts'
@@ -19,7 +20,7 @@ const migrateWaits = (sql: Sql) =>
     return row
   })
 
-t.test('a signal ends a command whose migrate waits for a lock', async (t) => {
+t.test('a signal ends a migrate that waits for a lock', async (t) => {
   const { url, sql } = await createDatabase()
   await sql`update app.code set sha256 = 'another'`
   const reader = connect(url, { max: 1 })
@@ -55,7 +56,7 @@ t.test('a signal ends a command whose migrate waits for a lock', async (t) => {
   t.same([...(await sql`select sha256 from app.code`)], [{ sha256: 'another' }])
 })
 
-t.test('so does one that waits for another migrate', async (t) => {
+t.test('a signal ends a migrate that waits for another migrate', async (t) => {
   const { url, sql } = await createDatabase()
   const other = connect(url, { max: 1, applicationName: 'postgram' })
   t.teardown(() => other.end())
@@ -75,7 +76,7 @@ t.test('so does one that waits for another migrate', async (t) => {
   await migrate(url)
 })
 
-t.test('so does one that is still connecting', async (t) => {
+t.test('a signal ends a migrate that is still connecting', async (t) => {
   const { url } = await createDatabase()
   const stopping = new AbortController()
   const migrating = migrate(url, { signal: stopping.signal })

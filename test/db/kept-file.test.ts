@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { keepOnce, secretKey } from '../../src/db/kept-file.ts'
 
-t.test('callers at the same moment keep one content, of those that they brought', async (t) => {
+t.test('keepOnce: simultaneous callers get the content of one of them', async (t) => {
   const folder = join(t.testdir(), 'made')
   const contents = Array.from({ length: 8 }, (_, i) => `content ${i}`)
   const kept = await Promise.all(contents.map((content) => keepOnce(folder, 'file', content)))
@@ -12,19 +12,19 @@ t.test('callers at the same moment keep one content, of those that they brought'
   t.same(await readdir(folder), ['file'])
 })
 
-t.test('what is kept is readable by its owner only', async (t) => {
+t.test('keepOnce: the file is readable by its owner only', async (t) => {
   const folder = t.testdir()
   await keepOnce(folder, 'file', 'content')
   t.equal((await stat(join(folder, 'file'))).mode & 0o777, 0o600)
 })
 
-t.test('a data folder that cannot be used is told as such, with the cure', async (t) => {
+t.test('keepOnce: names a data folder that cannot be used, with the fix', async (t) => {
   const folder = join(t.testdir(), 'taken')
   await writeFile(folder, '')
   await t.rejects(keepOnce(folder, 'file', 'content'), { message: /cannot be used.*POSTGRAM_DATA/ })
 })
 
-t.test('the secret key is 32 bytes in base64, the same ever after', async (t) => {
+t.test('secretKey: returns the same 32 bytes in base64 each time', async (t) => {
   const folder = t.testdir()
   const key = await secretKey(folder)
   t.equal(Buffer.from(key, 'base64').length, 32)

@@ -8,7 +8,7 @@ import { until } from '../fixtures/until.ts'
 
 const { url } = await createDatabase()
 
-/** The database behind a wire that is cut once so many answers have come through, and then stays. */
+/** A proxy that cuts the first connection after this many responses, and no further one. */
 async function behindWire(answers: number) {
   let left = answers
   const server = createServer((near) => {
@@ -31,7 +31,7 @@ async function behindWire(answers: number) {
   return { url: wired.href, isCut: () => left <= 0, close: () => server.close() }
 }
 
-t.test('a connection that is lost at any moment fails its call, and nothing else', async (t) => {
+t.test('a connection that is lost at any moment fails only its call', async (t) => {
   const outcomes = []
   for (let answers = 1; answers <= 8; answers++) {
     const wire = await behindWire(answers)

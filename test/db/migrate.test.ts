@@ -50,7 +50,7 @@ async function deliverOne(t: Test, url: string, sql: Sql) {
   await stop()
 }
 
-t.test('a fresh database gets everything, and knows which version it has', async (t) => {
+t.test('migrate: a new database gets all schemas and records its version', async (t) => {
   const { url, sql } = await emptyDatabase(t)
   await migrate(url)
   const schemas = await sql`
@@ -71,7 +71,7 @@ t.test('a fresh database gets everything, and knows which version it has', async
   t.ok(partition?.name, 'there is a place for the first message')
 })
 
-t.test('migrating again changes nothing that holds data', async (t) => {
+t.test('migrate: a second run changes no data', async (t) => {
   const { url, sql } = await createDatabase()
   const { id } = await createOrganisation(sql)
   const before = await catalogOf(sql)
@@ -93,26 +93,29 @@ t.test('migrating again changes nothing that holds data', async (t) => {
   t.equal((await sql`select from ops.organisations where id = ${id}`).length, 1)
 })
 
-t.test('migrating again gives the same code, and puts back what was lost of it', async (t) => {
-  const { url, sql } = await createDatabase()
-  const functions = () => sql<{ oid: number; name: string; source: string }[]>`
+t.test(
+  'migrate: a second run creates the same code again and restores dropped objects',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const functions = () => sql<{ oid: number; name: string; source: string }[]>`
     select p.oid, p.oid::regprocedure::text as name, p.prosrc as source from pg_proc p
     where p.pronamespace in ('core'::regnamespace, 'api'::regnamespace, 'ops'::regnamespace)
     order by 2`
-  const before = await functions()
-  await sql`drop function ops.help cascade`.catch(() => sql`drop view ops.help`)
-  await sql`create function api.left_behind() returns text language sql as $$ select '' $$`
-  await migrate(url, { clock: { 'postgram.shift': '0 seconds' } })
-  const after = await functions()
-  t.same(
-    after.map(({ name, source }) => [name, source]),
-    before.map(({ name, source }) => [name, source]),
-  )
-  t.notSame(after[0]?.oid, before[0]?.oid, 'it was replaced all the same')
-  t.ok((await sql`select from ops.help`).length > 20)
-})
+    const before = await functions()
+    await sql`drop function ops.help cascade`.catch(() => sql`drop view ops.help`)
+    await sql`create function api.left_behind() returns text language sql as $$ select '' $$`
+    await migrate(url, { clock: { 'postgram.shift': '0 seconds' } })
+    const after = await functions()
+    t.same(
+      after.map(({ name, source }) => [name, source]),
+      before.map(({ name, source }) => [name, source]),
+    )
+    t.notSame(after[0]?.oid, before[0]?.oid, 'it was replaced all the same')
+    t.ok((await sql`select from ops.help`).length > 20)
+  },
+)
 
-t.test('migrate with a clock switches the test clock on, without one off', async (t) => {
+t.test('migrate: switches the test clock on with POSTGRAM_NOW and off without it', async (t) => {
   const { url, sql } = await emptyDatabase(t)
   const isShifted = async () => {
     const shifted = connect(url, { clock: { 'postgram.shift': '400 days' }, max: 1 })
@@ -146,14 +149,14 @@ t.test('migrate: turns JIT off in its database, unless a setting is there', asyn
   t.same([...(await settings())], [{ setting: 'jit=on' }])
 })
 
-t.test('an applied migration whose file was changed stops with one sentence', async (t) => {
+t.test('migrate: refuses an applied migration whose file was changed', async (t) => {
   const { url, sql } = await createDatabase()
   const before = await catalogOf(sql)
   await sql`update app.migrations set sha256 = 'another' where id = '0003_domains'`
   await sql`drop view ops.help`
   await t.rejects(migrate(url), {
     message:
-      'sql/migrations/0003_domains.sql was changed after it was applied; put it back and write a new migration',
+      'sql/migrations/0003_domains.sql was changed after it was applied; restore it and write a new migration',
   })
   t.same(await catalogOf(sql), before)
   t.same(
@@ -163,18 +166,21 @@ t.test('an applied migration whose file was changed stops with one sentence', as
   )
 })
 
-t.test('a migration that fails leaves nothing of itself and is tried again', async (t) => {
-  const { url, sql } = await emptyDatabase(t)
-  await sql`create schema app`
-  await sql`create type app.class as enum ('in the way')`
-  await t.rejects(migrate(url), { code: '42710' })
-  const applied = await sql`select id from app.migrations order by id`
-  t.same([...applied], [], 'nor of those before it')
-  t.same(await sql`select to_regclass('app.domains') as table`, [{ table: null }])
-  await sql`drop type app.class`
-  await migrate(url)
-  t.equal(await caller(sql)('health', {}), await codeSha256())
-})
+t.test(
+  'migrate: a migration that fails leaves nothing behind and runs again next time',
+  async (t) => {
+    const { url, sql } = await emptyDatabase(t)
+    await sql`create schema app`
+    await sql`create type app.class as enum ('in the way')`
+    await t.rejects(migrate(url), { code: '42710' })
+    const applied = await sql`select id from app.migrations order by id`
+    t.same([...applied], [], 'nor of those before it')
+    t.same(await sql`select to_regclass('app.domains') as table`, [{ table: null }])
+    await sql`drop type app.class`
+    await migrate(url)
+    t.equal(await caller(sql)('health', {}), await codeSha256())
+  },
+)
 
 t.test('migrate: refuses a database from before the first release in one sentence', async (t) => {
   const { url, sql } = await createDatabase()
@@ -191,7 +197,7 @@ t.test('migrate: refuses a database from before the first release in one sentenc
   t.equal(await codeAge(sql), 'older', 'commands that do not migrate say that it is older')
 })
 
-t.test('four starters at once migrate one fresh database', async (t) => {
+t.test('migrate: four at once migrate one new database', async (t) => {
   const { url, sql } = await emptyDatabase(t)
   await Promise.all([1, 2, 3, 4].map(() => migrate(url)))
   t.equal(await caller(sql)('health', {}), await codeSha256())
@@ -200,13 +206,16 @@ t.test('four starters at once migrate one fresh database', async (t) => {
   t.same(twice, { plans: 1 })
 })
 
-t.test('databases of one server are migrated at once, though they share the roles', async (t) => {
-  const all = await Promise.all([1, 2, 3].map(() => emptyDatabase(t)))
-  await Promise.all(all.map(({ url }) => migrate(url)))
-  for (const { sql } of all) t.equal(await caller(sql)('health', {}), await codeSha256())
-})
+t.test(
+  'migrate: databases of one server are migrated at once, although they share the roles',
+  async (t) => {
+    const all = await Promise.all([1, 2, 3].map(() => emptyDatabase(t)))
+    await Promise.all(all.map(({ url }) => migrate(url)))
+    for (const { sql } of all) t.equal(await caller(sql)('health', {}), await codeSha256())
+  },
+)
 
-t.test('no call fails while the code is replaced, and no row is lost', async (t) => {
+t.test('migrate: no call fails while the code is replaced, and no row is lost', async (t) => {
   const { url, sql } = await createDatabase()
   const { id, liveKey } = await createOrganisation(sql)
   const [key] = await sql<{ sha256: string }[]>`
@@ -243,7 +252,7 @@ t.test('no call fails while the code is replaced, and no row is lost', async (t)
   t.equal((await sql`select from ops.api_keys where organisation = ${id}`).length, 2)
 })
 
-t.test('a migration that waits for a lock keeps nobody else waiting', async (t) => {
+t.test('migrate: a migration that waits for a lock blocks no call', async (t) => {
   const { url, sql } = await createDatabase()
   const reader = connect(url, { max: 1, applicationName: 'a report' })
   t.teardown(() => reader.end())
@@ -252,7 +261,7 @@ t.test('a migration that waits for a lock keeps nobody else waiting', async (t) 
     await tx`select from ops.organisations`
     await t.rejects(migrate(url, { lockAttempts: 1 }), {
       message:
-        /^a lock that migrate needs is held all the time; the oldest transaction is that of process \d+ \(a report\), since \d\d:\d\d:\d\d\. Nothing was changed\.$/,
+        /^migrate could not get its lock; the oldest transaction is that of process \d+ \(a report\), since \d\d:\d\d:\d\d\. Nothing was changed\.$/,
     })
     migrating = migrate(url)
     await until('it to wait', async () => {
@@ -268,7 +277,7 @@ t.test('a migration that waits for a lock keeps nobody else waiting', async (t) 
   t.equal(await caller(sql)('health', {}), await codeSha256())
 })
 
-t.test('an upgrade of the queue that waits for a lock keeps nobody else waiting', async (t) => {
+t.test('migrate: an upgrade of the queue that waits for a lock blocks no call', async (t) => {
   const { url, sql } = await createDatabase()
   await sql`delete from graphile_worker.migrations where id = 20`
   const reader = connect(url, { max: 1, applicationName: 'a report' })
@@ -277,14 +286,14 @@ t.test('an upgrade of the queue that waits for a lock keeps nobody else waiting'
     await tx`lock table graphile_worker.migrations in share mode`
     await t.rejects(migrate(url, { lockAttempts: 1 }), {
       message:
-        /^a lock that migrate needs is held all the time; .* \(a report\), .* Of the queues' own upgrade the last step was not made: run migrate again\.$/,
+        /^migrate could not get its lock; .* \(a report\), .* The last step of the queues' own upgrade is missing: run migrate again\.$/,
     })
   })
   await migrate(url)
   t.same(await sql`select max(id) as id from graphile_worker.migrations`, [{ id: 20 }])
 })
 
-t.test('a migration waits for whoever makes partitions at the same time', async (t) => {
+t.test('migrate: waits for another process that makes partitions', async (t) => {
   const { url } = await createDatabase()
   const clock = connect(url, { max: 1, applicationName: 'a clock' })
   t.teardown(() => clock.end())
@@ -292,13 +301,13 @@ t.test('a migration waits for whoever makes partitions at the same time', async 
     await tx`select api.make_partitions()`
     await t.rejects(migrate(url, { lockAttempts: 1 }), {
       message:
-        /^a lock that migrate needs is held all the time; .* The database is of this version, but may lack partitions: run migrate again\.$/,
+        /^migrate could not get its lock; .* The database is of this version, but may lack partitions: run migrate again\.$/,
     })
   })
   await migrate(url)
 })
 
-t.test('a service that runs goes on over a migration of its own version', async (t) => {
+t.test('migrate: a running service of the same version goes on', async (t) => {
   const { url, sql } = await createDatabase()
   const { base } = await startTestService(url)
   const { liveKey, domain } = await createOrganisation(sql)
@@ -313,9 +322,9 @@ t.test('a service that runs goes on over a migration of its own version', async 
   })
 })
 
-t.test('an owner who is no superuser migrates a new server and is served', async (t) => {
+t.test('migrate: an owner without superuser rights migrates a new server', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'postgram-owner-'))
-  // So that the user postgres may pass when root runs this.
+  // Under root, user postgres must be able to enter it.
   await chmod(folder, 0o711)
   t.teardown(() => rm(folder, { recursive: true }))
   const server = await openEmbedded(join(folder, 'data'), { postgresFlags: ['-c', 'fsync=off'] })
@@ -342,7 +351,7 @@ t.test('an owner who is no superuser migrates a new server and is served', async
 })
 
 t.test(
-  'where the roles exist, an owner who is no superuser is told what to be granted',
+  'migrate: names the grants for an owner without superuser rights if the roles exist',
   async (t) => {
     const owner = `postgram_owner_${randomUUID().slice(0, 8)}`
     const password = randomUUID()

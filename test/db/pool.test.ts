@@ -16,7 +16,7 @@ async function poolBehindProxy(options: Partial<PoolOptions> = {}) {
   return { proxy, pool, ask }
 }
 
-t.test('Pool: work goes on at once after all connections are cut under load', async (t) => {
+t.test('Pool: work continues at once after all connections are cut under load', async (t) => {
   const { proxy, pool, ask } = await poolBehindProxy()
   let isRunning = true
   let answers = 0
@@ -85,7 +85,7 @@ t.test('Pool: work waits for a database that refuses connections, until it is ba
   for (const answer of await Promise.all(answers)) t.same(answer, { one: 1 })
 })
 
-t.test('Pool: work that gets no connection in time fails before it began', async (t) => {
+t.test('Pool: work that gets no connection in time fails before it begins', async (t) => {
   const { proxy, pool } = await poolBehindProxy({ size: 1 })
   let began = 0
   const work = async () => {
@@ -122,7 +122,7 @@ t.test('Pool: an address that cannot work fails at once', async (t) => {
   await pool.end(0)
 })
 
-t.test('Pool.end(): lets work under way finish and refuses new work', async (t) => {
+t.test('Pool.end(): lets work in progress finish and refuses new work', async (t) => {
   const { pool } = await poolBehindProxy({ size: 1 })
   const began = Promise.withResolvers<void>()
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -66,7 +66,7 @@ t.test('createQueuePool: a connection that the server ends is one loss', async (
   t.equal(losses.length, 2)
 })
 
-t.test('createQueuePool: a connection that is silent is given up', async (t) => {
+t.test('createQueuePool: a silent connection is closed', async (t) => {
   const proxy = await startDatabaseProxy(url)
   const { pool, ask } = await queuePool(proxy.url)
   pool.options.query_timeout = HELD_MS

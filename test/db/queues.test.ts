@@ -24,71 +24,71 @@ async function versionsIn(sql: Sql) {
   return row
 }
 
-t.test(
-  'the schemas that the libraries say they work with are those that they install',
-  async (t) => {
-    const { sql } = await createDatabase()
-    const [installed] = await sql`
+t.test('ownQueues: returns the versions that the libraries install', async (t) => {
+  const { sql } = await createDatabase()
+  const [installed] = await sql`
     select (select version from pgboss.version) as boss, json_build_object(
       'last', (select max(id) from graphile_worker.migrations),
       'breaking', (select json_agg(id order by id) from graphile_worker.migrations where breaking)) as worker`
-    t.same(await ownQueues(), installed)
-  },
-)
-
-t.test('a breaking migration of graphile-worker waits until no older process runs', async (t) => {
-  const { url, sql } = await createDatabase()
-  const next = await copyVersion()
-  await addWorkerMigration(
-    next,
-    '--! breaking-change\ncreate table :GRAPHILE_WORKER_SCHEMA.next ();',
-  )
-  const old = await spawnService(url, 'api')
-  const before = await versionsIn(sql)
-  const refusal = new RegExp(
-    [
-      '^This version would break processes that run now:',
-      `  api on .*, process ${old.child.pid}`,
-      'They would miss this:',
-      '  migration 21 of graphile-worker is marked as breaking',
-      'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
-    ].join('\n'),
-  )
-  for (const command of ['migrate', 'start']) {
-    const { code, stderr } = await next.run([command], url)
-    t.equal(code, 1, command)
-    t.match(stderr, refusal)
-    t.same(await versionsIn(sql), before, 'everything is as it was')
-  }
-  t.equal((await get(`${old.base}/readyz`, null)).status, 200)
-  t.equal(await old.end('SIGTERM'), 0)
-  t.same(await next.run(['migrate'], url), DONE)
-  t.match(await versionsIn(sql), { worker: 21, isWorkerNext: true })
-
-  const again = await spawnService(url, 'api')
-  t.equal((await get(`${again.base}/readyz`, null)).status, 200, 'an API alone needs no queue')
-  t.equal(await again.end('SIGTERM'), 0)
-  const newer =
-    'the database has migration 21 of graphile-worker, which is newer than this version and breaks it'
-  const older = await copyVersion()
-  t.same(await older.run(['start', '--only', 'worker'], url), {
-    code: 1,
-    stdout: '',
-    stderr: `${newer}; upgrade this process\n`,
-  })
-  const after = await versionsIn(sql)
-  for (const args of [['migrate'], ['migrate', '--breaking']]) {
-    t.same(await older.run(args, url), {
-      code: 1,
-      stdout: '',
-      stderr: `${newer}: upgrade this one. Nothing was changed.\n`,
-    })
-  }
-  t.same(await versionsIn(sql), after)
+  t.same(await ownQueues(), installed)
 })
 
 t.test(
-  'any other migration of graphile-worker is one that older processes go on with',
+  'migrate: refuses a breaking migration of graphile-worker while an older process runs',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const next = await copyVersion()
+    await addWorkerMigration(
+      next,
+      '--! breaking-change\ncreate table :GRAPHILE_WORKER_SCHEMA.next ();',
+    )
+    const old = await spawnService(url, 'api')
+    const before = await versionsIn(sql)
+    const refusal = new RegExp(
+      [
+        '^This version would break processes that run now:',
+        `  api on .*, process ${old.child.pid}`,
+        'The problems:',
+        '  migration 21 of graphile-worker is marked as breaking',
+        'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
+      ].join('\n'),
+    )
+    for (const command of ['migrate', 'start']) {
+      const { code, stderr } = await next.run([command], url)
+      t.equal(code, 1, command)
+      t.match(stderr, refusal)
+      t.same(await versionsIn(sql), before, 'everything is as it was')
+    }
+    t.equal((await get(`${old.base}/readyz`, null)).status, 200)
+    t.equal(await old.end('SIGTERM'), 0)
+    t.same(await next.run(['migrate'], url), DONE)
+    t.match(await versionsIn(sql), { worker: 21, isWorkerNext: true })
+
+    const again = await spawnService(url, 'api')
+    t.equal((await get(`${again.base}/readyz`, null)).status, 200, 'an API alone needs no queue')
+    t.equal(await again.end('SIGTERM'), 0)
+    const newer =
+      'the database has migration 21 of graphile-worker, which is newer than this version and breaks it'
+    const older = await copyVersion()
+    t.same(await older.run(['start', '--only', 'worker'], url), {
+      code: 1,
+      stdout: '',
+      stderr: `${newer}; upgrade this process\n`,
+    })
+    const after = await versionsIn(sql)
+    for (const args of [['migrate'], ['migrate', '--breaking']]) {
+      t.same(await older.run(args, url), {
+        code: 1,
+        stdout: '',
+        stderr: `${newer}: upgrade this one. Nothing was changed.\n`,
+      })
+    }
+    t.same(await versionsIn(sql), after)
+  },
+)
+
+t.test(
+  'migrate: older processes go on after a migration of graphile-worker without the mark',
   async (t) => {
     const { url, sql } = await createDatabase()
     const { liveKey, domain } = await createOrganisation(sql)
@@ -113,7 +113,7 @@ t.test(
   },
 )
 
-t.test('another schema of pg-boss waits until no older clock runs', async (t) => {
+t.test('migrate: refuses another schema of pg-boss while an older clock runs', async (t) => {
   const { url, sql } = await createDatabase()
   const next = await copyVersion()
   await addBossMigration(next, 'create table pgboss.next ()')
@@ -128,7 +128,7 @@ t.test('another schema of pg-boss waits until no older clock runs', async (t) =>
       [
         '^This version would break processes that run now:',
         `  clock on .*, process ${clock.child.pid}`,
-        'They would miss this:',
+        'The problems:',
         "  pg-boss's schema would be 47, not 46",
         'Nothing was changed. ',
       ].join('\n'),
@@ -157,7 +157,7 @@ t.test('another schema of pg-boss waits until no older clock runs', async (t) =>
   })
 })
 
-t.test('"--breaking" upgrades the queues of processes that run', async (t) => {
+t.test('migrate --breaking: upgrades the queues of running processes', async (t) => {
   const { url, sql } = await createDatabase()
   const next = await copyVersion()
   await addWorkerMigration(
@@ -177,7 +177,7 @@ t.test('"--breaking" upgrades the queues of processes that run', async (t) => {
   t.equal(await old.end('SIGTERM'), 0)
 })
 
-t.test('a refusal after the queues were upgraded says so', async (t) => {
+t.test('migrate: a refusal after the upgrade of the queues says so', async (t) => {
   const { url, sql } = await createDatabase()
   const next = await copyVersion()
   await addWorkerMigration(next, 'create table :GRAPHILE_WORKER_SCHEMA.next ();')
@@ -192,7 +192,7 @@ t.test('a refusal after the queues were upgraded says so', async (t) => {
   t.equal(await old.end('SIGTERM'), 0)
 })
 
-t.test('where there is nothing of ours nobody can be in the way', async (t) => {
+t.test('checkQueues: refuses nothing in a database without our schema', async (t) => {
   const { sql } = await createEmptyDatabase()
   t.equal(await checkQueues(sql, false), true, 'a fresh database')
   await sql`create schema graphile_worker`

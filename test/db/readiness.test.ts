@@ -47,7 +47,7 @@ const failing = ({ observe }: Availability, error: unknown) =>
     throw error
   }).catch(() => undefined)
 
-t.test('readiness: a process that has no heartbeat yet is starting', async (t) => {
+t.test('readiness: a process without a heartbeat is starting', async (t) => {
   const availability = createAvailability({
     log: pino({ level: 'silent' }),
     pool: { use: async () => Promise.reject(refused), renew: () => undefined },
@@ -56,7 +56,7 @@ t.test('readiness: a process that has no heartbeat yet is starting', async (t) =
   t.equal(await createReadiness(availability, async () => null)(), 'the process is starting')
 })
 
-t.test('readiness: the reason is in words, by the error of the heartbeat', async (t) => {
+t.test('readiness: names the reason, by the error of the heartbeat', async (t) => {
   for (const [error, reason] of [
     [refused, 'the database cannot be reached'],
     [new ConnectionLost(coded('ECONNRESET')), 'the database cannot be reached'],
@@ -130,27 +130,30 @@ t.test('readiness: room for more data is checked once a minute, and after an err
   t.equal(space.checks, 6)
 })
 
-t.test('readiness: a question that the database never answers ends by itself', async (t) => {
+t.test('readiness: responds in time if the database never responds', async (t) => {
   const { availability } = await available()
   const readiness = createReadiness(availability, () => new Promise(() => undefined))
   t.equal(await readiness(), 'the database cannot be reached')
 })
 
-t.test('availability: a loss and a return are one line each, whatever fails between', async (t) => {
-  const { availability, log, messages } = await available()
-  const quiet = quietLog(log, availability)
-  for (let n = 0; n < 3; n++) {
-    availability.lost(new ConnectionLost(coded('ECONNRESET')))
-    await failing(availability, refused)
-    quiet.warn({ err: coded('ECONNREFUSED') }, 'a task failed')
-    availability.report(coded('53100'))
-  }
-  await availability.observe(async () => undefined)
-  t.same(
-    messages().filter((message) => message !== 'a task failed'),
-    ['database unavailable', 'database available again'],
-  )
-})
+t.test(
+  'availability: logs one line for a loss and one for the return, however much fails meanwhile',
+  async (t) => {
+    const { availability, log, messages } = await available()
+    const quiet = quietLog(log, availability)
+    for (let n = 0; n < 3; n++) {
+      availability.lost(new ConnectionLost(coded('ECONNRESET')))
+      await failing(availability, refused)
+      quiet.warn({ err: coded('ECONNREFUSED') }, 'a task failed')
+      availability.report(coded('53100'))
+    }
+    await availability.observe(async () => undefined)
+    t.same(
+      messages().filter((message) => message !== 'a task failed'),
+      ['database unavailable', 'database available again'],
+    )
+  },
+)
 
 t.test('availability: a bad block is no outage, however often it is read', async (t) => {
   for (const code of ['58030', '53200', '53100']) {
@@ -187,7 +190,7 @@ t.test('availability: a connection that is lost in a check of space is an outage
   t.equal(availability.problem(), 'the database cannot be reached')
 })
 
-t.test('quietLog: a loss has its ordinary line unless the next heartbeat fails', async (t) => {
+t.test('quietLog: a loss is logged at its level unless the next heartbeat fails', async (t) => {
   for (const error of [
     new ConnectionLost(coded('ECONNRESET')),
     refused,
@@ -250,7 +253,7 @@ t.test('quietLog: an outage explains errors of the database, and no others', asy
   }
 })
 
-t.test('quietLog: errors of other systems are logged as they are', async (t) => {
+t.test('quietLog: errors of other systems are logged unchanged', async (t) => {
   const lines: { level: number }[] = []
   const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
   const { availability } = await available()

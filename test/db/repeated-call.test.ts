@@ -8,10 +8,10 @@ const lost = new ConnectionLost({ code: 'ECONNRESET' })
 const unreachable = new Unreachable('refused')
 const cancelled = Object.assign(new Error('canceling statement'), { code: '57014' })
 
-/** A repeated call of a function whose attempts end like this in turn, and how many attempts there were. */
+/** A repeated call whose calls end like this, one after the other, and a count of the calls. */
 function repeated(
   outcomes: unknown[],
-  options = { beginsWithinMs: 60_000, answersWithinMs: 60_000 },
+  options = { beginsWithinMs: 60_000, respondsWithinMs: 60_000 },
 ) {
   let attempts = 0
   const attempt = (async () => {
@@ -29,7 +29,7 @@ function repeated(
 }
 
 t.test(
-  'repeatedCall: a call whose connection was lost is repeated until it is answered',
+  'repeatedCall: a call whose connection was lost is repeated until it gets a response',
   async (t) => {
     const { admit, attempts } = repeated([lost, lost, unreachable, 'answer'])
     t.equal(await admit(), 'answer')
@@ -37,12 +37,12 @@ t.test(
   },
 )
 
-t.test('repeatedCall: a refusal of a later attempt is the answer', async (t) => {
+t.test('repeatedCall: a refusal of a repeated call is the outcome', async (t) => {
   const refusal = new Refusal('org_suspended')
   await t.rejects(repeated([lost, refusal]).admit(), refusal)
 })
 
-t.test('repeatedCall: an error before anything was sent is passed on', async (t) => {
+t.test('repeatedCall: an error before anything was sent is thrown unchanged', async (t) => {
   await t.rejects(repeated([unreachable]).admit(), { name: 'Unreachable' })
 })
 
@@ -53,8 +53,8 @@ t.test('repeatedCall: a statement that the server cancelled is not repeated', as
   t.equal(attempts(), 1)
 })
 
-t.test('repeatedCall: after a lost connection only an answer settles the outcome', async (t) => {
-  const limits = { beginsWithinMs: 0, answersWithinMs: 60_000 }
+t.test('repeatedCall: after a lost connection only a response settles the outcome', async (t) => {
+  const limits = { beginsWithinMs: 0, respondsWithinMs: 60_000 }
   for (const outcomes of [[lost], [lost, unreachable], [lost, cancelled]]) {
     const error = await repeated(outcomes, limits)
       .admit()
@@ -63,9 +63,9 @@ t.test('repeatedCall: after a lost connection only an answer settles the outcome
   }
 })
 
-t.test('repeatedCall: an attempt that does not end leaves the outcome unknown', async (t) => {
+t.test('repeatedCall: a call that does not end throws OutcomeUnknown', async (t) => {
   const never = new Promise(() => undefined)
-  const limits = { beginsWithinMs: 0, answersWithinMs: 1 }
+  const limits = { beginsWithinMs: 0, respondsWithinMs: 1 }
   const error = await repeated([never], limits)
     .admit()
     .catch((error) => error)

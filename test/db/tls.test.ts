@@ -56,7 +56,7 @@ const drivers: [name: string, ask: (url: string) => Promise<Outcome>][] = [
   ],
 ]
 
-t.test('a server with TLS', { skip: noOpenssl }, async (t) => {
+t.test('server with TLS', { skip: noOpenssl }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'postgram-tls-'))
   await chmod(folder, 0o711)
   t.teardown(() => rm(folder, { recursive: true }))
@@ -75,7 +75,7 @@ t.test('a server with TLS', { skip: noOpenssl }, async (t) => {
   const trusted = `sslrootcert=${root}`
 
   for (const [name, ask] of drivers) {
-    t.test(`${name} honours sslmode and sslrootcert`, async (t) => {
+    t.test(`${name}: applies sslmode and sslrootcert`, async (t) => {
       for (const [url, outcome] of [
         [at('127.0.0.1', 'sslmode=disable'), false],
         [at('127.0.0.1', ''), false],
@@ -93,7 +93,7 @@ t.test('a server with TLS', { skip: noOpenssl }, async (t) => {
     })
 
     t.test(
-      `${name} verifies a server on another address when the address names no sslmode`,
+      `${name}: verifies a server on another machine without sslmode`,
       { skip: !outside && 'this machine has no address but loopback' },
       async (t) => {
         const { port } = await startTcpServer((socket) => {
@@ -110,7 +110,7 @@ t.test('a server with TLS', { skip: noOpenssl }, async (t) => {
     )
   }
 
-  t.test('a service on verify-full has no connection in the clear', async (t) => {
+  t.test('a service with verify-full has no connection without TLS', async (t) => {
     await migrate(at('127.0.0.1', trusted))
     const sql = connect(server.url, { max: 1, applicationName: 'test' })
     t.teardown(() => sql.end())
@@ -128,7 +128,7 @@ t.test('a server with TLS', { skip: noOpenssl }, async (t) => {
       where a.datname = 'postgram' and a.application_name <> 'test' order by 1`
     t.same(
       connections.map(({ application, ssl }) => [application, ssl]),
-      ['postgram', 'postgram clock', 'postgram presence', 'postgram worker'].map((name) => [
+      ['postgram', 'postgram clock', 'postgram heartbeat', 'postgram worker'].map((name) => [
         name,
         true,
       ]),
@@ -137,7 +137,7 @@ t.test('a server with TLS', { skip: noOpenssl }, async (t) => {
   })
 })
 
-t.test('a server without TLS is not spoken to in the clear when TLS is asked for', async (t) => {
+t.test('a server without TLS is refused if sslmode requires TLS', async (t) => {
   for (const [name, ask] of drivers) {
     for (const mode of ['require', 'verify-full']) {
       const url = `${await clusterUrl()}?sslmode=${mode}`

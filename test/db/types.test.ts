@@ -7,13 +7,15 @@ const { sql } = await createDatabase()
 const inBraces = (text: string, start: string) =>
   text.slice(text.indexOf(start), text.indexOf('\n}', text.indexOf(start)))
 
-t.test('src/db/api.gen.ts is what "npm run types" makes of the SQL', async (t) => {
+t.test('src/db/api.gen.ts: is what "npm run types" generates from the SQL', async (t) => {
   const committed = await readFile(new URL('../../src/db/api.gen.ts', import.meta.url), 'utf8')
   t.equal(committed, await generateTypes(sql), 'if not, run "npm run types"')
 })
 
-t.test('arguments, results and nulls of a new function are read from its signature', async (t) => {
-  await sql.unsafe(`
+t.test(
+  'generateTypes: reads arguments, results and nulls of a function from its signature',
+  async (t) => {
+    await sql.unsafe(`
     create type api.thing as (is_here boolean, at_time timestamptz, mode app.mode, modes app.mode[], note text);
     comment on column api.thing.note is 'null when nobody wrote one';
     create function api.things(ids uuid[], given jsonb, note text default null)
@@ -27,36 +29,37 @@ t.test('arguments, results and nulls of a new function are read from its signatu
     comment on function api.times is 'Times.';
     create function api.nothing(is_it boolean) returns void language sql volatile as $$ select $$;
     comment on function api.nothing is 'Nothing.'`)
-  const text = await generateTypes(sql)
-  t.equal(
-    inBraces(text, 'export type Thing = {'),
-    `export type Thing = {
+    const text = await generateTypes(sql)
+    t.equal(
+      inBraces(text, 'export type Thing = {'),
+      `export type Thing = {
   isHere: boolean
   atTime: Date
   mode: 'live' | 'test'
   modes: ('live' | 'test')[]
   /** null when nobody wrote one */
   note: string | null`,
-  )
-  const thing =
-    "{ is_here: 'boolean', at_time: 'timestamp with time zone', mode: 'app.mode', modes: 'app.mode[]', note: 'text' }"
-  for (const line of [
-    '  /** Things. */',
-    '  things: { args: { ids: string[]; given: string; note?: string }; result: Thing[] }',
-    '  a_thing: { args: Record<string, never>; result: Thing[] }',
-    '  a_note: { args: Record<string, never>; result: string | null }',
-    '  times: { args: Record<string, never>; result: Date[] }',
-    '  nothing: { args: { is_it: boolean }; result: null }',
-    `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', answers: ${thing} },`,
-    `  a_thing: { types: {}, required: [], returns: 'rows', answers: ${thing} },`,
-    "  a_note: { types: {}, required: [], returns: 'value', answers: { value: 'text' } },",
-    "  times: { types: {}, required: [], returns: 'values', answers: { value: 'timestamp with time zone' } },",
-  ]) {
-    t.ok(text.split('\n').includes(line), line.trim())
-  }
-})
+    )
+    const thing =
+      "{ is_here: 'boolean', at_time: 'timestamp with time zone', mode: 'app.mode', modes: 'app.mode[]', note: 'text' }"
+    for (const line of [
+      '  /** Things. */',
+      '  things: { args: { ids: string[]; given: string; note?: string }; result: Thing[] }',
+      '  a_thing: { args: Record<string, never>; result: Thing[] }',
+      '  a_note: { args: Record<string, never>; result: string | null }',
+      '  times: { args: Record<string, never>; result: Date[] }',
+      '  nothing: { args: { is_it: boolean }; result: null }',
+      `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', answers: ${thing} },`,
+      `  a_thing: { types: {}, required: [], returns: 'rows', answers: ${thing} },`,
+      "  a_note: { types: {}, required: [], returns: 'value', results: { value: 'text' } },",
+      "  times: { types: {}, required: [], returns: 'values', results: { value: 'timestamp with time zone' } },",
+    ]) {
+      t.ok(text.split('\n').includes(line), line.trim())
+    }
+  },
+)
 
-t.test('a type that TypeScript has no word for stops the generator with its name', async (t) => {
+t.test('generateTypes: throws with the name of a type that has no TypeScript type', async (t) => {
   await sql`create function api.strange(at point) returns integer language sql stable as 'select 1'`
   await t.rejects(generateTypes(sql), { message: /^schema api uses point,/ })
 })

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t from 'tap'
+import { environment } from '../../src/config/environment.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { serverUser } from '../../src/db/embedded/binaries.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -29,7 +30,7 @@ const STOP_SECONDS = 15
 const allOf = (text: string, pattern: RegExp) =>
   [...text.matchAll(pattern)].map(([, found = '']) => found)
 
-const settings = allOf(await readText('src/config/index.ts'), /^ {2}([A-Z][A-Z_]+): v\./gm)
+const settings = Object.keys(environment.entries)
 /** Of compose.yaml alone. */
 const OF_COMPOSE = ['OWNER_PASSWORD', 'SERVICE_PASSWORD', 'POSTGRES_IMAGE', 'NODE_IMAGE']
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { examine } from '../../src/cli/doctor/checks.ts'
+import { runChecks } from '../../src/cli/doctor/checks.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
-import type { Role } from '../../src/service.ts'
+import type { Role } from '../../src/service/index.ts'
 import { createSealer, openSecret } from '../../src/webhooks/secrets.ts'
 import { type Answer, anEmail, anSms, get, post } from '../fixtures/http.ts'
 import { messageOf } from '../fixtures/messages.ts'
@@ -129,7 +129,7 @@ async function startSecond(folder: string, { roles, dump }: { roles: string; dum
 
 async function ok(t: Test, at: string) {
   const env = { DATABASE_URL: at, SECRET_KEY: Buffer.alloc(32, 7).toString('base64') }
-  const checks = await examine(connectFor(t, at), readConfig(env, { isServing: true }), secrets)
+  const checks = await runChecks(connectFor(t, at), readConfig(env, { isServing: true }), secrets)
   t.ok(checks.length > 8)
   t.same(
     checks.filter((check) => !check.ok),

@@ -12,7 +12,7 @@ const BREAKS = null as RegExp | null
 /** Ahead of every other. */
 const VERSION = '99.0.0'
 
-t.test('the steps of the page release this version and upgrade to it under load', async (t) => {
+t.test('upgrade from the previous version: the steps of the page work under load', async (t) => {
   const found = await previousVersion()
   if (!found)
     t.comment('the history has no version with this baseline: this version replaces itself')

@@ -26,7 +26,7 @@ async function compatibleVersion() {
     'returning r.organisation_id, r.requests',
     'returning r.organisation_id, r.asked as requests',
   )
-  // A column more in what the busiest functions answer with, and an argument more in another.
+  // One more column in the results of the busiest functions, and one more argument of another function.
   await next.replace('  refused_for_ms integer\n', '  refused_for_ms integer,\n  region text\n')
   await next.replace('- v_now) * 1000)::integer end', "- v_now) * 1000)::integer end, 'af'")
   await next.replace('  large_bytes integer\n', '  large_bytes integer,\n  region text\n')
@@ -50,104 +50,110 @@ async function compatibleVersion() {
 
 const isNext = async () => (await sql`select to_regprocedure('api.regions()') as there`)[0]?.there
 
-t.test('an upgrade while the old version serves: no request fails, all is sent once', async (t) => {
-  const next = await compatibleVersion()
-  const old = await spawnService(url)
-  const load = await startLoad(sql, old.base)
-  await load.more(200)
+t.test(
+  'upgrade while the old version serves: no request fails, every message is sent once',
+  async (t) => {
+    const next = await compatibleVersion()
+    const old = await spawnService(url)
+    const load = await startLoad(sql, old.base)
+    await load.more(200)
 
-  t.same(await next.run(['migrate'], url), { code: 0, stdout: '', stderr: '' })
-  t.ok(await isNext())
-  await load.more(200)
-  t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'the old one stays ready')
+    t.same(await next.run(['migrate'], url), { code: 0, stdout: '', stderr: '' })
+    t.ok(await isNext())
+    await load.more(200)
+    t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'the old one stays ready')
 
-  const late = await spawnService(url, 'api')
-  t.ok(await isNext(), 'an old one that is started again does not undo it')
-  t.equal((await get(`${late.base}/readyz`, null)).status, 200)
-  const fresh = await spawnService(url, 'all', {}, next.folder)
-  t.equal((await get(`${fresh.base}/readyz`, null)).status, 200)
-  load.join(late.base, fresh.base)
-  await load.more(400)
+    const late = await spawnService(url, 'api')
+    t.ok(await isNext(), 'an old one that is started again does not undo it')
+    t.equal((await get(`${late.base}/readyz`, null)).status, 200)
+    const fresh = await spawnService(url, 'all', {}, next.folder)
+    t.equal((await get(`${fresh.base}/readyz`, null)).status, 200)
+    load.join(late.base, fresh.base)
+    await load.more(400)
 
-  await load.leave(old.base, late.base)
-  t.same(await Promise.all([old.end('SIGTERM'), late.end('SIGTERM')]), [0, 0])
-  await load.more(200)
-  await load.stop()
-  t.same(load.failures, [])
+    await load.leave(old.base, late.base)
+    t.same(await Promise.all([old.end('SIGTERM'), late.end('SIGTERM')]), [0, 0])
+    await load.more(200)
+    await load.stop()
+    t.same(load.failures, [])
 
-  await allSentOnce(t, sql)
-  t.equal(await fresh.end('SIGTERM'), 0)
-})
+    await allSentOnce(t, sql)
+    t.equal(await fresh.end('SIGTERM'), 0)
+  },
+)
 
-t.test('what would break processes that run is refused, unless the operator says so', async (t) => {
-  const { url, sql } = await createDatabase()
-  const next = await copyVersion()
-  await next.add('migrations/9998_next.sql', 'alter table app.messages add column region text;')
-  await next.move('api/list_domains.sql', 'api/domains_of.sql')
-  await next.replace('api.list_domains', 'api.domains_of')
-  await next.replace(
-    '  retry_after integer,\n  refused_for_ms',
-    '  retry_after bigint,\n  refused_for_ms',
-  )
-  await next.replace(
-    '- k.requests + k.place > 100 then 1 end',
-    '- k.requests + k.place > 100 then 1::bigint end',
-  )
-  await next.replace(
-    'api.get_usage(organisation_id uuid)',
-    'api.get_usage(organisation_id uuid, region text)',
-  )
+t.test(
+  'migrate: refuses a change that breaks running processes, except with --breaking',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const next = await copyVersion()
+    await next.add('migrations/9998_next.sql', 'alter table app.messages add column region text;')
+    await next.move('api/list_domains.sql', 'api/domains_of.sql')
+    await next.replace('api.list_domains', 'api.domains_of')
+    await next.replace(
+      '  retry_after integer,\n  refused_for_ms',
+      '  retry_after bigint,\n  refused_for_ms',
+    )
+    await next.replace(
+      '- k.requests + k.place > 100 then 1 end',
+      '- k.requests + k.place > 100 then 1::bigint end',
+    )
+    await next.replace(
+      'api.get_usage(organisation_id uuid)',
+      'api.get_usage(organisation_id uuid, region text)',
+    )
 
-  const old = await spawnService(url, 'api')
-  const stateOf = async () => ({
-    catalog: await catalogOf(sql),
-    migrations: [...(await sql`select id from app.migrations order by id`)],
-    code: [...(await sql`select * from app.code`)],
-    functions: [
-      ...(await sql`select oid from pg_proc where pronamespace = 'api'::regnamespace order by 1`),
-    ],
-  })
-  const before = await stateOf()
-  const refusal = new RegExp(
-    [
-      'This version would break processes that run now:',
-      `  api on .*, process ${old.child.pid}`,
-      'They would miss this:',
-      '  api.admit does not answer retry_after integer',
-      '  api.get_usage needs region',
-      '  api.list_domains is gone',
-      'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
-    ].join('\n'),
-  )
-  for (const command of ['migrate', 'start']) {
-    const { code, stderr } = await next.run([command], url)
-    t.equal(code, 1, command)
-    t.match(stderr, refusal)
-    t.same(await stateOf(), before, 'everything is as it was')
-  }
-  t.equal((await get(`${old.base}/readyz`, null)).status, 200)
+    const old = await spawnService(url, 'api')
+    const stateOf = async () => ({
+      catalog: await catalogOf(sql),
+      migrations: [...(await sql`select id from app.migrations order by id`)],
+      code: [...(await sql`select * from app.code`)],
+      functions: [
+        ...(await sql`select oid from pg_proc where pronamespace = 'api'::regnamespace order by 1`),
+      ],
+    })
+    const before = await stateOf()
+    const refusal = new RegExp(
+      [
+        'This version would break processes that run now:',
+        `  api on .*, process ${old.child.pid}`,
+        'The problems:',
+        '  api.admit does not answer retry_after integer',
+        '  api.get_usage needs region',
+        '  api.list_domains is gone',
+        'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
+      ].join('\n'),
+    )
+    for (const command of ['migrate', 'start']) {
+      const { code, stderr } = await next.run([command], url)
+      t.equal(code, 1, command)
+      t.match(stderr, refusal)
+      t.same(await stateOf(), before, 'everything is as it was')
+    }
+    t.equal((await get(`${old.base}/readyz`, null)).status, 200)
 
-  t.same(await next.run(['migrate', '--breaking'], url), { code: 0, stdout: '', stderr: '' })
-  const answer = await get(`${old.base}/readyz`, null)
-  t.equal(answer.status, 503)
-  t.match(answer.json.status, /api\.list_domains is gone/)
-  t.equal(await old.end('SIGTERM'), 0)
+    t.same(await next.run(['migrate', '--breaking'], url), { code: 0, stdout: '', stderr: '' })
+    const answer = await get(`${old.base}/readyz`, null)
+    t.equal(answer.status, 503)
+    t.match(answer.json.status, /api\.list_domains is gone/)
+    t.equal(await old.end('SIGTERM'), 0)
 
-  const again = await copyVersion()
-  const { stdout } = await again.run(['doctor'], url)
-  t.match(
-    stdout,
-    /^PROBLEM schema: the database is of a newer version: start that one, or go back with "/m,
-  )
-  const { code, stderr } = await again.run(['start', '--only', 'api'], url)
-  t.equal(code, 1, 'an old one that is started again says that it cannot')
-  t.match(
-    stderr,
-    /^the schema is of another version: .*api\.list_domains is gone; upgrade this process\n$/,
-  )
-})
+    const again = await copyVersion()
+    const { stdout } = await again.run(['doctor'], url)
+    t.match(
+      stdout,
+      /^PROBLEM schema: the database is of a newer version: start that one, or go back with "/m,
+    )
+    const { code, stderr } = await again.run(['start', '--only', 'api'], url)
+    t.equal(code, 1, 'an old one that is started again says that it cannot')
+    t.match(
+      stderr,
+      /^the schema is of another version: .*api\.list_domains is gone; upgrade this process\n$/,
+    )
+  },
+)
 
-t.test('what is marked as breaking is refused while processes run, and only then', async (t) => {
+t.test('migrate: refuses a migration marked as breaking only while processes run', async (t) => {
   const { url, sql } = await createDatabase()
   const next = await copyVersion()
   await next.add('migrations/9998_next.sql', '--! breaking\ncreate table app.marked ();')
@@ -162,14 +168,14 @@ t.test('what is marked as breaking is refused while processes run, and only then
   t.same(await sql`select to_regclass('app.marked') is not null as is_there`, [{ isThere: true }])
 })
 
-t.test('"migrate" knows no other words', async (t) => {
+t.test('migrate: refuses other arguments', async (t) => {
   const version = await copyVersion()
   for (const args of [['--force'], ['--breaking', 'now']]) {
     t.match(await version.run(['migrate', ...args], url), { code: 1, stderr: /^usage: / })
   }
 })
 
-t.test('a file that is wrong is named, and changes nothing', async (t) => {
+t.test('migrate: names a file with an error and changes nothing', async (t) => {
   const { url, sql } = await createDatabase()
   const before = [...(await sql`select * from app.code`)]
   const next = await copyVersion()

@@ -1,11 +1,11 @@
-/** A line of the doctor. */
+/** A line that the doctor prints. */
 export type Check = {
   name: string
   ok: boolean
-  /** What is wrong if it is not well, and what to do. */
+  /** What is wrong, and how to fix it; printed when `ok` is false. */
   hint: string
-  /** How severe it is when it is not well; a problem when absent. */
+  /** The severity when `ok` is false; defaults to problem. */
   severity?: 'problem' | 'warning'
-  /** What is worth knowing when it is well. */
+  /** Printed when `ok` is true. */
   note?: string
 }

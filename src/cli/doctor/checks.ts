@@ -21,8 +21,12 @@ const MAKE_WRITABLE = 'use a server that takes writes, see /docs/operations#read
 
 const MIN_FREE_BYTES = 1024 ** 3
 
-/** Looks at all that the service needs: a line each, with the hint where something is wrong. */
-export async function examine(sql: Sql, config: Config, secrets: Secrets | null): Promise<Check[]> {
+/** Checks everything that the service needs. */
+export async function runChecks(
+  sql: Sql,
+  config: Config,
+  secrets: Secrets | null,
+): Promise<Check[]> {
   const problem = await checkServer(sql).then(
     () => null,
     (error) => connectionProblem(error) ?? `${error.message}`,
@@ -33,14 +37,13 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
   }
   const readOnly = await readOnlyProblem(sql)
   if (readOnly !== null) {
-    // Without writes nothing beats or runs, and further checks would blame the processes.
+    // Without writes there are no heartbeats and no runs, and further checks would report the processes.
     return [{ name: 'database', ok: false, hint: `${readOnly}: ${MAKE_WRITABLE}` }]
   }
   const checks: Check[] = [{ name: 'database', ok: true, hint: '' }]
-  checks.push(...(await examineLogin(sql, config)))
+  checks.push(...(await checkLogin(sql, config)))
   if (!(await currentLogin(sql)).isOwner) {
-    const hint =
-      'set MIGRATE_DATABASE_URL to the address of the owner, so that the rest can be checked'
+    const hint = 'set MIGRATE_DATABASE_URL to the address of the owner: the other checks need it'
     return [...checks, { name: 'owner', ok: false, hint }]
   }
   const age = await codeAge(sql)
@@ -50,7 +53,7 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     ok: isCurrent,
     hint:
       age === 'newer'
-        ? 'the database is of a newer version: start that one, or go back with "npm run migrate" of this one, see /docs/deployment#downgrade'
+        ? 'the database is of a newer version: start that version, or run "npm run migrate" of this one to go back, see /docs/deployment#downgrade'
         : 'run "npm run migrate"',
   })
 
@@ -60,12 +63,12 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
   checks.push({ name: 'roles', ok: roles.length === 3, hint: 'run "npm run migrate"' })
 
   if (isCurrent) {
-    checks.push(await examineSpace(sql))
+    checks.push(await checkSpace(sql))
     checks.push(...(await sql<Check[]>`select name, ok, hint, severity from ops.checks`))
-    checks.push(await examineVersion(sql))
+    checks.push(await checkVersion(sql))
   }
   if (secrets && config.email.provider !== 'sandbox') {
-    checks.push(...(await examineEmail(sql, config, secrets)))
+    checks.push(...(await checkEmail(sql, config, secrets)))
   }
   if (isCurrent || !secrets) {
     checks.push(...(await checkSecrets(sql, secrets, config.email.provider === 'smtp')))
@@ -75,33 +78,33 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
     checks.push({
       name: 'webhook addresses',
       ok: false,
-      hint: 'WEBHOOK_ALLOW_PRIVATE is for tests: with it, endpoints reach into this network',
+      hint: 'unset WEBHOOK_ALLOW_PRIVATE, which is for tests: with it, webhook endpoints may have addresses in this network',
     })
   }
-  if (config.sms.provider !== 'sandbox') checks.push(await examineSms(sql, config))
-  if (isCurrent) checks.push(...(await examineDns(sql, config)))
+  if (config.sms.provider !== 'sandbox') checks.push(await checkSms(sql, config))
+  if (isCurrent) checks.push(...(await checkDns(sql, config)))
   if (config.isEmbedded) {
     const disk = await statfs(config.dataFolder)
     checks.push({
       name: 'disk',
       ok: disk.bavail * disk.bsize > MIN_FREE_BYTES,
-      hint: `less than 1 GB is free where ${config.dataFolder} lies`,
+      hint: `less than 1 GB is free on the disk of ${config.dataFolder}: free some space`,
     })
   }
   return checks
 }
 
-/** Whether the service can use its own login, and in production whether that has no other rights. */
-async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
+/** Checks that the service can use its login, and in production that the login has no other rights. */
+async function checkLogin(sql: Sql, config: Config): Promise<Check[]> {
   const { databaseUrl, migrateDatabaseUrl, isProduction } = config
   if (databaseUrl === null) return []
   const name = 'service login'
   const own = migrateDatabaseUrl === null ? null : connect(databaseUrl, { max: 1 })
   try {
     if (own) await checkServer(own)
-    const { name, excess } = await currentLogin(own ?? sql)
+    const { name: login, excess } = await currentLogin(own ?? sql)
     if (isProduction && excess !== null) {
-      const hint = `${name} ${excess}: give DATABASE_URL a login of its own, see /docs/deployment#database-logins`
+      const hint = `${login} ${excess}: set DATABASE_URL to a login without these rights, see /docs/deployment#database-logins`
       return [{ name, ok: false, hint, severity: 'warning' }]
     }
     const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
@@ -116,8 +119,8 @@ async function examineLogin(sql: Sql, config: Config): Promise<Check[]> {
   }
 }
 
-/** Whether the server has room for more data. */
-async function examineSpace(sql: Sql): Promise<Check> {
+/** Checks that the server has room for more data. */
+async function checkSpace(sql: Sql): Promise<Check> {
   const name = 'disk space'
   try {
     await sql`select api.check_space()`
@@ -129,7 +132,7 @@ async function examineSpace(sql: Sql): Promise<Check> {
   }
 }
 
-async function examineEmail(sql: Sql, config: Config, secrets: Secrets): Promise<Check[]> {
+async function checkEmail(sql: Sql, config: Config, secrets: Secrets): Promise<Check[]> {
   const provider = createEmailProvider({ ...config, call: caller(sql), secrets })
   const problem = await provider.examine()
   await provider.close()
@@ -138,12 +141,12 @@ async function examineEmail(sql: Sql, config: Config, secrets: Secrets): Promise
     {
       name: 'unsubscribe links',
       ok: config.publicUrl?.startsWith('https://') ?? false,
-      hint: 'PUBLIC_URL must be https for one-click unsubscription (RFC 8058)',
+      hint: 'set PUBLIC_URL to an https address, which one-click unsubscribe needs (RFC 8058)',
     },
   ]
 }
 
-async function examineSms(sql: Sql, config: Config): Promise<Check> {
+async function checkSms(sql: Sql, config: Config): Promise<Check> {
   const log = createLog('silent')
   const provider = createSmsProvider({ ...config, call: caller(sql), listener: null, log })
   const problem = await provider.examine()
@@ -151,8 +154,8 @@ async function examineSms(sql: Sql, config: Config): Promise<Check> {
   return { name: 'SMS provider', ok: problem === null, hint: problem ?? '' }
 }
 
-/** Whether the processes that run are of this version; ops.checks compares them with each other. */
-async function examineVersion(sql: Sql): Promise<Check> {
+/** Compares the version of running processes with this one; ops.checks compares them with each other. */
+async function checkVersion(sql: Sql): Promise<Check> {
   const others = await sql<{ version: string }[]>`
     select distinct p.version from ops.processes p where p.is_alive and p.version <> ${VERSION}
     order by p.version`
@@ -160,14 +163,14 @@ async function examineVersion(sql: Sql): Promise<Check> {
   return {
     name: 'version',
     ok: others.length === 0,
-    hint: `this command is of version ${VERSION}, and processes of version ${named} run: restart those that are older, one after the other`,
+    hint: `this command is of version ${VERSION}, and processes of version ${named} run: restart the older ones, one after the other`,
     severity: 'warning',
     note: VERSION,
   }
 }
 
-/** Whether resolvers answer, and a key that signs is found where customers' records point. */
-async function examineDns(sql: Sql, config: Config): Promise<Check[]> {
+/** Checks that the resolvers respond, and that a DKIM key that signs is found where customers' records point. */
+async function checkDns(sql: Sql, config: Config): Promise<Check[]> {
   const [key] = await sql<{ host: string; value: string }[]>`
     select k.host, k.value from app.dkim_keys k where k.state = 'active' order by k.created_at desc limit 1`
   const resolver = createResolver({ servers: config.dnsServers, hasSandbox: config.hasSandboxDns })
@@ -178,12 +181,12 @@ async function examineDns(sql: Sql, config: Config): Promise<Check[]> {
     {
       name: 'resolver',
       ok: texts !== null,
-      hint: 'no answer about DKIM_ZONE: check DNS_SERVERS',
+      hint: 'the resolvers do not respond for DKIM_ZONE: check DNS_SERVERS',
     },
     {
       name: 'DKIM zone',
       ok: isFound,
-      hint: `${key.host} is not served as ops.dns_zone has it: see /docs/email-providers#check-the-zone`,
+      hint: `the TXT record of ${key.host} differs from ops.dns_zone: update the zone, see /docs/email-providers#check-the-zone`,
     },
   ]
 }

@@ -4,16 +4,16 @@ import { withCommands } from '../commands.ts'
 import { asOwner, secretsOf } from '../database.ts'
 import { USAGE, UsageError } from '../usage.ts'
 import type { Check } from './check.ts'
-import { examine } from './checks.ts'
+import { runChecks } from './checks.ts'
 
-/** Prints a line for each check; the exit code is 1 after a problem, with --strict after a warning too. */
+/** Prints a line for each check. Exits with 1 after a problem, with --strict also after a warning. */
 export async function runDoctor(config: Config, args: string[]): Promise<void> {
   const isStrict = args[0] === '--strict'
   if (args.length > (isStrict ? 1 : 0)) throw new UsageError(USAGE)
   const checks = await asOwner(config, async (sql) => {
-    // Only embedded mode keeps a key in the data folder; otherwise SECRET_KEY must be set.
+    // Only embedded mode has a key in the data folder.
     const hasKey = config.isEmbedded || config.secretKeys !== null
-    return examine(sql, config, hasKey ? await secretsOf(config) : null)
+    return runChecks(sql, config, hasKey ? await secretsOf(config) : null)
   })
   console.log(`Postgram ${VERSION}`)
   for (const check of checks) console.log(withCommands(config.commandPrefix, lineOf(check)))

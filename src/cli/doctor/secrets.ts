@@ -2,7 +2,7 @@ import type { Secrets } from '../../crypto/secrets.ts'
 import type { Sql } from '../../db/client.ts'
 import type { Check } from './check.ts'
 
-/** Whether SECRET_KEY opens what is sealed in the database, which must be of this version. */
+/** Checks that SECRET_KEY opens the secrets in the database, which must be of this version. */
 export async function checkSecrets(
   sql: Sql,
   secrets: Secrets | null,
@@ -13,28 +13,28 @@ export async function checkSecrets(
     return [{ name: 'secret key', ok: false, hint }]
   }
   return [
-    await examineSigning(sql, secrets),
-    ...(signsHere ? [await examineDkimKeys(sql, secrets)] : []),
-    ...(secrets.keyIds.length > 1 ? [await examineOlderKeys(sql, secrets)] : []),
+    await checkWebhookSecrets(sql, secrets),
+    ...(signsHere ? [await checkDkimKeys(sql, secrets)] : []),
+    ...(secrets.keyIds.length > 1 ? [await checkOlderKeys(sql, secrets)] : []),
   ]
 }
 
-/** Whether SECRET_KEY opens the DKIM keys with which mail through a relay is signed, now or next. */
-async function examineDkimKeys(sql: Sql, secrets: Secrets): Promise<Check> {
-  const shut = new Set<string>()
+/** Checks that SECRET_KEY opens the DKIM keys, active or next, that sign mail through a relay. */
+async function checkDkimKeys(sql: Sql, secrets: Secrets): Promise<Check> {
+  const unopened = new Set<string>()
   for (const { name, privateKey } of await dkimKeys(sql)) {
-    if (secrets.keyOf(privateKey) === null) shut.add(name)
+    if (secrets.keyOf(privateKey) === null) unopened.add(name)
   }
-  const [first] = shut
+  const [first] = unopened
   return {
     name: 'DKIM keys',
-    ok: shut.size === 0,
-    hint: `domains with DKIM keys that SECRET_KEY does not open: ${shut.size}, ${first} the first; their mail waits. Set the SECRET_KEY of that time behind the present one, after a comma; if it is lost, rotate each domain twice: select ops.rotate_dkim('${first}')`,
+    ok: unopened.size === 0,
+    hint: `domains with DKIM keys that SECRET_KEY does not open: ${unopened.size}, ${first} the first; their mail waits. Append the key that sealed them to SECRET_KEY, after a comma; if it is lost, rotate each domain twice: select ops.rotate_dkim('${first}')`,
   }
 }
 
-/** Which of the older keys in SECRET_KEY still open something in the database. */
-async function examineOlderKeys(sql: Sql, secrets: Secrets): Promise<Check> {
+/** Reports which of the older keys in SECRET_KEY are still needed. */
+async function checkOlderKeys(sql: Sql, secrets: Secrets): Promise<Check> {
   const inUse = await sql<{ keyId: string }[]>`
     select p.secret_sealed_by as key_id from app.webhook_endpoints p
     union
@@ -66,8 +66,8 @@ const dkimKeys = (sql: Sql) => sql<{ name: string; privateKey: string }[]>`
   where k.private_key is not null and k.state in ('active', 'next')
   order by d.name`
 
-/** Whether the keys in SECRET_KEY include those that sealed the signing secrets of webhook endpoints. */
-async function examineSigning(sql: Sql, secrets: Secrets): Promise<Check> {
+/** Checks that the keys in SECRET_KEY include those that sealed the signing secrets of webhook endpoints. */
+async function checkWebhookSecrets(sql: Sql, secrets: Secrets): Promise<Check> {
   const endpoints = await sql<{ id: string }[]>`
     select core.encode_id('we', p.id) as id from app.webhook_endpoints p
     where p.secret_sealed_by <> all (${[...secrets.keyIds]}::text[])
@@ -76,6 +76,6 @@ async function examineSigning(sql: Sql, secrets: Secrets): Promise<Check> {
   return {
     name: 'webhook secrets',
     ok: !first,
-    hint: `endpoints whose secrets SECRET_KEY does not open: ${endpoints.length}; add the SECRET_KEY of that time after the current one, after a comma, or rotate each secret: select ops.rotate_webhook_secret('${first?.id}')`,
+    hint: `endpoints whose secrets SECRET_KEY does not open: ${endpoints.length}; append the previous key to SECRET_KEY, after a comma, or create new secrets: select ops.rotate_webhook_secret('${first?.id}')`,
   }
 }

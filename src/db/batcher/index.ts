@@ -2,51 +2,51 @@ import { processTime, type Time } from '../../time/index.ts'
 import { Unreachable } from '../connection-errors.ts'
 import { createLanes } from './lanes.ts'
 import { createBatchQueue, weightOf } from './queue.ts'
-import { attempt, type Entry, type Run } from './run.ts'
+import { type Entry, type Run, runEntries } from './run.ts'
 
 export type Batcher<Item, Result> = {
   /**
-   * Puts an item into the next run; settles with its own result. If `signal` aborts while the item is in no
-   * run, the item is removed and rejects with Unreachable.
+   * Puts an item into the next run; settles with the result of that item. If `signal` is aborted while the item
+   * waits, the item is removed and rejects with Unreachable.
    */
   (item: Item, signal?: AbortSignal): Promise<Result>
-  /** Settles once nothing is in progress and nothing waits. */
+  /** Settles when no item waits and no run is in progress. */
   idle(): Promise<void>
 }
 
-/** Owners take turns: what one puts in delays the items of others by little. */
+/** Owners share the runs in rotation: the items of one owner delay those of others by little. */
 export type Fairness<Item> = {
-  /** Whose item it is. An owner is in one run at a time. */
+  /** Returns the owner of an item. An owner has items in one run at a time. */
   ownerOf(item: Item): string
-  /** An owner has at most so much weight in a shared run; a heavier item runs without those of others. */
+  /** The largest weight of one owner in a shared run. A heavier item runs without items of other owners. */
   share: number
-  /** At most so much weight in a shared run. */
+  /** The largest weight of a shared run. */
   maxSharedWeight: number
 }
 
 export type BatcherOptions<Item> = {
-  /** At most so much weight in one run, unless a single item has more. */
+  /** The largest weight of a run, unless a single item has more. */
   maxWeight: number
-  /** An item's weight, 1 by default. */
+  /** Returns the weight of an item; defaults to 1. */
   weigh?: (item: Item) => number
   fairness?: Fairness<Item>
   time?: Time
 }
 
-/** Heavy runs in progress have as much weight as so many full runs, or a single item. */
+/** Heavy runs in progress have at most the weight of this many full runs, or a single item. */
 const HEAVY_RUNS = 2
 
-/** An item that so many shared runs left out runs without items of others. */
+/** An item that this many shared runs left out runs without items of other owners. */
 const MAX_LEFT_OUT = 5
 
-/** An item that was left out waits so long, then twice as long each time: as a rule a short accept has the lock. */
+/** The wait of an item that was left out; it doubles each time. As a rule a short accept holds the lock. */
 const LEFT_OUT_WAITS_MS = 10
 
 /**
- * Collects the items that arrive while a run is in progress and passes them to the next run together:
- * under load one transaction carries many requests, when idle nothing waits. batch-attempt.ts says what
- * happens when a run fails, lanes.ts how many runs are in progress at a time. With fairness, heavy items run
- * without those of other owners, and `run` may return LEFT_OUT for an item of a shared run.
+ * Collects the items that arrive while a run is in progress, and passes them to the next run together. Under load
+ * one transaction carries many requests; when idle, no item waits. With fairness, heavy items run without those of
+ * other owners, and `run` may return LEFT_OUT for an item of a shared run. run.ts decides what happens after a
+ * failed run, lanes.ts how many runs are in progress at a time.
  */
 export function createBatcher<Item, Result>(
   run: Run<Item, Result>,
@@ -61,7 +61,7 @@ export function createBatcher<Item, Result>(
     time,
     onMayBegin: schedule,
   })
-  /** Owners with a run in progress: in another run they would wait for the locks of the first. */
+  /** Owners with a run in progress. A second run would wait for the locks of the first. */
   const busy = new Set<unknown>()
   let leftOutWaiting = 0
   let isScheduled = false
@@ -78,21 +78,21 @@ export function createBatcher<Item, Result>(
     if (entry.state !== 'waiting') return
     if (!shared.remove(entry)) heavy.remove(entry)
     entry.state = 'settled'
-    entry.reject(new Unreachable('the database did not take what was before it in time'))
+    entry.reject(new Unreachable('the database did not process the calls before this one in time'))
     settleIdle()
   }
 
   function schedule() {
     if (isScheduled) return
     isScheduled = true
-    // After all sockets that are readable now have been read: their requests go out together.
+    // After all sockets that are readable now have been read, so that their requests share a run.
     setImmediate(() => {
       isScheduled = false
       openRuns()
     })
   }
 
-  /** `isSharedFirst`: of an owner who waits for both kinds of run. */
+  /** `isSharedFirst` decides for an owner with items of both kinds. */
   function openRuns({ isSharedFirst = false } = {}) {
     const kinds = isSharedFirst ? [openShared, openHeavy] : [openHeavy, openShared]
     for (const open of kinds) open()
@@ -115,17 +115,17 @@ export function createBatcher<Item, Result>(
   async function start(entries: Entry<Item, Result>[], isShared: boolean) {
     const lane = lanes.begin({ isShared, weight: weightOf(entries) })
     for (const { owner } of entries) busy.add(owner)
-    const { settle, leftOut } = await attempt(run, entries, isShared)
+    const { settle, leftOut } = await runEntries(run, entries, isShared)
     lanes.end(lane)
     for (const { owner } of entries) busy.delete(owner)
     putAgain(leftOut)
-    // The next run first: the database works on it while those who got their results go on.
+    // The next run begins first, so that the database works while callers process their results.
     openRuns({ isSharedFirst: !isShared })
     settle()
     settleIdle()
   }
 
-  /** Puts entries that were left out back in their places, each when its wait is over. */
+  /** Puts entries that were left out back in the queue, each when its wait is over. */
   function putAgain(entries: Entry<Item, Result>[]) {
     leftOutWaiting += entries.length
     for (const [times, group] of Map.groupBy(entries, ({ timesLeftOut }) => timesLeftOut)) {
@@ -133,7 +133,7 @@ export function createBatcher<Item, Result>(
         leftOutWaiting -= group.length
         for (const entry of group.toReversed()) {
           entry.timesLeftOut += 1
-          // It may be heavier than `weigh` knows.
+          // It may be heavier than `weigh` returned.
           if (entry.timesLeftOut >= MAX_LEFT_OUT) entry.weight = Math.max(entry.weight, share)
           put(entry, { isFirst: true })
         }
@@ -157,7 +157,7 @@ export function createBatcher<Item, Result>(
     new Promise<Result>((resolve, reject) => {
       const entry: Entry<Item, Result> = {
         item,
-        // Without fairness each item has an owner of its own, and turns are the order of arrival.
+        // Without fairness each item has another owner, so items run in the order of arrival.
         owner: fairness ? fairness.ownerOf(item) : Symbol(),
         weight: weigh(item),
         timesLeftOut: 0,

@@ -1,13 +1,13 @@
 import type { Time } from '../../time/index.ts'
 
-/** A run in progress: a shared one has items of several owners, a heavy one has a single owner's. */
+/** A run in progress: a shared run has items of several owners, a heavy run those of one owner. */
 export type Lane = { isShared: boolean; weight: number; startedAt: number; cancelTimer(): void }
 
-/** How many runs of a batcher are in progress, and whether one more may begin. */
+/** The runs of a batcher that are in progress; decides whether one more may begin. */
 export type Lanes = {
   begin(run: { isShared: boolean; weight: number }): Lane
   end(run: Lane): void
-  /** `fillsRun`: whether the waiting items fill a run, which then gains nothing by waiting for more. */
+  /** `fillsRun` returns whether the waiting items fill a run, which then gains nothing by waiting. */
   mayBeginShared(fillsRun: () => boolean): boolean
   mayBeginHeavy(weight: number): boolean
   isEmpty(): boolean
@@ -21,33 +21,33 @@ export type LanesOptions = {
   onMayBegin(): void
 }
 
-/** A shared run that takes longer is slow for reasons of its own: others need not wait for it. */
+/** A shared run that takes longer has a cause of its own; the next one need not wait for it. */
 const SECOND_SHARED_AFTER_MS = 25
 
-/** The same of a heavy run, which may wait for a lock. */
+/** The same for a heavy run, which may wait for a lock. */
 const SECOND_HEAVY_AFTER_MS = 1000
 
 /** A shared run takes some 5 ms; one that takes longer than this competes for the processors. */
 const CONTENDED_MS = 10
 
-/** With less rest ten senders of emails to 150 people doubled the time of a small send, on two processors. */
+/** With a shorter rest, ten senders of emails to 150 recipients doubled the time of a small send, on two cores. */
 const REST_PER_RUN = 4
 const MAX_REST_MS = 1000
 
 /**
- * Two lanes for shared runs and two for heavy ones; the second is open while the first run takes long.
- * After a heavy run beside which shared runs were slow, heavy runs rest for a multiple of its time: the
- * processors that they leave free are those that everybody else waits for.
+ * There are two lanes for shared runs and two for heavy runs; the second opens while the first run takes long. If
+ * shared runs were slow beside a heavy run, heavy runs then rest for a multiple of its time, which leaves the
+ * processors to everybody else.
  */
 export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions): Lanes {
   const runs = new Set<Lane>()
   let isResting = false
-  /** Of the shared runs that ended beside the heavy ones in progress. */
+  /** The slowest shared run that ended beside the present heavy runs. */
   let slowestSharedMs = 0
 
   const inProgress = (isShared: boolean) => [...runs].filter((run) => run.isShared === isShared)
 
-  /** Whether one more run of a kind may begin beside those in progress. */
+  /** Returns whether one more run of a kind may begin beside those in progress. */
   function hasRoom(isShared: boolean, isForced = () => false): boolean {
     const [first, second] = inProgress(isShared)
     if (first === undefined) return true
@@ -67,7 +67,7 @@ export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions):
   return {
     begin({ isShared, weight }) {
       if (!isShared && inProgress(false).length === 0) slowestSharedMs = 0
-      // Without other requests nothing else would ask whether the second lane is open.
+      // Without new items nothing else would check whether the second lane is open.
       const opensMs = isShared ? SECOND_SHARED_AFTER_MS : SECOND_HEAVY_AFTER_MS
       const cancelTimer = time.after(opensMs + 1, onMayBegin)
       const lane = { isShared, weight, startedAt: time.now(), cancelTimer }

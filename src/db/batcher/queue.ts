@@ -1,20 +1,20 @@
 type Waiting = { owner: unknown; weight: number }
 
-/** Items that wait for a run, by owner; the owner whose turn is next comes first. */
+/** Items that wait for a run, by owner. Owners rotate: the owner who is next comes first. */
 export type BatchQueue<Entry extends Waiting> = {
   /** Puts an entry behind those of its owner, or before them. */
   put(entry: Entry, options?: { isFirst?: boolean }): void
   /** Returns whether the entry was in the queue. */
   remove(entry: Entry): boolean
   isEmpty(): boolean
-  /** Takes entries of each owner that is not busy, in turn, until `limits` are reached; at least one entry. */
+  /** Takes entries of the owners that are not busy, in order, until `limits` are reached; at least one entry. */
   takeOfSeveral(busy: ReadonlySet<unknown>, limits: SharedLimits): Entry[]
-  /** Whether takeOfSeveral() would reach the largest weight of a run. */
+  /** Returns whether takeOfSeveral() would reach the largest weight of a run. */
   fillsRun(busy: ReadonlySet<unknown>, limits: SharedLimits): boolean
   /**
-   * Takes entries of the first owner that is not busy, of `maxWeight` together or a single heavier one.
-   * Takes none if `mayTake` refuses their weight: the owner keeps the turn, or lighter runs of others would
-   * keep out a heavier one for good.
+   * Takes entries of the first owner that is not busy, with `maxWeight` together, or a single heavier one. Takes
+   * none if `mayTake` refuses their weight; then the owner stays first, because otherwise lighter runs of others
+   * could delay a heavy one without end.
    */
   takeOfOne(
     busy: ReadonlySet<unknown>,
@@ -42,7 +42,7 @@ export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
     return taken
   }
 
-  /** An owner's next turn comes after those of all who wait. */
+  /** Puts an owner behind all others. */
   function putLast(owner: unknown, entries: Entry[]) {
     if (entries.length > 0) byOwner.set(owner, entries)
   }
@@ -115,7 +115,7 @@ export function weightOf(entries: readonly Waiting[]): number {
   return entries.reduce((sum, { weight }) => sum + weight, 0)
 }
 
-/** How many of the first entries have that weight together. */
+/** Returns how many of the first entries have that weight together. */
 function countWithin(entries: readonly Waiting[], maxWeight: number): number {
   let weight = 0
   for (const [place, entry] of entries.entries()) {

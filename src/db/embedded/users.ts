@@ -1,34 +1,34 @@
 /**
- * The processes that use the server of a data folder, which stops after the last of them. Each has a
- * file there, and a watcher: a shell that reads from a pipe whose other end the process holds. When the
- * process is killed, the kernel closes that end, and the watcher does what the process would have done.
+ * The processes that use the server of a data folder; it stops after the last of them. Each process has a file in
+ * the folder, and a watcher: a shell that reads from a pipe whose other end the process holds. If the process is
+ * killed, the kernel closes that end, and the watcher removes the user in its place.
  */
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SetupError } from '../../errors.ts'
-import { within } from '../attempt.ts'
 import { readOr } from '../kept-file.ts'
+import { poll } from '../poll.ts'
 import { spawnDetached } from '../run.ts'
 import { claim, identityOf, isAlive } from './process-claim.ts'
-import { findServer, patienceMs, stopServer } from './server.ts'
+import { findServer, serverWaitMs, stopServer } from './server.ts'
 
 export type ServerUse = {
-  /** Stops the server if nobody else uses it. */
+  /** Stops the server if no other process uses it. */
   end(): Promise<void>
 }
 
-/** Held by the process that starts, joins or stops the server of a data folder. */
+/** Returns the file that the process holds which starts, joins or stops the server of a data folder. */
 export const lockOf = (folder: string): string => join(folder, 'postgres-owner')
 
 const usersOf = (folder: string) => join(folder, 'postgres-users')
 
-/** Reads until its input ends. A line says that the user has ended by itself; without one, $0 is run. */
+/** Reads until its input ends. A line means that the user has ended by itself; without a line, runs $0. */
 const WATCH = `trap '' HUP INT TERM; read -r _ || exec "$0" "$@"`
 const watcher = fileURLToPath(import.meta.resolve('./watcher.ts'))
 
-/** Makes this process a user of the server. The caller holds the lock. */
+/** Registers this process as a user of the server. The caller holds the lock. */
 export const addUser = async (folder: string): Promise<ServerUse> => {
   const users = usersOf(folder)
   await fs.mkdir(users, { recursive: true })
@@ -49,8 +49,8 @@ export const addUser = async (folder: string): Promise<ServerUse> => {
 }
 
 /**
- * Removes a user, and stops the server after the last one. A server that somebody was starting when he
- * was killed may appear up to `appearsWithinMs` later.
+ * Removes a user, and stops the server after the last one. If the user was killed while it started the server, the
+ * server may appear up to `appearsWithinMs` later.
  */
 export const removeUser = async (
   folder: string,
@@ -59,16 +59,19 @@ export const removeUser = async (
 ): Promise<void> => {
   await fs.rm(file, { force: true })
   const data = join(folder, 'postgres')
-  const turn = await within(patienceMs, async () => (await isUsed(folder)) || claim(lockOf(folder)))
-  if (turn === true) return
-  if (!turn) throw new SetupError(`Postgres does not stop: ${lockOf(folder)} names who holds it.`)
+  const lock = await poll(serverWaitMs, async () => (await isUsed(folder)) || claim(lockOf(folder)))
+  if (lock === true) return
+  if (!lock)
+    throw new SetupError(
+      `Postgres does not stop: ${lockOf(folder)} names the process that holds its lock.`,
+    )
   try {
-    // Somebody may have come before we had the lock.
+    // A new user may have come before this process had the lock.
     if (await isUsed(folder)) return
-    await within(appearsWithinMs, () => findServer(data))
+    await poll(appearsWithinMs, () => findServer(data))
     await stopServer(data)
   } finally {
-    await turn()
+    await lock()
   }
 }
 

@@ -3,15 +3,15 @@ import { SetupError } from '../../errors.ts'
 import type { Sql } from '../client.ts'
 import type { SqlFile } from './sql-files.ts'
 
-/** Why a migration was refused: processes run that could not go on after it. */
+/** migrate refused a change, because processes run that could not go on after it. */
 export class Breaking extends SetupError {}
 
-/** The first line of a migration that says of itself that older processes cannot go on after it. */
+/** The first line of a migration that older processes cannot go on after. */
 const MARK = '--! breaking'
 
 type Process = { roles: string[]; host: string; pid: number }
 
-/** What marked migrations have against older processes, a sentence each. */
+/** Returns a sentence for each migration that has the mark. */
 export function breakingMigrations(applied: readonly SqlFile[]): string[] {
   return applied
     .filter(({ text }) => text.split('\n', 1)[0]?.trimEnd() === MARK)
@@ -19,8 +19,8 @@ export function breakingMigrations(applied: readonly SqlFile[]): string[] {
 }
 
 /**
- * Throws Breaking when there are problems and a process that would have them: any that runs, or any in
- * `role`. `outcome` says what was changed until now.
+ * Throws Breaking if there are problems and a process that runs, with `role` one in that role. `outcome` says what is
+ * changed so far.
  */
 export async function refuseToBreak(
   sql: Sql | postgres.TransactionSql,
@@ -40,7 +40,7 @@ export async function refuseToBreak(
     [
       'This version would break processes that run now:',
       ...names,
-      'They would miss this:',
+      'The problems:',
       ...problems.map((problem) => `  ${problem}`),
       `${outcome} Stop them, migrate, and start the new version; or, if their requests may fail`,
       'until each is restarted: npm run migrate -- --breaking',
@@ -48,7 +48,7 @@ export async function refuseToBreak(
   )
 }
 
-/** A database that is not one of ours yet has none. */
+/** Returns the processes that run; a database without our schema has none. */
 async function runningProcesses(
   sql: Sql | postgres.TransactionSql,
   role: string | null,

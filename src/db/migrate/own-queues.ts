@@ -1,21 +1,21 @@
 import { readdir, readFile } from 'node:fs/promises'
 import bossPackage from 'pg-boss/package.json' with { type: 'json' }
 
-/** The migrations of graphile-worker as they are shipped; the first line of some says that older workers cannot go on after them. */
+/** The migrations of the installed graphile-worker. A mark in the first line says that older workers cannot go on after it. */
 const WORKER_SQL = new URL('../sql/', import.meta.resolve('graphile-worker'))
 const WORKER_MARK = '--! breaking'
 
-/** The queues' own schemas, in a database or of the libraries at hand. */
+/** Versions of the schemas of graphile-worker and pg-boss, in a database or of the installed libraries. */
 export type QueueSchemas = {
-  /** The last of graphile-worker's migrations, and those that break older workers; null without any. */
+  /** The last migration of graphile-worker, and the migrations that break older workers; null without a schema. */
   worker: { last: number; breaking: number[] } | null
-  /** The version of pg-boss's schema; null without one. */
+  /** The version of pg-boss's schema; null without a schema. */
   boss: number | null
 }
 
 export type OwnQueues = Awaited<ReturnType<typeof ownQueues>>
 
-/** The schemas that the installed libraries work with. */
+/** Returns the versions that the installed libraries need. */
 export async function ownQueues() {
   const names = (await readdir(WORKER_SQL)).filter((name) => name.endsWith('.sql')).sort()
   const files = await Promise.all(

@@ -1,21 +1,21 @@
 /**
- * The rights of the service on the queues' own tables: the libraries work on them directly, as the service,
- * and need no others. Jobs are added by functions of core, as the owner. No right may lead to code that
- * runs as the owner:
+ * The rights of the service on the tables of graphile-worker and pg-boss, which the libraries use directly, as the
+ * service. Functions of core add jobs as the owner. No right may allow the service to run code as the owner, so the
+ * service has no TRIGGER right and cannot write where the owner executes what it reads:
  *
- * - a trigger runs as whoever writes to its table;
+ * - a trigger runs with the rights of everyone who writes to its table;
  * - migrate executes the commands in pgboss.bam;
- * - pg-boss puts the table names in pgboss.queue into statements, also those of migrate.
+ * - pg-boss puts the table names of pgboss.queue into statements, also into those of migrate.
  */
 const tables: Record<string, string> = {
   'graphile_worker.migrations': 'select',
   'graphile_worker._private_tasks': 'select, insert',
-  // It looks for scheduled tasks at start, though it has none.
+  // graphile-worker reads it at start, although we use no crontab.
   'graphile_worker._private_known_crontabs': 'select',
   'graphile_worker._private_jobs': 'select, update, delete',
   'graphile_worker._private_job_queues': 'select, update',
   'pgboss.version': 'select, update (cron_on, flow_on, monitor_backoff_on)',
-  // Which rows it may write, the policies below decide.
+  // The policies below decide which rows it may write.
   'pgboss.queue': `select, insert, update (deferred_count, queued_count, ready_count, active_count, failed_count,
     total_count, created_delta, completed_delta, failed_delta, delta_on, delta_seconds, ready_history,
     singletons_active, monitor_claim_on, monitor_on, maintain_on, updated_on)`,
@@ -29,7 +29,7 @@ const functions = ['pgboss.job_now()', 'pgboss.create_queue(text, jsonb)']
 
 const SCHEMAS = 'graphile_worker, pgboss'
 
-/** Takes away all that earlier versions granted, then grants the above; in one transaction. */
+/** Revokes what earlier versions granted, then grants the rights above; in one transaction. */
 const grants = [
   `revoke all on all tables in schema ${SCHEMAS} from public, postgram_service`,
   `revoke all on all sequences in schema ${SCHEMAS} from public, postgram_service`,
@@ -42,9 +42,12 @@ const grants = [
 ]
 
 /**
- * The rights; the policies of row security, which graphile-worker switches on and we do for queues, so that
- * the service makes and changes only those in the common table; and an index for a worker pool whose tasks are few among many: without it each look for a job walks past
- * all of those, which takes half a second behind a million (src/worker/pool.ts).
+ * Three things:
+ * - an index for a worker pool with few jobs among many of other pools (src/worker/pool.ts): without it, each query
+ *   for a job reads past all of those, which takes half a second with a million jobs;
+ * - the rights above;
+ * - row security policies: graphile-worker switches row security on for its tables; we do for pgboss.queue, so that
+ *   the service creates and changes only queues in the common table.
  */
 export const queueRights = `
   create index if not exists postgram_jobs_of_task on graphile_worker._private_jobs (task_id, priority, run_at)

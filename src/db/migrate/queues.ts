@@ -1,4 +1,4 @@
-/** The queues' own schemas in the database: which there are, whether they may be upgraded, and that. */
+/** The schemas of graphile-worker and pg-boss in the database: reads, checks and upgrades them. */
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import { PgBoss } from 'pg-boss'
@@ -7,7 +7,7 @@ import { Outdated } from '../readiness.ts'
 import { refuseToBreak } from './breaking.ts'
 import { type OwnQueues, ownQueues, type QueueSchemas } from './own-queues.ts'
 
-/** The schemas that the database has. */
+/** Returns the versions of the schemas in the database. */
 async function queuesIn(sql: Sql): Promise<QueueSchemas> {
   const [there] = await sql<{ worker: boolean; boss: boolean }[]>`
     select to_regclass('graphile_worker.migrations') is not null as worker,
@@ -25,19 +25,20 @@ async function queuesIn(sql: Sql): Promise<QueueSchemas> {
 }
 
 /**
- * Throws before anything is changed: Outdated when the database has schemas that the libraries do not
- * know, and Breaking when they would change them so that processes that run could not go on. Answers
- * whether they would change anything.
+ * Returns whether the libraries would change their schemas. Throws before anything is changed: Outdated if the
+ * database has schemas that the libraries do not know, Breaking if processes run that could not go on after the
+ * change.
  *
- * graphile-worker says of its migrations which of them older workers cannot go on after, and those end by
- * themselves then; after any other they go on, and so do our functions, which know no more of its tables
- * than they. From before such a one all processes count, as all of them add jobs. pg-boss says nothing of
- * the kind and refuses to start on any version but its own, so of it every difference counts; but only
- * clocks use it.
+ * graphile-worker marks its migrations that older workers cannot go on after; those workers then end by themselves.
+ * All processes count for such a migration, as all of them add jobs. Workers, and our functions, go on after any
+ * other migration. pg-boss has no marks and starts only on its own version, so every difference counts; but only
+ * processes with the clock use it.
  */
 export async function checkQueues(sql: Sql, isBreaking: boolean): Promise<boolean> {
   const [own, there] = [await ownQueues(), await queuesIn(sql)]
-  const newer = [beyondWorker(own, there), beyondBoss(own, there)].filter((what) => what !== null)
+  const newer = [beyondWorker(own, there), beyondBoss(own, there)].filter(
+    (problem) => problem !== null,
+  )
   if (newer.length > 0) {
     throw new Outdated(`${newer.join('; ')}: upgrade this one. Nothing was changed.`)
   }
@@ -57,15 +58,15 @@ export async function checkQueues(sql: Sql, isBreaking: boolean): Promise<boolea
 }
 
 /**
- * What keeps a process of this version from starting in these roles, because a newer one upgraded the
- * queues; null when nothing does. An API alone uses neither library.
+ * Says why a process of this version cannot start in these roles after a newer version upgraded the queues; null if
+ * it can. The API uses neither library.
  */
 export async function foreignQueues(sql: Sql, roles: readonly string[]): Promise<string | null> {
   const [own, there] = [await ownQueues(), await queuesIn(sql)]
   const problems = [
     roles.includes('worker') ? beyondWorker(own, there) : null,
     roles.includes('clock') ? beyondBoss(own, there) : null,
-  ].filter((what) => what !== null)
+  ].filter((problem) => problem !== null)
   return problems.length > 0 ? problems.join('; ') : null
 }
 
@@ -82,11 +83,11 @@ function beyondBoss(own: OwnQueues, there: QueueSchemas): string | null {
     : `the database has schema ${there.boss} of pg-boss, and this version works with ${own.boss} only`
 }
 
-/** Installs or upgrades both. For graphile-worker no lock is waited for longer than `lockTimeout`. */
+/** Installs or upgrades both schemas. The migrations of graphile-worker wait for a lock for at most `lockTimeout`. */
 export async function installQueues(url: string, lockTimeout: string): Promise<void> {
-  // Accepts write to its tables. (pg-boss sets a limit of its own, and only clocks use its tables.)
+  // A limit, as accepts write to these tables. (pg-boss sets its own limit, and only the clock uses its tables.)
   const pgPool = new pg.Pool(pgOptions(url, { lock_timeout: lockTimeout }))
-  // What breaks a connection fails the migration; without a listener it would end the process.
+  // An error of a connection fails the migration; without a listener it would end the process.
   pgPool.on('error', () => undefined)
   pgPool.on('connect', (client) => client.on('error', () => undefined))
   await runMigrations({ pgPool }).finally(() => pgPool.end())

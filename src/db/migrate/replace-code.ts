@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 import { CODE_SCHEMAS, codeSha256, readFolder, type SqlFile } from './sql-files.ts'
 
-/** Drops schemas core, api and ops and makes them from the files of this version. */
+/** Drops schemas core, api and ops, and creates them again from the files of this version. */
 export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   const folders = await Promise.all(CODE_SCHEMAS.map(readFolder))
   const files = folders.flat()
@@ -11,13 +11,13 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   const isView = ({ text }: SqlFile) => text.startsWith('create view')
   const isFunction = (file: SqlFile) =>
     !isTypes(file) && !isGrants(file) && !isAggregate(file) && !isView(file)
-  // Bodies unchecked, so that functions may come in any order.
+  // Without the check of bodies, functions may be created in any order.
   await tx`set local check_function_bodies = off`
   await tx`drop schema if exists ops, api, core cascade`
   await tx.unsafe(`
     create schema core; create schema api; create schema ops;
     comment on schema core is 'Private helpers of api and ops; replaced at every migrate.';
-    comment on schema api is 'All that the service may call; replaced at every migrate.';
+    comment on schema api is 'The functions that the service may call; replaced at every migrate.';
     comment on schema ops is 'For people in psql, see ops.help; replaced at every migrate.'`)
   const kinds = [isTypes, isFunction, isAggregate, isView, isGrants]
   await createAll(
@@ -36,8 +36,8 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
 }
 
 /**
- * All in one message: callers may wait for locks that migrations took, and so must not wait for as many
- * round trips as there are files. One that fails is found by going through them singly.
+ * Sends all files in one message, because callers may wait for locks that migrations hold, and each message would be
+ * a round trip. If that fails, sends them one by one to find the file with the error.
  */
 async function createAll(tx: postgres.TransactionSql, files: SqlFile[]): Promise<void> {
   const text = files.map((file) => file.text).join('\n;')

@@ -6,12 +6,12 @@ import { queueRights } from './queue-rights.ts'
 
 const SQL_FOLDER = fileURLToPath(new URL('../../../sql/', import.meta.url))
 
-/** The schemas that are dropped and made anew at every migrate. */
+/** The schemas that every migrate drops and creates again. */
 export const CODE_SCHEMAS = ['core', 'api', 'ops'] as const
 
 export type SqlFile = { name: string; text: string }
 
-/** The files of a folder of sql/, in the order of their names, each named from there. */
+/** Returns the files of a folder of sql/ in the order of their names; a name begins with the folder. */
 export async function readFolder(folder: string): Promise<SqlFile[]> {
   const names = (await readdir(SQL_FOLDER + folder)).filter((name) => name.endsWith('.sql')).sort()
   return Promise.all(
@@ -22,19 +22,19 @@ export async function readFolder(folder: string): Promise<SqlFile[]> {
   )
 }
 
-/** The names of this version's migrations, as app.migrations has them. */
+/** Returns the ids of this version's migrations, as in app.migrations. */
 export async function migrationIds(): Promise<Set<string>> {
   return new Set((await readFolder('migrations')).map(({ name }) => migrationId(name)))
 }
 
-/** Returns the name of a migration in app.migrations, by that of its file. */
+/** Returns the id of a migration in app.migrations. */
 export function migrationId(name: string): string {
   return name.slice('migrations/'.length, -'.sql'.length)
 }
 
 /**
- * The SHA-256 of the SQL code that belongs to this version; compare with api.health(). The queues' own
- * schemas and the rights on them count as well, so that a version which has only them anew is known as another.
+ * Returns the SHA-256 of this version's SQL code, which api.health() returns for the code in the database. It covers
+ * the versions of the queues' schemas and the rights on them, so that a version that changes only those differs.
  */
 export async function codeSha256(): Promise<string> {
   const files = await Promise.all([...CODE_SCHEMAS, 'migrations'].map(readFolder))

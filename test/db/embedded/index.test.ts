@@ -24,7 +24,7 @@ const options = { postgresFlags: ['-c', 'fsync=off'] }
 const notRoot = process.getuid?.() === 0 ? false : 'only root can start a server as another user'
 
 const parent = await mkdtemp(join(tmpdir(), 'postgram-embedded-'))
-// So that the user postgres may pass when root runs this.
+// Under root, user postgres must be able to enter it.
 await chmod(parent, 0o711)
 tap.teardown(() => rm(parent, { recursive: true }))
 // For all tests a name that shells would make something else of.
@@ -66,7 +66,7 @@ const spawnElsewhere = (t: Test, place = folder) => {
     process.once('message', () => close().then(() => process.disconnect()))
     process.send({ url })`
   const args = ['--input-type=module', '--eval', program, place]
-  // In a process group of its own, as in a terminal.
+  // In a new process group, as in a terminal.
   const child = spawn(process.execPath, args, {
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -87,7 +87,7 @@ const openElsewhere = async (t: Test, place = folder) => {
   return { ...(opened as Embedded), end }
 }
 
-test('processes that open a new folder at once share one server, which stops after the last', async (t) => {
+test('processes that open a new folder at once share one server, which stops after the last of them', async (t) => {
   const all = await Promise.all([1, 2, 3].map(() => openElsewhere(t)))
   const [first, second, third] = all
   t.equal(new Set(all.map(({ url }) => url)).size, 1)
@@ -100,7 +100,7 @@ test('processes that open a new folder at once share one server, which stops aft
   await stopped(pid)
 })
 
-test('the database is postgram, in UTF-8, ordered by code point, open to this machine only', async (t) => {
+test('the database is postgram, in UTF-8, in code point order, open to this machine only', async (t) => {
   const { url } = await open(t)
   t.equal(await ask(url, 'select current_database() as answer'), 'postgram')
   t.equal(await ask(url, "select current_setting('server_encoding') as answer"), 'UTF8')
@@ -121,7 +121,7 @@ test('a second process joins the server and leaves it running', async (t) => {
   t.equal(await ask(url, 'select 1 as answer'), 1)
 })
 
-test('the last user stops the server, once, however often it closes', async (t) => {
+test('the last user stops the server once, also if it closes several times', async (t) => {
   const { url, close } = await open(t)
   await Promise.all([close(), close()])
   await t.rejects(ask(url, 'select 1'), { code: 'ECONNREFUSED' })
@@ -137,22 +137,22 @@ test('the server stops after the process group of its only user was killed, and 
   t.equal(await ask(url, 'select 1 as answer'), 1)
 })
 
-test('the server stops when the process that starts it is killed meanwhile', async (t) => {
+test('the server stops if the process that starts it is killed during the start', async (t) => {
   const { end } = spawnElsewhere(t)
   const pid = await until('the server to begin', () => serverPid().catch(() => 0))
   await end('SIGKILL')
   await stopped(pid)
 })
 
-test('a process that comes when the last user is killed gets a server that stays', async (t) => {
+test('a process that opens the folder when the last user is killed gets a running server', async (t) => {
   const user = await openElsewhere(t)
   const [, { url }] = await Promise.all([user.end('SIGKILL'), open(t)])
-  // Once the file of the killed user is gone, its watcher has seen the other one or stopped the server before.
+  // When the file of the killed user is gone, its watcher has either seen the other user or stopped the server.
   await until('one user', async () => (await readdir(join(folder, 'postgres-users'))).length === 1)
   t.equal(await ask(url, 'select 1 as answer'), 1)
 })
 
-test('data and address outlive a restart', async (t) => {
+test('data and address are the same after a restart', async (t) => {
   const before = await open(t)
   await ask(before.url, 'create table kept as select 42 as answer')
   await before.close()
@@ -161,7 +161,7 @@ test('data and address outlive a restart', async (t) => {
   t.equal(await ask(after.url, 'select answer from kept'), 42)
 })
 
-test('another port is taken when a stranger has the old one', async (t) => {
+test('the server takes another port if another program uses the old one', async (t) => {
   const port = Number(await readFile(join(folder, 'postgres-port'), 'utf8'))
   const stranger = createServer().listen(port, '127.0.0.1')
   await once(stranger, 'listening')
@@ -171,7 +171,7 @@ test('another port is taken when a stranger has the old one', async (t) => {
   t.equal(await ask(url, 'select 1 as answer'), 1)
 })
 
-test('what is left of a killed server is waited for', async (t) => {
+test('a start waits for the remaining processes of a killed server', async (t) => {
   const before = await open(t)
   const sql = postgres(before.url, { max: 1 })
   t.teardown(() => sql.end({ timeout: 0 }))
@@ -189,7 +189,7 @@ test('what is left of a killed server is waited for', async (t) => {
   t.equal(await ask(url, 'select answer from kept'), 42)
 })
 
-test('the last user stops a server of which one process is frozen', async (t) => {
+test('the last user stops a server with a frozen process', async (t) => {
   const { url, close } = await open(t)
   const sql = postgres(url, { max: 1 })
   t.teardown(() => sql.end({ timeout: 0 }))
@@ -201,7 +201,7 @@ test('the last user stops a server of which one process is frozen', async (t) =>
   await stopped(pid)
 })
 
-test('pid files of a crashed machine whose numbers others have now do not block a start', async (t) => {
+test('pid files of a crashed machine do not block a start, although other processes have their numbers', async (t) => {
   const owner = await stat(join(folder, 'postgres'))
   const stranger = spawn('sleep', ['60'], { uid: owner.uid, gid: owner.gid })
   t.teardown(() => stranger.kill())
@@ -215,7 +215,7 @@ test('pid files of a crashed machine whose numbers others have now do not block 
   await t.rejects(ask(url, 'select 1'), { code: 'ECONNREFUSED' })
 })
 
-test('a detached server runs until someone has opened and closed it without the option', async (t) => {
+test('a detached server runs until a process has opened and closed it without the option', async (t) => {
   const detached = await openEmbedded(folder, { ...options, detached: true })
   await detached.close()
   t.equal(await ask(detached.url, 'select 1 as answer'), 1)
@@ -225,14 +225,14 @@ test('a detached server runs until someone has opened and closed it without the 
   await t.rejects(ask(url, 'select 1'), { code: 'ECONNREFUSED' })
 })
 
-test('a server that cannot start says why, names the cure and lets go of the folder', async (t) => {
+test('a server that cannot start gives the reason and the fix, and releases the folder', async (t) => {
   await t.rejects(openEmbedded(folder, { postgresFlags: ['-c', 'fsync=perhaps'] }), {
     message: /"fsync" requires a Boolean value.*DATABASE_URL/,
   })
   t.equal(await ask((await open(t)).url, 'select 1 as answer'), 1)
 })
 
-test('a lost password is told as such, and leaves no server running', async (t) => {
+test('a lost password is reported, and no server is left running', async (t) => {
   const file = join(folder, 'postgres-password')
   const password = await readFile(file, 'utf8')
   await writeFile(file, 'lost')
@@ -247,7 +247,7 @@ test('started by root, the server runs as another user', { skip: notRoot }, asyn
   t.match(status, /^Uid:\t[1-9]/m)
 })
 
-test('root may keep the data folder where nobody else can enter', { skip: notRoot }, async (t) => {
+test('root may use a data folder that no other user can enter', { skip: notRoot }, async (t) => {
   const closed = join(parent, 'closed')
   await mkdir(closed, { mode: 0o700 })
   const { url, close } = await openEmbedded(join(closed, 'data'), options)

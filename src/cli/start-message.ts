@@ -1,26 +1,20 @@
 import { join } from 'node:path'
-import type { Role, Service } from '../service.ts'
+import type { Role, Service } from '../service/index.ts'
 import { type Demo, firstSteps } from './demo.ts'
 
-export type Announcement = {
+export type Started = {
   roles: readonly Role[]
   service: Pick<Service, 'address' | 'metricsAddress'>
-  /** Where the service's data is. */
+  /** Which database the service uses, without a password. */
   database: string
-  /** Of the embedded database: what there is to know of it. */
+  /** The embedded database; null when another one is used. */
   embedded: { demo: Demo; psqlUrl: string; dataFolder: string } | null
-  /** Whether keys and passwords may be shown: to a person, or once. */
+  /** Whether keys and passwords are shown. */
   hasSecrets: boolean
 }
 
-/** What a start prints for people. Its output may be kept by a journal, so secrets are shown on request only. */
-export function announcement({
-  roles,
-  service,
-  database,
-  embedded,
-  hasSecrets,
-}: Announcement): string {
+/** Returns what a start prints for people. A journal may keep it, so secrets are shown to a terminal, or once. */
+export function startMessage({ roles, service, database, embedded, hasSecrets }: Started): string {
   const { address, metricsAddress } = service
   const lines = [`Postgram runs (${roles.join(', ')}).`]
   if (address) lines.push(`  API       ${address}/v1`)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { announcement } from '../../src/cli/announce.ts'
+import { startMessage } from '../../src/cli/start-message.ts'
 
 const demo = { organisation: 'org_1', liveKey: 'sk_live_secret', testKey: 'sk_test_secret' }
 const psqlUrl = 'postgres://postgres:hunter2@127.0.0.1:5432/postgram'
@@ -8,7 +8,7 @@ const database = 'postgram on 127.0.0.1:5432 as postgram_app'
 const service = { address: 'http://127.0.0.1:3000', metricsAddress: null }
 
 t.test('a start that may show secrets prints keys, the psql address and a curl', async (t) => {
-  const text = announcement({ roles: ['api'], service, database, embedded, hasSecrets: true })
+  const text = startMessage({ roles: ['api'], service, database, embedded, hasSecrets: true })
   for (const part of [demo.liveKey, demo.testKey, psqlUrl, 'curl -s http://127.0.0.1:3000/v1/']) {
     t.ok(text.includes(part), part)
   }
@@ -16,7 +16,7 @@ t.test('a start that may show secrets prints keys, the psql address and a curl',
 
 t.test('a start that may not show secrets prints where they are', async (t) => {
   t.equal(
-    announcement({ roles: ['api'], service, database, embedded, hasSecrets: false }),
+    startMessage({ roles: ['api'], service, database, embedded, hasSecrets: false }),
     [
       'Postgram runs (api).',
       '  API       http://127.0.0.1:3000/v1',

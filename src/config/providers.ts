@@ -1,0 +1,50 @@
+/** The settings of all providers: each provider declares its own variables, and this file composes them. */
+import * as v from 'valibot'
+import type { EmailSettings, SmsSettings } from '../providers/index.ts'
+import {
+  mailgunRequired,
+  mailgunSettings,
+  mailgunVariables,
+} from '../providers/mailgun/settings.ts'
+import { sandboxSettings } from '../providers/sandbox/settings.ts'
+import { smppRequired, smppSettings, smppVariables } from '../providers/smpp/settings.ts'
+import { smtpRequired, smtpSettings, smtpVariables } from '../providers/smtp/settings.ts'
+import { word } from './values.ts'
+
+/** The environment variables that select the providers, and those of every provider. */
+export const providerVariables = v.object({
+  EMAIL_PROVIDER: v.optional(word('sandbox', 'mailgun', 'smtp'), 'sandbox'),
+  SMS_PROVIDER: v.optional(word('sandbox', 'smpp'), 'sandbox'),
+  ...mailgunVariables.entries,
+  ...smtpVariables.entries,
+  ...smppVariables.entries,
+})
+
+type Variables = v.InferOutput<typeof providerVariables>
+
+/** The variables that sending email to real recipients requires, with any provider. */
+const REAL_EMAIL = ['DKIM_ZONE', 'SYSTEM_FROM', 'PUBLIC_URL'] as const
+
+/** The variables that a service requires, by the choice of its providers. */
+export const requiredByProvider: Record<string, readonly string[]> = {
+  'EMAIL_PROVIDER=mailgun': [...mailgunRequired, ...REAL_EMAIL],
+  'EMAIL_PROVIDER=smtp': [...smtpRequired, ...REAL_EMAIL],
+  'SMS_PROVIDER=smpp': smppRequired,
+}
+
+/** Returns the settings of the email provider that EMAIL_PROVIDER names. */
+export function emailSettings(variables: Variables): EmailSettings {
+  switch (variables.EMAIL_PROVIDER) {
+    case 'sandbox':
+      return sandboxSettings
+    case 'mailgun':
+      return mailgunSettings(variables)
+    case 'smtp':
+      return smtpSettings(variables)
+  }
+}
+
+/** Returns the settings of the SMS provider that SMS_PROVIDER names. */
+export function smsSettings(variables: Variables): SmsSettings {
+  return variables.SMS_PROVIDER === 'smpp' ? smppSettings(variables) : sandboxSettings
+}

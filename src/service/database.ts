@@ -1,0 +1,70 @@
+import type { Logger } from 'pino'
+import { signatures } from '../db/api.gen.ts'
+import { type Availability, createAvailability } from '../db/availability.ts'
+import { type ClockSettings, SERVICE_ROLE } from '../db/client.ts'
+import { readContract } from '../db/contract.ts'
+import { codeAge } from '../db/migrate/code-age.ts'
+import { foreignQueues } from '../db/migrate/queues.ts'
+import { codeSha256 } from '../db/migrate/sql-files.ts'
+import { createPools, type Pools } from '../db/pools.ts'
+import { quietLog } from '../db/quiet-log.ts'
+import { createContractCheck, createReadiness, Outdated } from '../db/readiness.ts'
+
+/** The connections of one process of the service, and what it knows about the database. */
+export type ServiceDatabase = {
+  pools: Pools
+  availability: Availability
+  /** Logs errors that an outage of the database explains at level debug. */
+  log: Logger
+  /** Says why the SQL code in the database does not fit this version; null when it does. */
+  checkContract(): Promise<string | null>
+  /** Says what keeps this process from serving; null when nothing does. */
+  readiness(): Promise<string | null>
+}
+
+export type DatabaseOptions = { url: string; clock: ClockSettings; log: Logger }
+
+/** Creates the pools of this process; they connect when they get work. */
+export async function openServiceDatabase({
+  url,
+  clock,
+  log,
+}: DatabaseOptions): Promise<ServiceDatabase> {
+  const pools = createPools(url, {
+    role: SERVICE_ROLE,
+    clock,
+    onError: (error) => availability.report(error),
+    onHeartbeatError: (error) => availability.lost(error),
+  })
+  const availability = createAvailability({
+    log,
+    pool: pools.heartbeatPool,
+    checkSpace: () => pools.heartbeat('check_space', {}),
+  })
+  const checkContract = createContractCheck(
+    { read: () => pools.use(readContract), age: () => pools.use(codeAge), call: pools.probe },
+    { sha256: await codeSha256(), needs: signatures },
+  )
+  return {
+    pools,
+    availability,
+    log: quietLog(log, availability),
+    checkContract,
+    readiness: createReadiness(availability, checkContract),
+  }
+}
+
+/** Throws Outdated if this process cannot serve with the code, the queues or the clock of the database. */
+export async function checkDatabase(
+  { pools, checkContract }: ServiceDatabase,
+  { roles, clock }: { roles: readonly string[]; clock: ClockSettings },
+): Promise<void> {
+  const problem = (await checkContract()) ?? (await pools.use((sql) => foreignQueues(sql, roles)))
+  if (problem !== null) throw new Outdated(`${problem}; upgrade this process`)
+  const isTestClock = Object.keys(clock).length > 0
+  if (isTestClock && !(await pools.work('has_test_clock', {}))) {
+    throw new Outdated(
+      'POSTGRAM_NOW is set, but this database keeps real time: migrate with POSTGRAM_NOW set',
+    )
+  }
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto'
+import { startClock } from '../clock/index.ts'
+import type { Availability } from '../db/availability.ts'
+import type { Call } from '../db/call.ts'
+import { SERVICE_ROLE } from '../db/client.ts'
+import { createRegistry } from '../domains/registry.ts'
+import { addressOf } from '../http/listen.ts'
+import { startMetricsServer } from '../http/metrics-server.ts'
+import { startApi } from '../http/server.ts'
+import type { EmailProvider } from '../providers/email.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { createSealer } from '../webhooks/secrets.ts'
+import { createHeartbeat } from '../worker/heartbeat.ts'
+import { checkDatabase, openServiceDatabase } from './database.ts'
+import type { ServiceOptions } from './options.ts'
+import { createShutdown } from './shutdown.ts'
+import { checkSecretKey, startWorkerRole } from './worker-role.ts'
+
+export { ROLES, type Role, type ServiceOptions } from './options.ts'
+
+export type Service = {
+  /** The address of the API; null without that role. */
+  address: string | null
+  /** The address of /metrics; null without a port for it. */
+  metricsAddress: string | null
+  /** Stops accepting requests and jobs, and finishes or releases the work in progress; takes at most 14 s. */
+  stop(): Promise<void>
+}
+
+/** Starts the roles of this process on a migrated database, which may be newer. Throws Outdated and SetupError. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { url, roles, secrets, clock, onSilence = () => undefined } = options
+  const database = await openServiceDatabase({ url, clock, log: options.log })
+  const { pools, availability, readiness, log } = database
+  const call = pools.work
+  const shutdown = createShutdown({ pools, log: options.log })
+  const metrics = createMetrics({ pools: pools.all })
+
+  /** Returns a function that registers a worker pool of this process. `observer` gets the results of its heartbeats. */
+  const registerAs = (names: readonly string[], observer?: Availability) => {
+    const heartbeat = createHeartbeat(names, {
+      call: pools.heartbeat,
+      log,
+      ...(observer && { availability: observer }),
+      onSilence,
+    })
+    shutdown.addHeartbeat(heartbeat)
+    return heartbeat.register
+  }
+
+  const registryOver = (call: Call) =>
+    createRegistry({
+      call,
+      provider: emailProvider,
+      resolver: options.resolver,
+      dkimZone: options.dkimZone,
+      mailFromLabel: options.mailFromLabel,
+    })
+
+  async function startMetrics(port: number) {
+    const server = await startMetricsServer({
+      host: options.host,
+      port,
+      metrics,
+      call,
+      readiness,
+      log,
+    })
+    shutdown.addResource(server)
+    return server.address
+  }
+
+  async function startApiRole() {
+    const api = await startApi({
+      host: options.host,
+      port: options.port,
+      publicUrl: options.publicUrl,
+      ...(options.httpLimits && { limits: options.httpLimits }),
+      hasSandboxMessages: options.hasSandboxMessages,
+      hasSandboxSms: options.hasSandboxSms,
+      call: pools.requests,
+      registry: registryOver(pools.requests),
+      emailProvider,
+      secrets,
+      readiness,
+      metrics,
+      log: options.log,
+    })
+    shutdown.addRole(api)
+    return api.address
+  }
+
+  let emailProvider: EmailProvider
+  try {
+    await checkDatabase(database, { roles, clock })
+    const metricsAddress =
+      options.metricsPort === null ? null : await startMetrics(options.metricsPort)
+    emailProvider = options.createEmailProvider(call)
+    shutdown.addResource({ stop: () => emailProvider.close() })
+    if (roles.includes('worker')) await checkSecretKey(call, secrets)
+    await call('set_up_webhooks', { allows_private: options.webhookAllowPrivate })
+    // First: links in the emails that a worker sends may have to name the port of the API.
+    const address = roles.includes('api') ? await startApiRole() : null
+    const register = registerAs(roles, availability)
+    if (roles.includes('worker')) {
+      await startWorkerRole({
+        settings: options,
+        shutdown,
+        call,
+        metrics,
+        log,
+        emailProvider,
+        registry: registryOver(call),
+        publicUrl: options.publicUrl ?? address ?? addressOf(options.host, options.port),
+        register: {
+          register,
+          registerSms: registerAs(['sms']),
+          registerWebhooks: registerAs(['webhooks']),
+          registerUpkeep: registerAs(['upkeep']),
+        },
+      })
+    } else {
+      await register(`${roles.join('-')}-${randomUUID()}`)
+    }
+    if (roles.includes('clock')) {
+      const clock = await startClock({
+        url,
+        role: SERVICE_ROLE,
+        call: pools.clock,
+        emailProvider,
+        sealSecrets: createSealer(pools.clock, secrets),
+        log,
+      })
+      shutdown.addRole(clock)
+    }
+    return { address, metricsAddress, stop: shutdown.stop }
+  } catch (error) {
+    await shutdown.stop()
+    throw error
+  }
+}
