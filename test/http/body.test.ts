@@ -101,8 +101,8 @@ t.test('a compressed body is read', async (t) => {
 t.test('a body that cannot be decompressed is refused as a request, not as a fault', async (t) => {
   const before = await traces(sql)
   const body = JSON.stringify(anEmail(domain))
-  const corrupt = 'The body cannot be unpacked by its Content-Encoding.'
-  const unknown = 'The Content-Encoding is none of gzip, deflate and br.'
+  const corrupt = 'The body cannot be decompressed by its Content-Encoding.'
+  const unknown = 'The Content-Encoding must be gzip, deflate or br.'
   for (const [name, bytes, encoding, words] of [
     ['not gzip at all', Buffer.from(body), 'gzip', corrupt],
     ['gzip cut short', gzipSync(body).subarray(0, -12), 'gzip', corrupt],

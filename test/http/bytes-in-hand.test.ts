@@ -18,13 +18,13 @@ const { url, sql } = await createDatabase()
 const { base, metricsAddress } = await startTestService(url, {
   roles: ['api'],
   metricsPort: 0,
-  httpLimits: { bytesInHand: 4 * MB, bodyMs: 600_000 },
+  httpLimits: { bytesInProgress: 4 * MB, bodyMs: 600_000 },
 })
 
 const ofOrganisation =
-  'This organisation has more than 1 MB of requests in progress, unpacked. Wait for their responses before sending more.'
+  'This organisation has more than 1 MB of requests in progress, decompressed. Wait for their responses before sending more.'
 const ofAll =
-  'The requests in progress of all organisations come close to 4 MB, unpacked. Try again in a second.'
+  'The requests in progress of all organisations come close to 4 MB, decompressed. Try again in a second.'
 
 async function anOrganisation() {
   const organisation = await createOrganisation(sql)

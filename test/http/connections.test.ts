@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import t from 'tap'
-import { boundConnections } from '../../src/http/connections.ts'
+import { limitConnections } from '../../src/http/connections.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -126,7 +126,7 @@ async function requestsOf(count: number): Promise<number> {
   const server = createServer({ requireHostHeader: false }, () => {
     requests += 1
   })
-  boundConnections(server, 10)
+  limitConnections(server, 10)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -72,7 +72,7 @@ t.test(
       output
         .split('\n')
         .slice(0, -1)
-        .find((each) => each.includes('a request failed')),
+        .find((each) => each.includes('request failed')),
     )
     const requestId = answer.headers.get('x-request-id')
     t.match(JSON.parse(line), { requestId, method: 'POST', route: '/v1/emails', level: 'error' })

@@ -19,7 +19,7 @@ let calls = 0
 const posted = <Kind extends PostKind>(kind: Kind, body: unknown) => {
   calls += 1
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return { kind, bytes: Buffer.from(text), address: 'POST /v1', call: calls }
+  return { kind, bytes: Buffer.from(text), methodAndPath: 'POST /v1', call: calls }
 }
 const outcomeOf = (reading: Promise<unknown>) =>
   reading.catch((error) => {
@@ -107,7 +107,7 @@ t.test(
     const second = reader.read(posted('email batch', hardBatch(1)), 'one')
     const [worker] = await started
     await once(worker, 'online')
-    const failed = t.rejects(first, /thread that reads request bodies has ended/)
+    const failed = t.rejects(first, /thread that parses request bodies has exited/)
     await worker.terminate()
     await failed
     t.equal((await second).value.count, 1, 'what waited is read by the next thread')

@@ -51,7 +51,7 @@ t.test('bodies that nobody wants are read one by one, however many arrive at onc
   const bytes = 4_000_000
   const received: IncomingMessage[] = []
   const { promise: allBegun, resolve: begin } = Promise.withResolvers<void>()
-  const app = new Koa().use(createBodies(HTTP_LIMITS).whole).use(async (ctx) => {
+  const app = new Koa().use(createBodies(HTTP_LIMITS).drain).use(async (ctx) => {
     if (received.push(ctx.req) === requests) begin()
     await allBegun
     ctx.status = 429

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import * as v from 'valibot'
-import { across, isObject, judged, line, list, parseBody, text } from '../../src/schemas/fields.ts'
+import {
+  checkedBy,
+  crossFieldCheck,
+  isObject,
+  line,
+  list,
+  parseBody,
+  text,
+} from '../../src/schemas/fields.ts'
 
 const schema = v.pipe(
   v.strictObject({
@@ -11,7 +19,7 @@ const schema = v.pipe(
     tags: v.exactOptional(list(line(3), 2, 'tags')),
     nested: v.exactOptional(v.strictObject({ id: v.number('must be a number') })),
     pairs: v.exactOptional(
-      judged(v.record(v.string(), v.number()), (value, report) => {
+      checkedBy(v.record(v.string(), v.number()), (value, report) => {
         if (!isObject(value)) {
           report('must be an object')
           return
@@ -21,7 +29,7 @@ const schema = v.pipe(
       }),
     ),
   }),
-  across((body, report) => {
+  crossFieldCheck((body, report) => {
     if ('note' in body && body.name === body.note) report('name and note must differ')
   }),
 )
@@ -73,13 +81,16 @@ t.test('every problem is reported at once, under its dotted path', async (t) => 
   })
 })
 
-t.test('a check across fields runs although another field has the wrong type', async (t) => {
-  t.strictSame(fieldsOf({ name: 'a', note: 'a', tags: 5, nested: 5 }), {
-    tags: ['must be an array'],
-    nested: ['must be an object'],
-    _: ['name and note must differ'],
-  })
-})
+t.test(
+  'a check crossFieldCheck fields runs although another field has the wrong type',
+  async (t) => {
+    t.strictSame(fieldsOf({ name: 'a', note: 'a', tags: 5, nested: 5 }), {
+      tags: ['must be an array'],
+      nested: ['must be an object'],
+      _: ['name and note must differ'],
+    })
+  },
+)
 
 t.test('names that objects inherit or treat specially are fields like any other', async (t) => {
   const names = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '']
@@ -123,7 +134,7 @@ t.test('at most 1 000 fields are reported, the known ones first', async (t) => {
   t.strictSame(keys.slice(0, 4), ['name', 'tags', 'x0', 'x1'])
 })
 
-t.test('one line of text has its length, its characters and its tabs judged', async (t) => {
+t.test('one line of text has its length, its characters and its tabs checkedBy', async (t) => {
   const problems = (schema: v.GenericSchema, value: unknown) =>
     v.safeParse(schema, value).issues?.map((issue) => issue.message) ?? []
   t.strictSame(problems(line(3), 'a 🎉'.slice(0, 3)), ['must not contain lone surrogates'])
