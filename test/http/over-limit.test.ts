@@ -38,10 +38,10 @@ function controlled() {
         waits.push({ ms, end })
       }),
   )
-  const send = (key = 'a', party?: string) => {
+  const send = (key = 'a', owner?: string) => {
     const headers: Record<string, string> = {}
     const ctx = {
-      state: { party },
+      state: { owner },
       get: () => `Bearer sk_live_${key.repeat(32)}`,
       set: (name: string, value: string) => {
         headers[name] = value

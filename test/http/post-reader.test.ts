@@ -65,8 +65,8 @@ t.test('a large body is read beside the event loop, which goes on turning', asyn
 t.test('a small batch does not wait for the largest of another organisation', async (t) => {
   const reader = aReader(t)
   const order: string[] = []
-  const read = (party: string, items: number) =>
-    reader.read(posted('email batch', hardBatch(items)), party).then(() => order.push(party))
+  const read = (owner: string, items: number) =>
+    reader.read(posted('email batch', hardBatch(items)), owner).then(() => order.push(owner))
   await read('warm-up', 1)
   await Promise.all([read('large', 500), read('small', 1)])
   t.strictSame(order, ['warm-up', 'small', 'large'])

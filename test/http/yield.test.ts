@@ -11,7 +11,7 @@ import { createYield } from '../../src/http/yield.ts'
 t.test('createYield: parties go round, each with its oldest work', async (t) => {
   const turns = createYield(1000)
   const ran: string[] = []
-  const run = (party: string, work: string) => turns.run(party, () => ran.push(work))
+  const run = (owner: string, work: string) => turns.run(owner, () => ran.push(work))
   await Promise.all([
     run('a', 'a1'),
     run('a', 'a2'),
