@@ -96,43 +96,40 @@ const emailOf = ({ domain }: TestOrganisation, fields: Record<string, unknown> =
   return parsed.email
 }
 
-t.test(
-  'a shared run leaves out calls whose organisation is locked, of both channels',
-  async (t) => {
-    const locked = await createOrganisation(sql)
-    const free = await createOrganisation(sql)
-    const sms = parseSms(anSms())
-    if ('fields' in sms) throw new Error('no SMS')
-    await whileLocked(locked, async () => {
-      const before = await traces(sql)
-      t.same(
-        await acceptShared('accept_emails', [
-          [locked, emailOf(locked)],
-          [free, emailOf(free)],
-          [locked, emailOf(locked)],
-          [free, emailOf(locked)],
-        ]),
-        [
-          [1, null],
-          [3, 'domain_not_verified'],
-        ],
-      )
-      t.same(
-        await acceptShared('accept_sms', [
-          [locked, sms.sms],
-          [free, sms.sms],
-        ]),
-        [[1, null]],
-      )
-      const { messages } = await traces(sql)
-      t.equal(messages, before.messages + 2)
-      t.same(await acceptShared('accept_emails', [[locked, emailOf(locked)]]), [])
-    })
-  },
-)
+t.test('a shared run leaves out calls of a locked organisation, in both channels', async (t) => {
+  const locked = await createOrganisation(sql)
+  const free = await createOrganisation(sql)
+  const sms = parseSms(anSms())
+  if ('fields' in sms) throw new Error('no SMS')
+  await whileLocked(locked, async () => {
+    const before = await traces(sql)
+    t.same(
+      await acceptShared('accept_emails', [
+        [locked, emailOf(locked)],
+        [free, emailOf(free)],
+        [locked, emailOf(locked)],
+        [free, emailOf(locked)],
+      ]),
+      [
+        [1, null],
+        [3, 'domain_not_verified'],
+      ],
+    )
+    t.same(
+      await acceptShared('accept_sms', [
+        [locked, sms.sms],
+        [free, sms.sms],
+      ]),
+      [[1, null]],
+    )
+    const { messages } = await traces(sql)
+    t.equal(messages, before.messages + 2)
+    t.same(await acceptShared('accept_emails', [[locked, emailOf(locked)]]), [])
+  })
+})
 
 t.test(
-  'a shared run leaves out calls that render more than 256 KB for an organisation',
+  'a shared run leaves out calls that render more than 256 KB of one organisation',
   async (t) => {
     const attacker = await createOrganisation(sql)
     const victim = await createOrganisation(sql)

@@ -16,7 +16,7 @@ const createKey = async (organisation: string, mode: string, scopes: string[]) =
   return row?.key as string
 }
 
-t.test('a key that is missing, malformed or unknown gets 401 at every endpoint', async (t) => {
+t.test('a missing, malformed or unknown key gets 401 at every endpoint', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const before = await traces(sql)
   const secret = liveKey.slice('sk_live_'.length)
@@ -63,41 +63,47 @@ t.test('the scheme of the Authorization header may be in any case', async (t) =>
   }
 })
 
-t.test('a revoked key is refused at the very next request, also the last one', async (t) => {
-  const { liveKey, testKey, domain } = await createOrganisation(sql)
-  const send = (key: string) => post(`${base}/v1/emails`, key, anEmail(domain))
-  t.equal((await send(liveKey)).status, 200)
+t.test(
+  'a revoked key is refused at the next request, also the last key of an organisation',
+  async (t) => {
+    const { liveKey, testKey, domain } = await createOrganisation(sql)
+    const send = (key: string) => post(`${base}/v1/emails`, key, anEmail(domain))
+    t.equal((await send(liveKey)).status, 200)
 
-  await sql`select ops.revoke_api_key(${liveKey})`
-  isRefused(t, await send(liveKey), 'unauthorized')
-  t.equal((await send(testKey)).status, 200, 'another key of the organisation still works')
+    await sql`select ops.revoke_api_key(${liveKey})`
+    isRefused(t, await send(liveKey), 'unauthorized')
+    t.equal((await send(testKey)).status, 200, 'another key of the organisation still works')
 
-  await sql`select ops.revoke_api_key(${testKey})`
-  isRefused(t, await send(testKey), 'unauthorized')
-  isRefused(t, await send(liveKey), 'unauthorized')
-})
+    await sql`select ops.revoke_api_key(${testKey})`
+    isRefused(t, await send(testKey), 'unauthorized')
+    isRefused(t, await send(liveKey), 'unauthorized')
+  },
+)
 
-t.test('a suspended organisation is refused everywhere from the very next request', async (t) => {
-  const { id, liveKey, testKey, domain } = await createOrganisation(sql)
-  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
-  const before = await traces(sql)
+t.test(
+  'a suspended organisation is refused at every endpoint from the next request on',
+  async (t) => {
+    const { id, liveKey, testKey, domain } = await createOrganisation(sql)
+    const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+    const before = await traces(sql)
 
-  await sql`select ops.suspend(${id}, 'did not pay')`
-  for (const key of [liveKey, testKey]) {
-    isRefused(t, await post(`${base}/v1/emails`, key, anEmail(domain)), 'org_suspended')
-    isRefused(
-      t,
-      await post(`${base}/v1/emails/batch`, key, { emails: [anEmail(domain)] }),
-      'org_suspended',
-    )
-    isRefused(t, await get(`${base}/v1/emails/${json.id}`, key), 'org_suspended')
-    isRefused(t, await get(`${base}/v1/nothing/here`, key), 'org_suspended')
-  }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+    await sql`select ops.suspend(${id}, 'did not pay')`
+    for (const key of [liveKey, testKey]) {
+      isRefused(t, await post(`${base}/v1/emails`, key, anEmail(domain)), 'org_suspended')
+      isRefused(
+        t,
+        await post(`${base}/v1/emails/batch`, key, { emails: [anEmail(domain)] }),
+        'org_suspended',
+      )
+      isRefused(t, await get(`${base}/v1/emails/${json.id}`, key), 'org_suspended')
+      isRefused(t, await get(`${base}/v1/nothing/here`, key), 'org_suspended')
+    }
+    t.strictSame(await traces(sql), before, 'nothing was left behind')
 
-  await sql`select ops.reinstate(${id})`
-  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
-})
+    await sql`select ops.reinstate(${id})`
+    t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+  },
+)
 
 t.test('a suspended organisation over the rate limit gets 429, within it 403', async (t) => {
   const organisation = await createOrganisation(sql)
@@ -108,7 +114,7 @@ t.test('a suspended organisation over the rate limit gets 429, within it 403', a
   isRefused(t, await send(), 'rate_limited')
 })
 
-t.test('a 401 names the scheme that it asks for', async (t) => {
+t.test('a 401 response has WWW-Authenticate: Bearer', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const unknown = await get(`${base}/v1/usage`, null)
   t.strictSame([unknown.status, unknown.headers.get('www-authenticate')], [401, 'Bearer'])
@@ -116,23 +122,26 @@ t.test('a 401 names the scheme that it asks for', async (t) => {
   t.strictSame([missing.status, missing.headers.get('www-authenticate')], [404, null])
 })
 
-t.test('a paused organisation reads, and sends with test keys, and no more', async (t) => {
-  const { id, liveKey, testKey, domain } = await createOrganisation(sql)
-  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
-  const before = await traces(sql)
+t.test(
+  'a paused organisation reads and sends with test keys, but not with live keys',
+  async (t) => {
+    const { id, liveKey, testKey, domain } = await createOrganisation(sql)
+    const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+    const before = await traces(sql)
 
-  await sql`select ops.pause(${id}, 'complaints')`
-  isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'org_paused')
-  const batch = { emails: [anEmail(domain), anEmail(domain)] }
-  isRefused(t, await post(`${base}/v1/emails/batch`, liveKey, batch), 'org_paused')
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
-  t.equal((await get(`${base}/v1/emails/${json.id}`, liveKey)).status, 200)
-  t.equal((await get(`${base}/v1/emails/${json.id}`, testKey)).status, 200)
-  t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
+    await sql`select ops.pause(${id}, 'complaints')`
+    isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'org_paused')
+    const batch = { emails: [anEmail(domain), anEmail(domain)] }
+    isRefused(t, await post(`${base}/v1/emails/batch`, liveKey, batch), 'org_paused')
+    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.equal((await get(`${base}/v1/emails/${json.id}`, liveKey)).status, 200)
+    t.equal((await get(`${base}/v1/emails/${json.id}`, testKey)).status, 200)
+    t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
 
-  await sql`select ops.resume(${id})`
-  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
-})
+    await sql`select ops.resume(${id})`
+    t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+  },
+)
 
 t.test('a key without the scope of an endpoint gets 403 there', async (t) => {
   const { id, domain } = await createOrganisation(sql)
@@ -173,7 +182,7 @@ t.test('every response has an x-request-id of its own', async (t) => {
   t.equal(new Set(ids).size, answers.length)
 })
 
-t.test('a caller cannot choose the x-request-id', async (t) => {
+t.test("a caller's x-request-id is ignored", async (t) => {
   const { headers } = await request('GET', `${base}/healthz`, null, undefined, {
     'x-request-id': 'chosen',
   })
@@ -204,7 +213,7 @@ t.test('every authenticated response has the rate headers, whatever its status',
   }
 })
 
-t.test('a key has the UTC day of its last request, which no request waits to note', async (t) => {
+t.test('a key records the UTC day of its last use, and no request waits for that', async (t) => {
   const { id, liveKey, testKey } = await createOrganisation(sql)
   const usedOn = async () => {
     const rows = await sql<{ prefix: string; day: string | null }[]>`
@@ -227,7 +236,7 @@ t.test('a key has the UTC day of its last request, which no request waits to not
 })
 
 t.test(
-  'the commit that notes the use of a key does not wait for the disk or a standby',
+  'the commit that records the use of a key does not wait for the disk or a standby',
   async (t) => {
     const { liveKey } = await createOrganisation(sql)
     await rolledBack(sql, async (tx) => {

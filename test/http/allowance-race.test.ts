@@ -12,7 +12,7 @@ const [one, two] = await Promise.all([spawnService(url, 'api'), spawnService(url
 const bases = [one.base, two.base]
 
 t.test(
-  '400 sends over three keys and two processes take an allowance of 100 exactly',
+  '400 concurrent sends over three keys and two processes take exactly an allowance of 100',
   async (t) => {
     const organisation = await createOrganisation(sql, { emailsIncluded: 100 })
     const { id, liveKey, domain } = organisation
@@ -42,7 +42,7 @@ t.test(
   },
 )
 
-t.test('of two sends that meet at the last place one is accepted', async (t) => {
+t.test('two concurrent sends for the last unit of the allowance: one is accepted', async (t) => {
   for (let round = 0; round < 10; round++) {
     const organisation = await createOrganisation(sql, { emailsIncluded: 1 })
     const answers = await meetAt(sql, organisation, 2, () =>
@@ -56,7 +56,7 @@ t.test('of two sends that meet at the last place one is accepted', async (t) => 
   }
 })
 
-t.test('batches and single sends at a time never take more than the allowance', async (t) => {
+t.test('concurrent batches and single sends never exceed the allowance', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 101 })
   const { id, liveKey, domain } = organisation
   await liftRate(sql, organisation)

@@ -82,7 +82,7 @@ t.test('a body is JSON whatever its content type says, and without one', async (
   t.equal(message?.subject, 'Grüße 💌', 'and it is UTF-8')
 })
 
-t.test('a compressed body is read', async (t) => {
+t.test('a compressed body is decompressed', async (t) => {
   const body = JSON.stringify(anEmail(domain))
   for (const [encoding, bytes] of [
     ['gzip', gzipSync(body)],
@@ -98,7 +98,7 @@ t.test('a compressed body is read', async (t) => {
   }
 })
 
-t.test('a body that cannot be decompressed is refused as a request, not as a fault', async (t) => {
+t.test('a body that cannot be decompressed gets invalid_json, not internal_error', async (t) => {
   const before = await traces(sql)
   const body = JSON.stringify(anEmail(domain))
   const corrupt = 'The body cannot be decompressed by its Content-Encoding.'
@@ -116,7 +116,7 @@ t.test('a body that cannot be decompressed is refused as a request, not as a fau
   t.strictSame(await traces(sql), before, 'nothing was left behind')
 })
 
-t.test('a body that is not UTF-8, or says that it is not, gets 400 invalid_json', async (t) => {
+t.test('a body that is not UTF-8, or whose charset is not, gets 400 invalid_json', async (t) => {
   const before = await traces(sql)
   const body = JSON.stringify(anEmail(domain, { subject: 'Grüße' }))
   const words = 'The body is not UTF-8.'
@@ -142,7 +142,7 @@ t.test('a body that is not UTF-8, or says that it is not, gets 400 invalid_json'
   t.strictSame(await traces(sql), before, 'nothing was left behind')
 })
 
-t.test('a body that is empty or not JSON is refused with invalid_json', async (t) => {
+t.test('an empty body or one that is not JSON gets invalid_json', async (t) => {
   const before = await traces(sql)
   const bodies = {
     'no byte': '',
@@ -173,7 +173,7 @@ t.test('a body that is empty or not JSON is refused with invalid_json', async (t
   t.strictSame(await traces(sql), before, 'nothing was left behind')
 })
 
-t.test('a body that is JSON but no object is refused with validation_error', async (t) => {
+t.test('a JSON body other than an object gets validation_error', async (t) => {
   for (const body of ['null', 'true', '1', '1e999', '"text"', '[]', '[{}]']) {
     for (const path of ['/v1/emails', '/v1/emails/batch']) {
       isRefused(
@@ -195,38 +195,41 @@ for (const [path, limit, fits] of [
   ['/v1/emails/batch', 16, 422],
   ['/v1/sms/batch', 16, 422],
 ] as const) {
-  t.test(`POST ${path}: a body over ${limit} MB unpacked gets 422, announced or not`, async (t) => {
-    const before = await traces(sql)
-    const bytes = limit * 1024 * 1024
-    const fields = { _: [`the body is larger than ${limit} MB`] }
-    const bodyOf = (length: number) => JSON.stringify(anEmail(domain)).padEnd(length, ' ')
-    const over = bodyOf(bytes + 1)
-    const packed = ['once unpacked', gzipSync(over), { 'Content-Encoding': 'gzip' }] as const
-    const plain = [
-      ['with a Content-Length', over, {}],
-      ['in chunks', over, { 'Transfer-Encoding': 'chunked' }],
-    ] as const
-    for (const [name, body, headers] of path.startsWith('/v1/emails')
-      ? [packed, ...plain]
-      : [packed]) {
-      const answer = await postBytes(path, body, headers)
-      isRefused(t, answer, 'validation_error', fields, { name })
-    }
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.test(
+    `POST ${path}: a body over ${limit} MB decompressed gets 422, with or without Content-Length`,
+    async (t) => {
+      const before = await traces(sql)
+      const bytes = limit * 1024 * 1024
+      const fields = { _: [`the body is larger than ${limit} MB`] }
+      const bodyOf = (length: number) => JSON.stringify(anEmail(domain)).padEnd(length, ' ')
+      const over = bodyOf(bytes + 1)
+      const packed = ['once unpacked', gzipSync(over), { 'Content-Encoding': 'gzip' }] as const
+      const plain = [
+        ['with a Content-Length', over, {}],
+        ['in chunks', over, { 'Transfer-Encoding': 'chunked' }],
+      ] as const
+      for (const [name, body, headers] of path.startsWith('/v1/emails')
+        ? [packed, ...plain]
+        : [packed]) {
+        const answer = await postBytes(path, body, headers)
+        isRefused(t, answer, 'validation_error', fields, { name })
+      }
+      t.strictSame(await traces(sql), before, 'nothing was left behind')
 
-    const most = await postBytes(path, gzipSync(bodyOf(bytes)), { 'Content-Encoding': 'gzip' })
-    t.equal(most.status, fits, 'the limit itself is taken')
-    t.notOk(most.json.error?.fields._?.[0].includes('larger'))
-  })
+      const most = await postBytes(path, gzipSync(bodyOf(bytes)), { 'Content-Encoding': 'gzip' })
+      t.equal(most.status, fits, 'the limit itself is taken')
+      t.notOk(most.json.error?.fields._?.[0].includes('larger'))
+    },
+  )
 }
 
-t.test('fetch, too, reads the refusal of a body far over the limit', async (t) => {
+t.test('fetch receives the refusal of a body far over the limit', async (t) => {
   const answer = await post(`${base}/v1/emails`, liveKey, ' '.repeat(40 * 1024 * 1024))
   isRefused(t, answer, 'validation_error', { _: ['the body is larger than 4 MB'] })
   t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
 })
 
-t.test('a connection serves on after refusals, whether the body was read or not', async (t) => {
+t.test('a connection stays usable after refusals, whether the body was read or not', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
   const suspended = await createOrganisation(sql)
@@ -311,7 +314,7 @@ t.test('curl reads the refusal of a 5 MB body', { skip: !hasCurl && 'no curl' },
   }
 })
 
-t.test('a connection serves on after a refusal of 5 MB', async (t) => {
+t.test('a connection stays usable after the refusal of a 5 MB body', async (t) => {
   const client = await openRaw(base)
   const body = ' '.repeat(5 * MB)
   client.write(postHead('/v1/emails/batch', `sk_live_${'0'.repeat(64)}`, body.length) + body)
@@ -319,7 +322,7 @@ t.test('a connection serves on after a refusal of 5 MB', async (t) => {
   t.match(await client.received, /^HTTP\/1\.1 401 .*HTTP\/1\.1 200 .*"up"/s)
 })
 
-t.test('an upload that breaks off leaves nothing behind and harms nobody', async (t) => {
+t.test('an upload that breaks off stores nothing and affects no other request', async (t) => {
   const before = await traces(sql)
   const body = JSON.stringify(anEmail(domain))
   for (const headers of [

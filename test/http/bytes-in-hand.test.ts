@@ -61,7 +61,7 @@ async function holdBytes({ liveKey }: TestOrganisation, bytes: number) {
 }
 
 t.test(
-  'a gzip bomb is stopped at the share of its organisation: 429 with Retry-After',
+  'a gzip bomb is stopped at the quota of its organisation: 429 with Retry-After',
   async (t) => {
     const organisation = await anOrganisation()
     const before = await traces(sql)
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('packed bodies of an organisation are unpacked one after the other', async (t) => {
+t.test('compressed bodies of one organisation are decompressed one after the other', async (t) => {
   const organisation = await anOrganisation()
   const decoders = new Set<number>()
   /** Whose chunks came back from zlib, without those of the same one in a row. */
@@ -103,7 +103,7 @@ t.test('bombs of ten organisations leave room for the message of another', async
   }
 })
 
-t.test('half-sent requests count as long as they last, and say who is full', async (t) => {
+t.test('half-sent requests count, and the refusal says whose quota is used up', async (t) => {
   const [one, two, three] = await Promise.all([
     anOrganisation(),
     anOrganisation(),
@@ -120,7 +120,7 @@ t.test('half-sent requests count as long as they last, and say who is full', asy
   t.equal((await sendOf(one, 1000 * KB)).status, 200)
 })
 
-t.test('small requests count 16 KB each, so that an organisation may have 64 here', async (t) => {
+t.test('small requests count 16 KB each: 64 fit into a quota of 1 MB', async (t) => {
   const organisation = await anOrganisation()
   const clients = await Promise.all(Array.from({ length: 64 }, () => openRaw(base)))
   for (const client of clients) client.write(postHead('/v1/emails', organisation.liveKey, 100))

@@ -158,7 +158,7 @@ async function outcomeOf({ organisation, messages, domain }: Sent) {
 }
 
 t.test(
-  'in any order, repeated, from four connections at once: the outcome is the same',
+  'callbacks in any order, repeated, from four connections: the result is the same',
   async (t) => {
     const [ordered, mixed] = [await sendAll('ordered.example'), await sendAll('mixed.example')]
     const inOrder = happened(ordered)

@@ -27,7 +27,7 @@ async function complain(ids: string[]) {
   await call('record_receipts', { receipts: JSON.stringify(receipts) })
 }
 
-t.test('what is queued at a pause waits for the review, and is sent after it', async (t) => {
+t.test('messages that are queued at a pause wait, and are sent after the resume', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(api.base, organisation, [{}, {}, {}, {}])
   await complain(await haveSent(sql, organisation, 3))
@@ -49,7 +49,7 @@ t.test('what is queued at a pause waits for the review, and is sent after it', a
   await worker.stop()
 })
 
-t.test('a newcomer sees the pause by writing to complaint@', async (t) => {
+t.test('emails to complaint@ of the sandbox pause the organisation', async (t) => {
   const worker = await startTestService(url, { roles: ['worker'] })
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation

@@ -94,7 +94,7 @@ t.test('a refused request whose body never ends gets its response and is cut off
   t.equal(answer.headers.get('connection'), 'close')
 })
 
-t.test('a body that the client ends too soon: 400 invalid_json', async (t) => {
+t.test('a body that ends early: 400 invalid_json', async (t) => {
   for (const more of ['', 'Content-Encoding: gzip\r\n']) {
     const client = await openRaw(base)
     client.socket.end(postHead('/v1/emails', liveKey, body.length, more) + body.slice(0, -1))
@@ -105,20 +105,17 @@ t.test('a body that the client ends too soon: 400 invalid_json', async (t) => {
   }
 })
 
-t.test(
-  'a connection that is reset within a body is logged as a refusal, not a fault',
-  async (t) => {
-    log.length = 0
-    const client = await openRaw(base)
-    client.write(postHead('/v1/emails', liveKey, body.length) + body.slice(0, -1))
-    client.socket.resetAndDestroy()
-    const line = await until('its line in the log', async () =>
-      log.map((each) => JSON.parse(each)).find(({ route }) => route === '/v1/emails'),
-    )
-    t.match(line, { msg: 'request', status: 400 })
-    t.notMatch(log.join(''), '"level":50')
-  },
-)
+t.test('a connection reset within a body is logged as a refusal, not as an error', async (t) => {
+  log.length = 0
+  const client = await openRaw(base)
+  client.write(postHead('/v1/emails', liveKey, body.length) + body.slice(0, -1))
+  client.socket.resetAndDestroy()
+  const line = await until('its line in the log', async () =>
+    log.map((each) => JSON.parse(each)).find(({ route }) => route === '/v1/emails'),
+  )
+  t.match(line, { msg: 'request', status: 400 })
+  t.notMatch(log.join(''), '"level":50')
+})
 
 /** How many requests a server makes of those that arrive together on one connection. */
 async function requestsOf(count: number): Promise<number> {
@@ -176,7 +173,7 @@ t.test('one connection too many closes the one that has waited longest', async (
   for (const { socket } of waiting) socket.destroy()
 })
 
-t.test('connections whose requests are served stay open when there are too many', async (t) => {
+t.test('over the limit connections with a received request stay open', async (t) => {
   const served: RawClient[] = []
   await sql.begin(async (sql) => {
     await sql`lock table app.request_counts in exclusive mode`

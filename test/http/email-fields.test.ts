@@ -182,23 +182,26 @@ const bad: Record<string, [object, Record<string, string[]>]> = {
   ],
 }
 
-t.test('what each field may be is accepted', async (t) => {
+t.test('POST /v1/emails: ordinary and largest values of each field are accepted', async (t) => {
   for (const [name, body] of Object.entries(good)) {
     const answer = await post(`${base}/v1/emails`, liveKey, body)
     t.strictSame([answer.status, answer.json.error?.fields], [200, undefined], name)
   }
 })
 
-t.test('what each field may not be is refused with exactly its problems', async (t) => {
-  const before = await traces(sql)
-  for (const [name, [body, fields]] of Object.entries(bad)) {
-    const answer = await post(`${base}/v1/emails`, liveKey, body)
-    isRefused(t, answer, 'validation_error', fields, { name })
-  }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
-})
+t.test(
+  'POST /v1/emails: invalid values of each field are refused with exactly their problems',
+  async (t) => {
+    const before = await traces(sql)
+    for (const [name, [body, fields]] of Object.entries(bad)) {
+      const answer = await post(`${base}/v1/emails`, liveKey, body)
+      isRefused(t, answer, 'validation_error', fields, { name })
+    }
+    t.strictSame(await traces(sql), before, 'nothing was left behind')
+  },
+)
 
-t.test('names that every object inherits are unknown fields like any other', async (t) => {
+t.test('POST /v1/emails: names that objects inherit are unknown fields', async (t) => {
   const body = `{"__proto__":{"text":"x"},"constructor":1,${JSON.stringify(email({})).slice(1)}`
   const single = await post(`${base}/v1/emails`, liveKey, body)
   const fields = '"fields":{"__proto__":["unknown field"],"constructor":["unknown field"]}'
@@ -208,7 +211,7 @@ t.test('names that every object inherits are unknown fields like any other', asy
   t.ok(batch.text.replaceAll(': ', ':').replaceAll(', ', ',').includes(fields), batch.text)
 })
 
-t.test('items of a batch are judged by the same rules, with paths of their own', async (t) => {
+t.test('batch items are checked by the same rules, with paths within their item', async (t) => {
   const items = Object.values(bad).map(([body]) => body)
   const { status, json } = await post(`${base}/v1/emails/batch`, liveKey, { emails: items })
   t.equal(status, 200)
@@ -218,7 +221,7 @@ t.test('items of a batch are judged by the same rules, with paths of their own',
   }
 })
 
-t.test('what is accepted is stored as it was given', async (t) => {
+t.test('an accepted email is stored unchanged', async (t) => {
   const { json } = await post(
     `${base}/v1/emails`,
     liveKey,

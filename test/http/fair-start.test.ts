@@ -18,7 +18,7 @@ function started(middleware: ReturnType<typeof fairStart>, requests: Request[]) 
 /** `organisation`: whose key the request has, once it is admitted. */
 type Request = { name: string; key?: string; path?: string; organisation?: string }
 
-t.test('requests of organisations whose keys were admitted start in turn', async (t) => {
+t.test('fairStart(): requests with admitted keys start round-robin by organisation', async (t) => {
   const middleware = fairStart()
   const a = { key: 'Bearer a', organisation: 'a' }
   const other = { key: 'bearer  a', organisation: 'a' }

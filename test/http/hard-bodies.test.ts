@@ -43,7 +43,7 @@ const hard: Record<string, [path: string, body: string, problem: string | null]>
   ],
 }
 
-t.test('bodies that are hard to parse are refused without a trace', async (t) => {
+t.test('bodies that are slow to parse are refused and nothing is stored', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const before = await traces(sql)
   for (const [name, [path, body, problem]] of Object.entries(hard)) {

@@ -36,7 +36,7 @@ for (const [kind, name] of [
   ['table', 'app.idempotency_keys'],
   ['table', 'app.plans'],
 ] as const) {
-  t.test(`a fault around ${name} is answered 500 and leaves nothing behind`, async (t) => {
+  t.test(`an error in ${name}: 500, and nothing is stored`, async (t) => {
     const before = await traces(sql)
     const key = withKey(`a key for ${name}`)
     await without(kind, name, async () => {
@@ -56,7 +56,7 @@ for (const [kind, name] of [
 }
 
 t.test(
-  'a fault is logged under the x-request-id of its answer, without what was sent',
+  'an error is logged with the x-request-id of its response, without the request body',
   async (t) => {
     const { base, child } = await spawnService(url, 'api')
     let output = ''
@@ -82,7 +82,7 @@ t.test(
   },
 )
 
-t.test('a fault in admission is answered 500 before anything is known', async (t) => {
+t.test('an error in admission: 500 without rate headers', async (t) => {
   await without('function', 'api.admit', async () => {
     for (const answer of [
       await post(emails, liveKey, anEmail(domain)),
@@ -95,14 +95,14 @@ t.test('a fault in admission is answered 500 before anything is known', async (t
   })
 })
 
-t.test('a fault in a read is answered 500', async (t) => {
+t.test('an error in a read: 500', async (t) => {
   await without('function', 'api.get_message', async () => {
     isRefused(t, await get(`${emails}/em_1`, liveKey), 'internal_error')
   })
   isRefused(t, await get(`${emails}/em_1`, liveKey), 'not_found')
 })
 
-t.test('of sends that go out together only the one with the fault fails', async (t) => {
+t.test('of sends in one transaction only the one with the error fails', async (t) => {
   await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
   const before = await traces(sql)
   const subjects = Array.from({ length: 40 }, (_, n) => (n % 8 === 3 ? 'Poison' : `Fine ${n}`))
@@ -126,7 +126,7 @@ t.test('of sends that go out together only the one with the fault fails', async 
   await sql`alter table app.messages drop constraint no_poison`
 })
 
-t.test('one fault in a batch undoes the whole of it', async (t) => {
+t.test('one error in a batch undoes the whole batch', async (t) => {
   await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
   const before = await traces(sql)
   const batch = { emails: [anEmail(domain), anEmail(domain, { subject: 'Poison' })] }

@@ -50,7 +50,7 @@ const isProbed = async () =>
   (await sql`select ok from ops.checks where name = 'address probes'`)[0]?.ok === false
 
 t.test(
-  '500 bounces of others are named in an hour, and then none until the next hour',
+  'refusals name 500 bounces of others in an hour, and then none until the next hour',
   async (t) => {
     const organisation = await createOrganisationAt(sql, time)
     for (const from of [0, 150, 300]) {
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('a suppression of its own does not count, with or without a bounce of others', async (t) => {
+t.test('an own suppression does not count, with or without a bounce of others', async (t) => {
   const organisation = await createOrganisationAt(sql, time)
   await post(`${base}/v1/suppressions`, organisation.liveKey, { email: 'gone0@c.example' })
   await post(`${base}/v1/suppressions`, organisation.liveKey, { email: 'own@c.example' })
@@ -88,7 +88,7 @@ t.test('a suppression of its own does not count, with or without a bounce of oth
   t.equal(await countOf(organisation), undefined)
 })
 
-t.test('over the limit no other refusal tells whether an address bounced', async (t) => {
+t.test('over the limit no other refusal reveals whether an address bounced', async (t) => {
   const organisation = await createOrganisationAt(sql, time, { emailsIncluded: 10 })
   await post(`${base}/v1/suppressions`, organisation.liveKey, { email: 'own@c.example' })
   for (const from of [0, 150, 300, 450]) await send(organisation, gone(from, 150))
@@ -124,7 +124,7 @@ t.test(
   },
 )
 
-t.test('calls that are accepted together share the limit', async (t) => {
+t.test('calls of one transaction share the limit', async (t) => {
   const organisation = await createOrganisationAt(sql, time)
   const answers = await acceptTogether(
     sql,
@@ -140,14 +140,14 @@ t.test('calls that are accepted together share the limit', async (t) => {
   )
 })
 
-t.test('a test key is told nothing of bounces', async (t) => {
+t.test('a test key gets no information about bounces', async (t) => {
   const organisation = await createOrganisationAt(sql, time)
   const email = emailOf(organisation, gone(0, 150))
   t.equal((await post(`${base}/v1/emails`, organisation.testKey, email)).status, 200)
   t.equal(await countOf(organisation), undefined)
 })
 
-t.test('ops shows who went over the limit within a day', async (t) => {
+t.test('ops shows the organisations over the limit within a day', async (t) => {
   await sql`update app.named_bounces set exceeded_at = null`
   t.notOk(await isProbed())
   const organisation = await createOrganisationAt(sql, time)

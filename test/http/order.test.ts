@@ -159,7 +159,7 @@ const isFor = (kind: Kind, code: Code) => {
 }
 
 for (const kind of Object.keys(paths) as Kind[]) {
-  t.test(`${kind} is refused for what comes first`, async (t) => {
+  t.test(`${kind}: is refused for the first failed check`, async (t) => {
     for (const [first, second] of pairs) {
       if (!isFor(kind, first) || !isFor(kind, second)) continue
       const attempt = await anAttempt(kind)
@@ -189,33 +189,36 @@ for (const kind of Object.keys(paths) as Kind[]) {
   })
 }
 
-t.test('what has no body is refused for its key, state, rate and scope first', async (t) => {
-  const last: [method: string, path: string, code: Code, fields?: Record<string, string[]>][] = [
-    ['GET', '/v1/emails/em_1', 'not_found'],
-    [
-      'GET',
-      '/v1/suppressions?limit=0',
-      'validation_error',
-      { limit: ['must be a number from 1 to 200'] },
-    ],
-    ['DELETE', '/v1/suppressions/sup_1', 'not_found'],
-  ]
-  for (const [method, path, code, fields] of last) {
-    const scope = method === 'GET' ? 'emails:send' : 'read'
-    for (const [first, bringAbout] of conditions.slice(0, position('invalid_json'))) {
-      const attempt = await anAttempt('a single send')
-      if (first === 'insufficient_scope') {
-        const [row] = await sql`
+t.test(
+  'a request without a body is refused for its key, rate, state and scope first',
+  async (t) => {
+    const last: [method: string, path: string, code: Code, fields?: Record<string, string[]>][] = [
+      ['GET', '/v1/emails/em_1', 'not_found'],
+      [
+        'GET',
+        '/v1/suppressions?limit=0',
+        'validation_error',
+        { limit: ['must be a number from 1 to 200'] },
+      ],
+      ['DELETE', '/v1/suppressions/sup_1', 'not_found'],
+    ]
+    for (const [method, path, code, fields] of last) {
+      const scope = method === 'GET' ? 'emails:send' : 'read'
+      for (const [first, bringAbout] of conditions.slice(0, position('invalid_json'))) {
+        const attempt = await anAttempt('a single send')
+        if (first === 'insufficient_scope') {
+          const [row] = await sql`
           select ops.create_api_key(${attempt.organisation.id}, 'live', ${[scope]}) as key`
-        attempt.key = row?.key
-      } else await bringAbout(attempt)
-      const answer = await request(method, base + path, attempt.key)
-      isRefused(t, answer, first, undefined, { name: `${method} ${path}: ${first} first` })
+          attempt.key = row?.key
+        } else await bringAbout(attempt)
+        const answer = await request(method, base + path, attempt.key)
+        isRefused(t, answer, first, undefined, { name: `${method} ${path}: ${first} first` })
+      }
+      const { key } = await anAttempt('a single send')
+      isRefused(t, await request(method, base + path, key), code, fields)
     }
-    const { key } = await anAttempt('a single send')
-    isRefused(t, await request(method, base + path, key), code, fields)
-  }
-})
+  },
+)
 
 t.test('invalid JSON comes before an Idempotency-Key that is too long', async (t) => {
   const { liveKey } = await createOrganisation(sql)
@@ -223,7 +226,7 @@ t.test('invalid JSON comes before an Idempotency-Key that is too long', async (t
   isRefused(t, await post(`${base}/v1/emails`, liveKey, '{', headers), 'invalid_json')
 })
 
-t.test('what a template lacks comes before domain, suppressions and allowance', async (t) => {
+t.test('template problems come before domain, suppressions and allowance', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 0 })
   await sql`select ops.suppress_globally('gone@c.example')`
   const email = anEmail('elsewhere.example', {
@@ -236,7 +239,7 @@ t.test('what a template lacks comes before domain, suppressions and allowance', 
   isRefused(t, answer, 'validation_error', fields)
 })
 
-t.test('a replay is answered whatever has changed since but key, state and rate', async (t) => {
+t.test('a replay depends only on key, state and rate, not on other changes since', async (t) => {
   for (const [code, bringAbout] of conditions) {
     if (['invalid_json', 'validation_error', 'idempotency_conflict'].includes(code)) continue
     const attempt = await anAttempt(isFor('an SMS', code) ? 'an SMS' : 'a single send')

@@ -66,24 +66,21 @@ function controlled() {
 
 const overLimit = { remaining: 0, retryAfter: 1, refusedForMs: 300 }
 
-t.test(
-  'admit: a key over its limit costs the database nothing until the second is over',
-  async (t) => {
-    const { asked, send, say } = controlled()
-    say(overLimit)
-    for (let n = 0; n < 10; n++) {
-      t.same(await send(), ['rate_limited', '0', 1])
-      clock.now += 29
-    }
-    t.equal(asked.length, 1)
-    say({})
-    clock.now += 10
-    t.same(await send(), ['admitted', '5'])
-    t.equal(asked.length, 2)
-  },
-)
+t.test('admit: a key over its limit makes no database call until the second ends', async (t) => {
+  const { asked, send, say } = controlled()
+  say(overLimit)
+  for (let n = 0; n < 10; n++) {
+    t.same(await send(), ['rate_limited', '0', 1])
+    clock.now += 29
+  }
+  t.equal(asked.length, 1)
+  say({})
+  clock.now += 10
+  t.same(await send(), ['admitted', '5'])
+  t.equal(asked.length, 2)
+})
 
-t.test('admit: a key over its limit concerns no other key', async (t) => {
+t.test('admit: a key over its limit does not affect other keys', async (t) => {
   const { asked, send, say } = controlled()
   say(overLimit)
   t.same(await send('a'), ['rate_limited', '0', 1])
@@ -92,21 +89,18 @@ t.test('admit: a key over its limit concerns no other key', async (t) => {
   t.equal(asked.length, 2)
 })
 
-t.test(
-  'admit: whether a key is known and its organisation active is asked each time',
-  async (t) => {
-    const { asked, send, say } = controlled()
-    t.same(await send(), ['admitted', '5'])
-    say({ state: 'suspended' })
-    t.match(await send(), ['org_suspended'])
-    say()
-    t.match(await send(), ['unauthorized'])
-    t.equal(asked.length, 3)
-  },
-)
+t.test('admit: asks the database for each request whether the key is valid', async (t) => {
+  const { asked, send, say } = controlled()
+  t.same(await send(), ['admitted', '5'])
+  say({ state: 'suspended' })
+  t.match(await send(), ['org_suspended'])
+  say()
+  t.match(await send(), ['unauthorized'])
+  t.equal(asked.length, 3)
+})
 
 t.test(
-  'admit: of the requests over a limit 20 are refused at once, others when the second is over',
+  'admit: 20 requests over the limit are refused at once, further ones when the second ends',
   async (t) => {
     const { asked, waits, send, say } = controlled()
     say(overLimit)
@@ -149,7 +143,7 @@ t.test(
   },
 )
 
-t.test('admit: keys that are not known share 50 places of a run, and delay no other', async (t) => {
+t.test('admit: unknown keys share 50 places of a run and delay no other key', async (t) => {
   const { asked, send } = controlled()
   const invented = Array.from({ length: 100 }, (_, n) => send(`x${n}`))
   await Promise.all([...invented, send('a', 'o')])

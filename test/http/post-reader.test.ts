@@ -39,7 +39,7 @@ function aReader(t: Test) {
   return reader
 }
 
-t.test('a large body is read beside the event loop, which goes on turning', async (t) => {
+t.test('a large body is parsed in the thread and does not block the event loop', async (t) => {
   const reader = aReader(t)
   let turns = 0
   let isReading = true
@@ -72,7 +72,7 @@ t.test('a small batch does not wait for the largest of another organisation', as
   t.strictSame(order, ['warm-up', 'small', 'large'])
 })
 
-t.test('organisations are taken in turn, and the bodies of one in their order', async (t) => {
+t.test('bodies are parsed round-robin by organisation, in order within one', async (t) => {
   const reader = aReader(t)
   const order: string[] = []
   const read = (name: string) =>
@@ -99,7 +99,7 @@ t.test('only one body of more than 1 MB is in the thread at a time', async (t) =
 })
 
 t.test(
-  'a thread that dies fails the bodies that it has, and another takes its place',
+  'a thread that exits fails its bodies, and the next body starts another thread',
   async (t) => {
     const reader = aReader(t)
     const started = once(process, 'worker') as Promise<[Worker]>
@@ -114,7 +114,7 @@ t.test(
   },
 )
 
-t.test('a body that needs more memory than the thread may have fails alone', async (t) => {
+t.test('a body that exceeds the memory of the thread fails alone', async (t) => {
   const reader = createPostReader(options, { maxOldGenerationSizeMb: 48 })
   t.teardown(reader.close)
   const emails = Array(1000).fill({ ...email, variables: Object.fromEntries(bad.entries()) })
@@ -172,7 +172,7 @@ t.test('a body has the same outcome in the thread as in the event loop', async (
   )
 })
 
-t.test('a batch lists 1 000 problems, and of each further item the first', async (t) => {
+t.test('a batch lists 1 000 problems, and one of each further item', async (t) => {
   const { value } = await readPostBody(posted('email batch', hardBatch(20)), options)
   const counts = JSON.parse(value.json).map(
     (item: { error: { fields: object } }) => Object.keys(item.error.fields).length,
@@ -181,7 +181,7 @@ t.test('a batch lists 1 000 problems, and of each further item the first', async
   t.strictSame(counts, [...Array(6).fill(153), 82, ...Array(13).fill(1)])
 })
 
-t.test('the recipients of a batch are counted, each email for all of its own', async (t) => {
+t.test('the recipients of all emails of a batch are counted', async (t) => {
   const emails = [{ ...email, to: ['a@c.example', 'b@c.example'], cc: 'c@c.example' }, email, {}]
   const { value } = await readPostBody(posted('email batch', { emails }), options)
   t.equal(value.recipients, 4)

@@ -12,7 +12,7 @@ const { url, sql } = await createDatabase()
 const processes = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])
 const [one, two] = processes.map(({ base }) => base) as [string, string]
 
-t.test('what is left of a second counts down, over keys, endpoints and processes', async (t) => {
+t.test('x-ratelimit-remaining counts down over keys, endpoints and processes', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey, domain } = organisation
   await holdSecond(sql, organisation, 0)
@@ -60,7 +60,7 @@ t.test('the 101st request of a second is refused, whatever key or endpoint it ha
   t.equal(status, 200, 'another organisation is not concerned')
 })
 
-t.test('of 150 requests at a time to two processes exactly 100 get through', async (t) => {
+t.test('of 150 concurrent requests to two processes exactly 100 are admitted', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation
   await holdSecond(sql, organisation, 0)
@@ -83,7 +83,7 @@ t.test('of 150 requests at a time to two processes exactly 100 get through', asy
   isRefused(t, refused[0] as Answer, 'rate_limited')
 })
 
-t.test('a second that is over is forgotten', async (t) => {
+t.test('the next second has the full limit again', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await holdSecond(sql, organisation, 1000)
@@ -96,7 +96,7 @@ t.test('a second that is over is forgotten', async (t) => {
   t.strictSame([status, headers.get('x-ratelimit-remaining')], [200, '99'])
 })
 
-t.test('a clock that is put back by an hour keeps nobody waiting for that hour', async (t) => {
+t.test('a clock that is set back by an hour delays no request', async (t) => {
   const organisation = await createOrganisation(sql)
   await sql`
     insert into app.request_counts (organisation_id, second, requests)

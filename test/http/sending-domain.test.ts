@@ -63,14 +63,14 @@ const REFUSED = [
   'hello@büchеr.example',
 ]
 
-t.test('live email leaves from verified domains and below them', async (t) => {
+t.test('live email: from may be on a verified domain or below one', async (t) => {
   for (const from of ALLOWED) {
     const answer = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
     t.equal(answer.status, 200, from)
   }
 })
 
-t.test('live email leaves from nowhere else', async (t) => {
+t.test('live email: from on any other domain is refused', async (t) => {
   const before = await traces(sql)
   for (const from of REFUSED) {
     const answer = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
@@ -79,7 +79,7 @@ t.test('live email leaves from nowhere else', async (t) => {
   t.strictSame(await traces(sql), before, 'nothing was left behind')
 })
 
-t.test('a batch judges the domain of each of its items', async (t) => {
+t.test('batch: the domain of each item is checked', async (t) => {
   const froms = [...ALLOWED, ...REFUSED]
   const { json } = await post(`${base}/v1/emails/batch`, ours.liveKey, {
     emails: froms.map((from) => anEmail('', { from })),
@@ -94,12 +94,12 @@ t.test('a batch judges the domain of each of its items', async (t) => {
   }
 })
 
-t.test('replyTo may be anywhere', async (t) => {
+t.test('replyTo may be on any domain', async (t) => {
   const body = anEmail('acme.example', { replyTo: 'help@elsewhere.example' })
   t.equal((await post(`${base}/v1/emails`, ours.liveKey, body)).status, 200)
 })
 
-t.test('a domain that is removed or unverified counts no more at the next send', async (t) => {
+t.test('a domain that is deleted or no longer verified is refused at the next send', async (t) => {
   const { id, liveKey, domain } = await createOrganisation(sql)
   const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain))
   t.equal((await send()).status, 200)

@@ -63,21 +63,24 @@ t.before(async () => {
     where email = 'x7@gmail.example' and organisation_id = core.decode_id('org', ${large.id})`
 })
 
-t.test('the plans are those of the service', async (t) => {
+t.test('list_suppressions: the test uses the query plans of the service', async (t) => {
   const [row] = await service`show plan_cache_mode`
   t.strictSame(row?.planCacheMode, planSettings.plan_cache_mode)
 })
 
-t.test('a page of the whole list reads what it shows', async (t) => {
-  const first = await search(large, null)
-  t.match(first, { scans: 0, nextCursor: String })
-  t.equal(first.emails.length, 50)
-  t.ok(first.rows < 500, `${first.rows} rows`)
-  const second = await search(large, null, first.nextCursor)
-  t.ok(second.rows < 500, `${second.rows} rows`)
-})
+t.test(
+  'list_suppressions: a page of the whole list reads only the entries that it shows',
+  async (t) => {
+    const first = await search(large, null)
+    t.match(first, { scans: 0, nextCursor: String })
+    t.equal(first.emails.length, 50)
+    t.ok(first.rows < 500, `${first.rows} rows`)
+    const second = await search(large, null, first.nextCursor)
+    t.ok(second.rows < 500, `${second.rows} rows`)
+  },
+)
 
-t.test('what is in nearly all entries is found in the newest', async (t) => {
+t.test('list_suppressions: a text of nearly all entries is found in the newest', async (t) => {
   const { emails, scans, rows } = await search(large, 'gmail.example')
   t.equal(emails.length, 50)
   t.equal(scans, 0)
@@ -128,7 +131,7 @@ t.test('list_suppressions: the entry of a whole address is on the first page', a
   t.strictSame(shown, [], 'and not again')
 })
 
-t.test('list_suppressions: pages that are short or empty lead to all that matches', async (t) => {
+t.test('list_suppressions: short and empty pages lead to all matches', async (t) => {
   for (const text of ['99@rare1', 'zebra', 'x7', 'nowhere']) {
     const shown: string[] = []
     let cursor: string | null = null

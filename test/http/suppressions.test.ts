@@ -10,7 +10,7 @@ import { traces } from '../fixtures/traces.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-t.test('each reason blocks what the interface says that it blocks', async (t) => {
+t.test('each suppression reason blocks what the API reference says', async (t) => {
   const blocks: Record<Reason, string[]> = {
     manual: ['transactional', 'marketing'],
     complaint: ['transactional', 'marketing'],
@@ -33,7 +33,7 @@ t.test('each reason blocks what the interface says that it blocks', async (t) =>
   }
 })
 
-t.test('a hard bounce blocks every organisation, an own entry only its own', async (t) => {
+t.test('a hard bounce blocks every organisation, another entry only its own', async (t) => {
   const one = await createOrganisation(sql)
   const two = await createOrganisation(sql)
   await sql`select ops.suppress_globally('gone@c.example', 'no such mailbox')`
@@ -54,7 +54,7 @@ t.test('a hard bounce blocks every organisation, an own entry only its own', asy
   t.equal((await send(two, 'gone@c.example')).status, 200, 'lifted at once')
 })
 
-t.test('the global list and an own unsubscribe together block transactional email', async (t) => {
+t.test('a global entry together with an own unsubscribe blocks transactional email', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await suppress(sql, organisation, 'both@c.example', 'unsubscribe')
@@ -63,7 +63,7 @@ t.test('the global list and an own unsubscribe together block transactional emai
   isRefused(t, answer, 'recipient_suppressed', { to: ['both@c.example: hard_bounce'] })
 })
 
-t.test('every suppressed address over to, cc and bcc is named once, in order', async (t) => {
+t.test('the refusal names each suppressed address of to, cc and bcc once, in order', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await suppress(sql, organisation, 'ann@c.example', 'manual')
@@ -89,7 +89,7 @@ t.test('every suppressed address over to, cc and bcc is named once, in order', a
   t.strictSame(await traces(sql), before, 'nothing was left behind, also not for the others')
 })
 
-t.test('what only looks like a suppressed address is sent', async (t) => {
+t.test('an address that only resembles a suppressed one is accepted', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await suppress(sql, organisation, 'ann@c.example', 'manual')

@@ -61,7 +61,7 @@ async function sendOneOfEach(organisation: TestOrganisation) {
   return expected
 }
 
-t.test('all nine types come, as interface 2.6 shows them', async (t) => {
+t.test('webhook events: all nine types have the form of the API reference', async (t) => {
   const organisation = await createOrganisation(sql)
   const receiver = await startReceiver()
   await createEndpoint(sql, organisation, { url: receiver.url })
@@ -114,7 +114,7 @@ t.test('all nine types come, as interface 2.6 shows them', async (t) => {
   }
 })
 
-t.test('a scheduled SMS says for when', async (t) => {
+t.test('webhook events: a scheduled SMS has scheduledAt', async (t) => {
   const organisation = await createOrganisation(sql)
   await createEndpoint(sql, organisation, { types: ['sms.delivered'] })
   const inAMinute = new Date(Date.now() + 60_000)
@@ -128,7 +128,7 @@ t.test('a scheduled SMS says for when', async (t) => {
   t.match(event, { type: 'sms.delivered', data: { id, scheduledAt, segments: 2, credits: 0 } })
 })
 
-t.test('test keys make no events', async (t) => {
+t.test('webhook events: test messages have none', async (t) => {
   const organisation = await createOrganisation(sql)
   const { testKey, domain } = organisation
   await createEndpoint(sql, organisation)

@@ -30,51 +30,54 @@ const readers: Record<string, (received: Received, secret: string) => unknown> =
 const arrivals = ({ received }: Receiver, count: number) =>
   until(`${count} events to arrive`, async () => received.length >= count && received)
 
-t.test('all nine types arrive, and verify with our helper and with stripe', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const receiver = await startReceiver()
-  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
-  const another = await createEndpoint(sql, await createOrganisation(sql), { url: receiver.url })
+t.test(
+  'webhooks: all nine event types arrive and verify with our helper and with stripe',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const receiver = await startReceiver()
+    const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
+    const another = await createEndpoint(sql, await createOrganisation(sql), { url: receiver.url })
 
-  const emails = { delivered: 2, bounce: 2, complaint: 3, reject: 1 }
-  for (const name of Object.keys(emails)) {
-    const to = `${name}+webhooks@sandbox.postgram.test`
-    await send(base, organisation, { to, subject: 'Grüße – 你好 💌' })
-  }
-  // Delivered and then answered with STOP; and one that the network does not take.
-  const numbers = { '+447700900136': 3, '+447700900133': 1 }
-  for (const to of Object.keys(numbers)) await sendSms(base, organisation, { to })
-  const counts = [...Object.values(emails), ...Object.values(numbers)]
-  const received = await arrivals(
-    receiver,
-    counts.reduce((sum, count) => sum + count),
-  )
-
-  const events = received.map((one) => {
-    const [ours, theirs] = Object.values(readers).map((read) => read(one, endpoint.secret))
-    t.strictSame(ours, theirs)
-    for (const [name, read] of Object.entries(readers)) {
-      t.throws(() => read(one, another.secret), `${name} refuses another endpoint's secret`)
-      const altered = { ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) }
-      t.throws(() => read(altered, endpoint.secret), `${name} refuses an altered body`)
+    const emails = { delivered: 2, bounce: 2, complaint: 3, reject: 1 }
+    for (const name of Object.keys(emails)) {
+      const to = `${name}+webhooks@sandbox.postgram.test`
+      await send(base, organisation, { to, subject: 'Grüße – 你好 💌' })
     }
-    const event = verifyEvent({
-      body: one.body,
-      signature: signatureOf(one),
-      secrets: endpoint.secret,
-    })
-    t.equal(one.headers['service-event-id'], event.id)
-    return event
-  })
-  t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
-  t.strictSame(
-    received.map(({ body }) => body.toString()).sort(),
-    (await bodiesOf(sql, organisation)).sort(),
-    'each once, byte for byte as it was recorded',
-  )
-})
+    // Delivered and then answered with STOP; and one that the network does not take.
+    const numbers = { '+447700900136': 3, '+447700900133': 1 }
+    for (const to of Object.keys(numbers)) await sendSms(base, organisation, { to })
+    const counts = [...Object.values(emails), ...Object.values(numbers)]
+    const received = await arrivals(
+      receiver,
+      counts.reduce((sum, count) => sum + count),
+    )
 
-t.test('for a day after a rotation both secrets verify', async (t) => {
+    const events = received.map((one) => {
+      const [ours, theirs] = Object.values(readers).map((read) => read(one, endpoint.secret))
+      t.strictSame(ours, theirs)
+      for (const [name, read] of Object.entries(readers)) {
+        t.throws(() => read(one, another.secret), `${name} refuses another endpoint's secret`)
+        const altered = { ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) }
+        t.throws(() => read(altered, endpoint.secret), `${name} refuses an altered body`)
+      }
+      const event = verifyEvent({
+        body: one.body,
+        signature: signatureOf(one),
+        secrets: endpoint.secret,
+      })
+      t.equal(one.headers['service-event-id'], event.id)
+      return event
+    })
+    t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
+    t.strictSame(
+      received.map(({ body }) => body.toString()).sort(),
+      (await bodiesOf(sql, organisation)).sort(),
+      'each once, byte for byte as it was recorded',
+    )
+  },
+)
+
+t.test('webhooks: for a day after a rotation both secrets verify', async (t) => {
   const organisation = await createOrganisation(sql)
   const receiver = await startReceiver()
   const { id, secret: old } = await createEndpoint(sql, organisation, { url: receiver.url })
@@ -110,7 +113,7 @@ function shown(pattern: RegExp): string {
   return unescaped(found)
 }
 
-t.test('what the page begins with works as it stands', async (t) => {
+t.test('webhooks page: the first example works unchanged', async (t) => {
   const { liveKey } = await seed(sql)
   const statement = shown(/npm run sql -- "(select \* from ops\.create_webhook_endpoint[^"]+)"/)
   t.match(statement, "'http://127.0.0.1:4000/'")
@@ -134,7 +137,7 @@ t.test('what the page begins with works as it stands', async (t) => {
   t.strictSame(lines().sort(), printed.sort())
 })
 
-t.test('the event that the page shows has the form of a real one', async (t) => {
+t.test('webhooks page: the example event has the form of a real one', async (t) => {
   const organisation = await createOrganisation(sql)
   await createEndpoint(sql, organisation, { types: ['email.bounced'] })
   await send(base, organisation, { to: 'bounce+form@sandbox.postgram.test' })

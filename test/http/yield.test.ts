@@ -8,7 +8,7 @@ import { createBodies } from '../../src/http/body/index.ts'
 import { HTTP_LIMITS } from '../../src/http/limits.ts'
 import { createYield } from '../../src/http/yield.ts'
 
-t.test('createYield: parties go round, each with its oldest work', async (t) => {
+t.test('createYield(): runs owners round-robin, each with its oldest work first', async (t) => {
   const turns = createYield(1000)
   const ran: string[] = []
   const run = (owner: string, work: string) => turns.run(owner, () => ran.push(work))
@@ -22,7 +22,7 @@ t.test('createYield: parties go round, each with its oldest work', async (t) => 
   t.same(ran, ['a1', 'b1', 'c1', 'a2', 'a3'])
 })
 
-t.test('createYield: work that takes up its turn leaves the rest to later turns', async (t) => {
+t.test('createYield(): after maxMs the rest waits for the next iteration', async (t) => {
   const turns = createYield(0)
   const ran: number[] = []
   const all = [0, 1, 2].map((n) => turns.run('a', () => ran.push(n)))
@@ -34,7 +34,7 @@ t.test('createYield: work that takes up its turn leaves the rest to later turns'
   t.same(await Promise.all(all), [1, 2, 3])
 })
 
-t.test('createYield: work that throws or rejects fails alone', async (t) => {
+t.test('createYield(): work that throws or rejects fails alone', async (t) => {
   const turns = createYield(1000)
   const thrown = turns.run('a', () => {
     throw new Error('thrown')
@@ -46,7 +46,7 @@ t.test('createYield: work that throws or rejects fails alone', async (t) => {
   t.equal(await next, 'done')
 })
 
-t.test('bodies that nobody wants are read one by one, however many arrive at once', async (t) => {
+t.test('createBodies(): concurrent refused bodies are discarded one chunk at a time', async (t) => {
   const requests = 10
   const bytes = 4_000_000
   const received: IncomingMessage[] = []

@@ -27,7 +27,7 @@ async function count(subject: string): Promise<number> {
 }
 
 t.test(
-  'POST /v1/emails: a send whose answer the database connection lost is accepted once',
+  'POST /v1/emails: a send whose database connection broke after the commit is accepted once',
   async (t) => {
     for (const headers of [{}, { 'Idempotency-Key': 'lost' }]) {
       const subject = `lost ${JSON.stringify(headers)}`
@@ -39,15 +39,18 @@ t.test(
   },
 )
 
-t.test('POST /v1/emails: without an Idempotency-Key it is no replay to its caller', async (t) => {
-  proxy.loseAnswerTo('no replay')
-  const email = anEmail(domain, { subject: 'no replay' })
-  const answer = await post(`${base}/v1/emails`, liveKey, email)
-  t.equal(answer.status, 200)
-  t.equal(answer.headers.get('idempotent-replayed'), null)
-})
+t.test(
+  'POST /v1/emails: our own repetition without an Idempotency-Key is not shown as a replay',
+  async (t) => {
+    proxy.loseAnswerTo('no replay')
+    const email = anEmail(domain, { subject: 'no replay' })
+    const answer = await post(`${base}/v1/emails`, liveKey, email)
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('idempotent-replayed'), null)
+  },
+)
 
-t.test('POST /v1/domains: an addition whose answer was lost is made once', async (t) => {
+t.test('POST /v1/domains: an addition whose database connection broke is made once', async (t) => {
   proxy.loseAnswerTo('_domainkey.found.example')
   const headers = { 'Idempotency-Key': 'a domain' }
   const answer = await post(`${base}/v1/domains`, liveKey, { name: 'found.example' }, headers)
@@ -55,7 +58,7 @@ t.test('POST /v1/domains: an addition whose answer was lost is made once', async
 })
 
 t.test(
-  'DELETE /v1/suppressions: a removal whose answer was lost is answered as unknown',
+  'DELETE /v1/suppressions: after a lost connection 500 says that the outcome is unknown',
   async (t) => {
     const { json } = await post(`${base}/v1/suppressions`, liveKey, { email: 'lost@b.example' })
     proxy.loseAnswerTo(json.id)
@@ -71,7 +74,7 @@ t.test(
 )
 
 t.test(
-  'POST /v1/emails: a send that the server cancels is answered 500 and not there',
+  'POST /v1/emails: a send that the database cancels gets 500 and is not stored',
   async (t) => {
     const subject = 'cancelled'
     const answer = await sql.begin(async (tx) => {
@@ -92,7 +95,7 @@ t.test(
   },
 )
 
-t.test('renderErrors: "nothing was sent" is said only where that is certain', async (t) => {
+t.test('renderErrors(): says that nothing was sent only where that is certain', async (t) => {
   const errors = {
     certain: new Unreachable('no'),
     cancelled: new TimedOut('late'),
