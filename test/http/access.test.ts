@@ -19,7 +19,7 @@ type Known = {
   scope: string
   body?: unknown
   isSend?: boolean
-  /** Makes what the request is about, whose id ends its path. */
+  /** Creates the resource of the request; its ID is appended to the path. */
   makeId?: () => Promise<string>
 }
 
@@ -66,23 +66,23 @@ for (const [state, enter] of Object.entries(states)) {
           const [row] = await sql`select ops.create_api_key(${id}, ${mode}, ${scopes}) as key`
           for (const { method, path, scope, body, isSend, makeId } of endpoints) {
             const id = makeId ? await makeId() : ''
-            const answer = await request(method, base + path + id, row?.key, body)
+            const response = await request(method, base + path + id, row?.key, body)
             const name = `${method} ${path} with a ${mode} key for ${scopes}`
-            if (state === 'suspended') isRefused(t, answer, 'org_suspended', undefined, { name })
+            if (state === 'suspended') isRefused(t, response, 'org_suspended', undefined, { name })
             else if (!scopes.includes(scope)) {
-              isRefused(t, answer, 'insufficient_scope', undefined, {
+              isRefused(t, response, 'insufficient_scope', undefined, {
                 name,
                 words: lacksScope(scope),
               })
             } else if (method === 'DELETE' && mode === 'test') {
               t.strictSame(
-                [answer.status, answer.json.error.code],
+                [response.status, response.json.error.code],
                 [403, 'insufficient_scope'],
                 name,
               )
             } else if (state === 'paused' && mode === 'live' && isSend) {
-              isRefused(t, answer, 'org_paused', undefined, { name })
-            } else t.ok([200, 201].includes(answer.status), name)
+              isRefused(t, response, 'org_paused', undefined, { name })
+            } else t.ok([200, 201].includes(response.status), name)
           }
         }
       }

@@ -45,21 +45,21 @@ t.test('a missing, malformed or unknown key gets 401 at every endpoint', async (
       ['POST', '/v1/emails/batch', { emails: [anEmail(domain)] }],
       ['GET', '/v1/emails/em_00000000000000000000000000', undefined],
     ] as const) {
-      const answer = await request(method, base + path, null, body, headers)
-      isRefused(t, answer, 'unauthorized', undefined, {
+      const response = await request(method, base + path, null, body, headers)
+      isRefused(t, response, 'unauthorized', undefined, {
         name: `${method} ${path} with ${value?.slice(0, 100)}`,
       })
     }
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('the scheme of the Authorization header may be in any case', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
     const headers = { Authorization: `${scheme} ${liveKey}` }
-    const answer = await request('POST', `${base}/v1/emails`, null, anEmail(domain), headers)
-    t.equal(answer.status, 200, scheme)
+    const response = await request('POST', `${base}/v1/emails`, null, anEmail(domain), headers)
+    t.equal(response.status, 200, scheme)
   }
 })
 
@@ -98,7 +98,7 @@ t.test(
       isRefused(t, await get(`${base}/v1/emails/${json.id}`, key), 'org_suspended')
       isRefused(t, await get(`${base}/v1/nothing/here`, key), 'org_suspended')
     }
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
 
     await sql`select ops.reinstate(${id})`
     t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
@@ -133,7 +133,7 @@ t.test(
     isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'org_paused')
     const batch = { emails: [anEmail(domain), anEmail(domain)] }
     isRefused(t, await post(`${base}/v1/emails/batch`, liveKey, batch), 'org_paused')
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
     t.equal((await get(`${base}/v1/emails/${json.id}`, liveKey)).status, 200)
     t.equal((await get(`${base}/v1/emails/${json.id}`, testKey)).status, 200)
     t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
@@ -148,21 +148,21 @@ t.test('a key without the scope of an endpoint gets 403 there', async (t) => {
   const reader = await createKey(id, 'live', ['read', 'sms:send', 'domains:write'])
   const sender = await createKey(id, 'live', ['emails:send', 'sms:send', 'domains:write'])
   const batch = { emails: [anEmail(domain)] }
-  for (const answer of [
+  for (const response of [
     await post(`${base}/v1/emails`, reader, anEmail(domain)),
     await post(`${base}/v1/emails/batch`, reader, batch),
   ]) {
-    isRefused(t, answer, 'insufficient_scope', undefined, { words: lacksScope('emails:send') })
+    isRefused(t, response, 'insufficient_scope', undefined, { words: lacksScope('emails:send') })
   }
   const { json } = await post(`${base}/v1/emails`, sender, anEmail(domain))
-  const answer = await get(`${base}/v1/emails/${json.id}`, sender)
-  isRefused(t, answer, 'insufficient_scope', undefined, { words: lacksScope('read') })
+  const response = await get(`${base}/v1/emails/${json.id}`, sender)
+  isRefused(t, response, 'insufficient_scope', undefined, { words: lacksScope('read') })
   t.equal((await get(`${base}/v1/emails/${json.id}`, reader)).status, 200)
 })
 
 t.test('every response has an x-request-id of its own', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
-  const answers = [
+  const responses = [
     await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
     await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
     await post(`${base}/v1/emails`, liveKey, '{'),
@@ -177,9 +177,9 @@ t.test('every response has an x-request-id of its own', async (t) => {
     await request('HEAD', `${base}/docs/errors`, null),
     await request('HEAD', `${base}/v1/emails`, liveKey),
   ]
-  const ids = answers.map(({ headers }) => headers.get('x-request-id') ?? '')
+  const ids = responses.map(({ headers }) => headers.get('x-request-id') ?? '')
   for (const id of ids) t.match(id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-  t.equal(new Set(ids).size, answers.length)
+  t.equal(new Set(ids).size, responses.length)
 })
 
 t.test("a caller's x-request-id is ignored", async (t) => {
@@ -192,7 +192,7 @@ t.test("a caller's x-request-id is ignored", async (t) => {
 t.test('every authenticated response has the rate headers, whatever its status', async (t) => {
   const { id, liveKey, domain } = await createOrganisation(sql)
   const reader = await createKey(id, 'live', ['read'])
-  const answers = [
+  const responses = [
     await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
     await post(`${base}/v1/emails`, liveKey, ''),
     await post(`${base}/v1/emails`, liveKey, {}),
@@ -203,10 +203,10 @@ t.test('every authenticated response has the rate headers, whatever its status',
     await get(`${base}/v1/unknown`, liveKey),
   ]
   t.strictSame(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [200, 400, 422, 403, 403, 200, 404, 404],
   )
-  for (const { status, headers } of answers) {
+  for (const { status, headers } of responses) {
     t.equal(headers.get('x-ratelimit-limit'), '100', `limit with ${status}`)
     t.match(headers.get('x-ratelimit-remaining'), /^\d+$/, `remaining with ${status}`)
     t.equal(headers.get('retry-after'), null, `no Retry-After with ${status}`)

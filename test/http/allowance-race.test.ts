@@ -20,17 +20,17 @@ t.test(
     const rows = await sql`
     select ops.create_api_key(${id}) as key from generate_series(1, 2)`
     const keys = [liveKey, ...rows.map(({ key }) => key as string)]
-    const answers = await meetAt(sql, organisation, 2, () =>
+    const responses = await meetAt(sql, organisation, 2, () =>
       Promise.all(
         Array.from({ length: 400 }, (_, n) =>
           post(`${bases[n % 2]}/v1/emails`, keys[n % 3] ?? '', anEmail(domain)),
         ),
       ),
     )
-    const accepted = answers.filter(({ status }) => status === 200)
+    const accepted = responses.filter(({ status }) => status === 200)
     t.equal(accepted.length, 100)
     t.equal(new Set(accepted.map(({ json }) => json.id)).size, 100)
-    const [refused, ...others] = answers.filter(({ status }) => status !== 200)
+    const [refused, ...others] = responses.filter(({ status }) => status !== 200)
     isRefused(t, refused as Answer, 'plan_allowance_exceeded')
     t.ok(others.every(({ status, text }) => status === 402 && text === refused?.text))
     const [row] = await sql`
@@ -45,14 +45,14 @@ t.test(
 t.test('two concurrent sends for the last unit of the allowance: one is accepted', async (t) => {
   for (let round = 0; round < 10; round++) {
     const organisation = await createOrganisation(sql, { emailsIncluded: 1 })
-    const answers = await meetAt(sql, organisation, 2, () =>
+    const responses = await meetAt(sql, organisation, 2, () =>
       Promise.all(
         bases.map((base) =>
           post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain)),
         ),
       ),
     )
-    t.strictSame(answers.map(({ status }) => status).sort(), [200, 402])
+    t.strictSame(responses.map(({ status }) => status).sort(), [200, 402])
   }
 })
 
@@ -61,7 +61,7 @@ t.test('concurrent batches and single sends never exceed the allowance', async (
   const { id, liveKey, domain } = organisation
   await liftRate(sql, organisation)
   const pair = { to: ['a@c.example', 'b@c.example'] }
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       n % 4 === 0
         ? post(`${bases[n % 2]}/v1/emails`, liveKey, anEmail(domain))
@@ -70,7 +70,7 @@ t.test('concurrent batches and single sends never exceed the allowance', async (
           }),
     ),
   )
-  const taken = answers.flatMap(({ status, json }) => {
+  const taken = responses.flatMap(({ status, json }) => {
     if (!json.results) return status === 200 ? [1] : []
     return json.results.filter(({ ok }: { ok: boolean }) => ok).map(() => 2)
   })

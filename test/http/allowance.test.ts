@@ -18,7 +18,7 @@ const usedBy = async ({ id }: TestOrganisation) => {
   return row as { emailsUsed: number; messagesAccepted: number; periodStart: Date; periodEnd: Date }
 }
 
-/** So many addresses of their own. */
+/** Returns so many different addresses. */
 const people = (count: number, name = 'r') =>
   Array.from({ length: count }, (_, n) => `${name}${n}@c.example`)
 
@@ -58,7 +58,7 @@ t.test(
     t.equal((await send(3)).status, 200)
     const before = await traces(sql)
     isRefused(t, await send(3), 'plan_allowance_exceeded')
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
     t.equal((await send(2)).status, 200, 'a smaller one still fits')
     isRefused(t, await send(1), 'plan_allowance_exceeded')
     t.equal((await usedBy(organisation)).emailsUsed, 5)
@@ -148,7 +148,7 @@ t.test('calls of one transaction use the allowance in the order of their arrival
     email: anEmail(organisation.domain, { to: people(count) }),
     ...(mode ? { mode } : {}),
   })
-  const answers = await acceptTogether(sql, [
+  const responses = await acceptTogether(sql, [
     send(ours, 'a', 2),
     send(theirs, 'a', 1),
     send(ours, 'b', 2),
@@ -160,7 +160,7 @@ t.test('calls of one transaction use the allowance in the order of their arrival
   ])
   const refused = 'plan_allowance_exceeded'
   t.strictSame(
-    answers.map(({ code }) => code),
+    responses.map(({ code }) => code),
     [null, null, refused, null, null, null, refused, refused],
   )
   t.equal((await usedBy(ours)).emailsUsed, 3)
@@ -175,7 +175,7 @@ t.test('the first send after the end of a period begins the next period', async 
   await send()
   isRefused(t, await send(), 'plan_allowance_exceeded')
 
-  // As if the organisation had been made 100 days ago and had sent nothing since its first month.
+  // As if the organisation was created 100 days ago and sent nothing after its first month.
   await sql`
     update app.organisations set created_at = now() - interval '100 days'
     where id = core.decode_id('org', ${id})`

@@ -20,7 +20,7 @@ await liftRate(sql, organisation)
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
-/** A POST of bytes with exactly these headers and no Content-Type that nobody asked for. */
+/** Posts bytes with exactly these headers; fetch would add a Content-Type. */
 async function postBytes(
   path: string,
   body: Buffer | string,
@@ -70,8 +70,8 @@ t.test('a body is JSON whatever its content type says, and without one', async (
     '',
   ]
   for (const type of types) {
-    const answer = await postBytes('/v1/emails', body, { 'Content-Type': type })
-    t.equal(answer.status, 200, type)
+    const response = await postBytes('/v1/emails', body, { 'Content-Type': type })
+    t.equal(response.status, 200, type)
   }
   const marked = await postBytes('/v1/emails', Buffer.concat([Buffer.from('\uFEFF'), body]))
   t.equal(marked.status, 200, 'a byte order mark is passed over')
@@ -93,8 +93,8 @@ t.test('a compressed body is decompressed', async (t) => {
     ['br', brotliCompressSync(body)],
     ['identity', Buffer.from(body)],
   ] as const) {
-    const answer = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
-    t.equal(answer.status, 200, encoding)
+    const response = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
+    t.equal(response.status, 200, encoding)
   }
 })
 
@@ -110,10 +110,10 @@ t.test('a body that cannot be decompressed gets invalid_json, not internal_error
     ['an unknown encoding', Buffer.from(body), 'zstd-of-tomorrow', unknown],
     ['a name of every object', Buffer.from(body), 'constructor', unknown],
   ] as const) {
-    const answer = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
-    isRefused(t, answer, 'invalid_json', undefined, { name, words })
+    const response = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
+    isRefused(t, response, 'invalid_json', undefined, { name, words })
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('a body that is not UTF-8, or whose charset is not, gets 400 invalid_json', async (t) => {
@@ -128,18 +128,18 @@ t.test('a body that is not UTF-8, or whose charset is not, gets 400 invalid_json
     ['packed latin1', gzipSync(Buffer.from(body, 'latin1'))],
   ] as const) {
     const headers = name.startsWith('packed') ? { 'Content-Encoding': 'gzip' } : {}
-    const answer = await postBytes('/v1/emails', bytes, headers)
-    isRefused(t, answer, 'invalid_json', undefined, { name, words })
+    const response = await postBytes('/v1/emails', bytes, headers)
+    isRefused(t, response, 'invalid_json', undefined, { name, words })
   }
   for (const charset of ['latin1', 'ISO-8859-1', '"windows-1252"', 'utf-16', 'utf-7']) {
     const type = `application/json; charset=${charset}`
-    const answer = await postBytes('/v1/emails', body, { 'Content-Type': type })
-    isRefused(t, answer, 'invalid_json', undefined, {
+    const response = await postBytes('/v1/emails', body, { 'Content-Type': type })
+    isRefused(t, response, 'invalid_json', undefined, {
       name: type,
       words: `${words} Its charset must be utf-8.`,
     })
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('an empty body or one that is not JSON gets invalid_json', async (t) => {
@@ -170,7 +170,7 @@ t.test('an empty body or one that is not JSON gets invalid_json', async (t) => {
     undefined,
     { name: 'no byte, and says so' },
   )
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('a JSON body other than an object gets validation_error', async (t) => {
@@ -211,10 +211,10 @@ for (const [path, limit, fits] of [
       for (const [name, body, headers] of path.startsWith('/v1/emails')
         ? [packed, ...plain]
         : [packed]) {
-        const answer = await postBytes(path, body, headers)
-        isRefused(t, answer, 'validation_error', fields, { name })
+        const response = await postBytes(path, body, headers)
+        isRefused(t, response, 'validation_error', fields, { name })
       }
-      t.strictSame(await traces(sql), before, 'nothing was left behind')
+      t.strictSame(await traces(sql), before, 'nothing is stored')
 
       const most = await postBytes(path, gzipSync(bodyOf(bytes)), { 'Content-Encoding': 'gzip' })
       t.equal(most.status, fits, 'the limit itself is taken')
@@ -224,8 +224,8 @@ for (const [path, limit, fits] of [
 }
 
 t.test('fetch receives the refusal of a body far over the limit', async (t) => {
-  const answer = await post(`${base}/v1/emails`, liveKey, ' '.repeat(40 * 1024 * 1024))
-  isRefused(t, answer, 'validation_error', { _: ['the body is larger than 4 MB'] })
+  const response = await post(`${base}/v1/emails`, liveKey, ' '.repeat(40 * 1024 * 1024))
+  isRefused(t, response, 'validation_error', { _: ['the body is larger than 4 MB'] })
   t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
 })
 
@@ -258,7 +258,7 @@ t.test('a connection stays usable after refusals, whether the body was read or n
 
 const MB = 1024 * 1024
 
-/** Writes everything before it reads anything, as simple clients do. */
+/** Writes the whole request before it reads the response, as simple clients do. */
 async function writeThenRead(key: string, body: string, more = ''): Promise<Answer> {
   const client = await openRaw(base)
   client.socket.pause()
@@ -286,8 +286,8 @@ t.test(
     ] as const) {
       const body = ' '.repeat(bytes)
       isRefused(t, await writeThenRead(key, body, close), code, fields, { name: `${name}, raw` })
-      const answer = await post(`${base}/v1/emails/batch`, key, body)
-      isRefused(t, answer, code, fields, { name: `${name}, fetch` })
+      const response = await post(`${base}/v1/emails/batch`, key, body)
+      isRefused(t, response, code, fields, { name: `${name}, fetch` })
       const request = open(`${base}/v1/emails/batch`, {
         method: 'POST',
         agent: new Agent({ keepAlive: false }),

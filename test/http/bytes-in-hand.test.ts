@@ -50,7 +50,7 @@ async function bytesInProgress(): Promise<number> {
   return Number(/^postgram_http_request_bytes (\d+)$/m.exec(text)?.[1])
 }
 
-/** Starts a send that stays half-sent, and waits until the service has that much of it. */
+/** Starts a send and leaves it incomplete; waits until the service has received that part. */
 async function holdBytes({ liveKey }: TestOrganisation, bytes: number) {
   const before = await bytesInProgress()
   const client = await openRaw(base)
@@ -65,11 +65,11 @@ t.test(
   async (t) => {
     const organisation = await anOrganisation()
     const before = await traces(sql)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => sendBomb(organisation)))
-    for (const answer of answers) {
-      isRefused(t, answer, 'rate_limited', undefined, { words: ofOrganisation })
+    const responses = await Promise.all(Array.from({ length: 20 }, () => sendBomb(organisation)))
+    for (const response of responses) {
+      isRefused(t, response, 'rate_limited', undefined, { words: ofOrganisation })
     }
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
     t.equal((await sendOf(organisation, 400 * KB)).status, 200, 'all of it was given back')
   },
 )
@@ -77,7 +77,7 @@ t.test(
 t.test('compressed bodies of one organisation are decompressed one after the other', async (t) => {
   const organisation = await anOrganisation()
   const decoders = new Set<number>()
-  /** Whose chunks came back from zlib, without those of the same one in a row. */
+  /** The order in which bodies returned from zlib, consecutive chunks of one body counted once. */
   const order: number[] = []
   const hook = createHook({
     init(id, type) {
@@ -98,8 +98,8 @@ t.test('bombs of ten organisations leave room for the message of another', async
   const other = await anOrganisation()
   const attack = organisations.flatMap((each) => [sendBomb(each), sendBomb(each)])
   for (let n = 0; n < 20; n++) t.equal((await sendOf(other, 32 * KB)).status, 200)
-  for (const answer of await Promise.all(attack)) {
-    t.strictSame([answer.status, answer.json.error.code], [429, 'rate_limited'])
+  for (const response of await Promise.all(attack)) {
+    t.strictSame([response.status, response.json.error.code], [429, 'rate_limited'])
   }
 })
 
@@ -125,12 +125,12 @@ t.test('small requests count 16 KB each: 64 fit into a quota of 1 MB', async (t)
   const clients = await Promise.all(Array.from({ length: 64 }, () => openRaw(base)))
   for (const client of clients) client.write(postHead('/v1/emails', organisation.liveKey, 100))
   await until('all to be counted', async () => (await bytesInProgress()) === MB)
-  for (const answer of [
+  for (const response of [
     await sendOf(organisation, 100),
     await get(`${base}/v1/usage`, organisation.liveKey),
   ]) {
-    isRefused(t, answer, 'rate_limited', undefined, { words: ofOrganisation })
+    isRefused(t, response, 'rate_limited', undefined, { words: ofOrganisation })
   }
   for (const { socket } of clients) socket.destroy()
-  await until('all to be given back', async () => (await bytesInProgress()) === 0)
+  await until('all reservations to be released', async () => (await bytesInProgress()) === 0)
 })

@@ -65,7 +65,7 @@ const bounced = ({ messageId }: SentMessage, recipient = 'gone@example.com') =>
 const report = (body: unknown, headers?: Record<string, string>) =>
   post(address, null, body, headers)
 
-/** All that a callback may change. */
+/** Returns everything that a callback may change. */
 async function everything() {
   const [row] = await sql<{ everything: unknown }[]>`
     select jsonb_build_object(
@@ -80,10 +80,10 @@ async function everything() {
 
 t.test('a delivery is recorded and shown in the message', async (t) => {
   const message = aMessage()
-  const answer = await report(callbackOf(delivered(message)))
-  t.match(answer, { status: 200, json: { status: 'recorded' } })
-  t.match(answer.headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
-  t.equal(answer.headers.get('x-ratelimit-limit'), null)
+  const response = await report(callbackOf(delivered(message)))
+  t.match(response, { status: 200, json: { status: 'recorded' } })
+  t.match(response.headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
+  t.equal(response.headers.get('x-ratelimit-limit'), null)
   t.match(await get(`${base}/v1/emails/${message.id}`, organisation.liveKey), {
     json: {
       status: 'delivered',
@@ -183,12 +183,12 @@ t.test(
   'an email that the provider reports as accepted is sent, although its response was lost',
   async (t) => {
     provider.onSend = () => {
-      throw new Error('the answer was lost')
+      throw new Error('the response was lost')
     }
-    // Another attempt, should it come before the callback, finds out nothing and hands nothing over.
+    // An attempt before the callback neither finds nor sends the message.
     provider.onLookup = provider.onSend as never
     const id = await send(base, organisation)
-    const { id: uuid } = await until('the lost answer', async () => {
+    const { id: uuid } = await until('the attempt with the lost response', async () => {
       const message = await messageOf(sql, id)
       const deferrals = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
       return message.attemptStartedAt !== null && deferrals.length > 0 && message
@@ -220,7 +220,7 @@ t.test(
     }
     const { tokens, ...after } = (await everything()) as Record<string, unknown>
     t.same(after, before)
-    t.ok(tokens, 'but their signatures are used up')
+    t.ok(tokens, 'their tokens are used up')
   },
 )
 
@@ -240,9 +240,9 @@ t.test('a repeated callback changes nothing', async (t) => {
 t.test('a callback that arrives many times at once is recorded once', async (t) => {
   const message = aMessage()
   const body = callbackOf(delivered(message))
-  const answers = await Promise.all(Array.from({ length: 20 }, () => report(body)))
-  t.ok(answers.every(({ status }) => status === 200))
-  t.equal(answers.filter(({ json }) => json.status === 'recorded').length, 1)
+  const responses = await Promise.all(Array.from({ length: 20 }, () => report(body)))
+  t.ok(responses.every(({ status }) => status === 200))
+  t.equal(responses.filter(({ json }) => json.status === 'recorded').length, 1)
   t.equal((await timelineOf(sql, message.id)).length, 3)
 })
 
@@ -329,12 +329,12 @@ t.test('a callback with too large a body gets 406', async (t) => {
   t.match(await report(body), { status: 406, json: { status: 'unreadable' } })
 
   const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024))
-  const answer = await fetch(address, {
+  const response = await fetch(address, {
     method: 'POST',
     body: packed,
     headers: { 'Content-Encoding': 'gzip' },
   })
-  t.equal(answer.status, 406, 'also one that is small until it is unpacked')
+  t.equal(response.status, 406, 'also one that is small until it is unpacked')
   t.same(await everything(), before)
 
   const almost = callbackOf(delivered(aMessage(), { tags: ['a'.repeat(1000 * 1024)] }))
@@ -379,8 +379,8 @@ t.test('callbacks exist only for the configured provider and only by POST', asyn
     ['POST', '/v1/providers/mailgun/events'],
   ] as const) {
     const body = method === 'GET' ? undefined : callbackOf(delivered(aMessage()))
-    const answer = await request(method, `${base}${path}`, null, body)
-    isRefused(t, answer, 'not_found', undefined, { name: `${method} ${path}`, hasKey: false })
+    const response = await request(method, `${base}${path}`, null, body)
+    isRefused(t, response, 'not_found', undefined, { name: `${method} ${path}`, hasKey: false })
   }
 })
 
@@ -388,8 +388,8 @@ t.test('a provider without callbacks has no route for them', async (t) => {
   const sandbox = await startTestService(url, { roles: ['api'] })
   const body = callbackOf(delivered(aMessage()))
   for (const name of ['sandbox', 'mailgun']) {
-    const answer = await post(`${sandbox.base}/providers/${name}/events`, null, body)
-    isRefused(t, answer, 'not_found', undefined, { hasKey: false })
+    const response = await post(`${sandbox.base}/providers/${name}/events`, null, body)
+    isRefused(t, response, 'not_found', undefined, { hasKey: false })
   }
 })
 

@@ -68,10 +68,10 @@ t.test('a half-sent body: 408 in the envelope, then the connection closes', asyn
   const dripping = await openRaw(base)
   dripping.write(postHead('/v1/emails', liveKey, 1_000_000))
   const drip = setInterval(() => dripping.socket.writable && dripping.write(' '), 10)
-  const answer = await dripping.answer()
+  const response = await dripping.answer()
   clearInterval(drip)
-  isRefused(t, answer, 'invalid_json', undefined, { status: 408, words, name: 'byte by byte' })
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  isRefused(t, response, 'invalid_json', undefined, { status: 408, words, name: 'byte by byte' })
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('a large body in progress has more time than one that stopped', async (t) => {
@@ -89,9 +89,9 @@ t.test('a large body in progress has more time than one that stopped', async (t)
 t.test('a refused request whose body never ends gets its response and is cut off', async (t) => {
   const client = await openRaw(base)
   client.write(postHead('/v1/emails', `sk_live_${'0'.repeat(64)}`, 1000))
-  const answer = await client.answer()
-  isRefused(t, answer, 'unauthorized')
-  t.equal(answer.headers.get('connection'), 'close')
+  const response = await client.answer()
+  isRefused(t, response, 'unauthorized')
+  t.equal(response.headers.get('connection'), 'close')
 })
 
 t.test('a body that ends early: 400 invalid_json', async (t) => {
@@ -117,7 +117,7 @@ t.test('a connection reset within a body is logged as a refusal, not as an error
   t.notMatch(log.join(''), '"level":50')
 })
 
-/** How many requests a server makes of those that arrive together on one connection. */
+/** Returns how many requests a server emits of those that arrive together on one connection. */
 async function requestsOf(count: number): Promise<number> {
   let requests = 0
   const server = createServer({ requireHostHeader: false }, () => {
@@ -160,7 +160,7 @@ t.test('one connection too many closes the one that has waited longest', async (
   for (let n = 0; n < limits.connections; n++) {
     const client = await openRaw(base)
     client.write(postHead('/v1/emails', liveKey, 1_000_000))
-    // More time than the others of this file have.
+    // A longer time limit than the other tests of this file.
     client.write(' '.repeat(900_000))
     waiting.push(client)
   }

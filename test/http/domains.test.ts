@@ -227,9 +227,9 @@ t.test('DELETE: a deleted domain is not found, and sends from it are refused', a
   const { liveKey, domain } = await createOrganisation(sql)
   const { json } = await get(`${base}/v1/domains`, liveKey)
   const [{ id }] = json.data
-  const { status, json: answer } = await remove(liveKey, id)
+  const { status, json: response } = await remove(liveKey, id)
   t.equal(status, 200)
-  t.strictSame(answer, { id, deleted: true })
+  t.strictSame(response, { id, deleted: true })
   isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'domain_not_verified')
   isRefused(t, await remove(liveKey, id), 'not_found')
   isRefused(t, await get(`${base}/v1/domains/${id}`, liveKey), 'not_found')

@@ -24,7 +24,7 @@ const people = (count: number) => Array.from({ length: count }, (_, n) => `r${n}
 
 const MB = 1024 * 1024
 
-/** Each field's ordinary and largest values. */
+/** Ordinary and largest values of each field. */
 const good: Record<string, object> = {
   'from, bare': email({}),
   'from, named': email({ from: `"Acme, Inc." <hello@${domain}>` }),
@@ -54,7 +54,7 @@ const good: Record<string, object> = {
 
 const NOT_AN_ADDRESS = 'must be an email address, as name@example.com or Name <name@example.com>'
 
-/** Each field's first values that are too much, and what is said of them. */
+/** Invalid values of each field with their problems; sizes and lengths are one over the limit. */
 const bad: Record<string, [object, Record<string, string[]>]> = {
   nothing: [
     {},
@@ -184,8 +184,8 @@ const bad: Record<string, [object, Record<string, string[]>]> = {
 
 t.test('POST /v1/emails: ordinary and largest values of each field are accepted', async (t) => {
   for (const [name, body] of Object.entries(good)) {
-    const answer = await post(`${base}/v1/emails`, liveKey, body)
-    t.strictSame([answer.status, answer.json.error?.fields], [200, undefined], name)
+    const response = await post(`${base}/v1/emails`, liveKey, body)
+    t.strictSame([response.status, response.json.error?.fields], [200, undefined], name)
   }
 })
 
@@ -194,10 +194,10 @@ t.test(
   async (t) => {
     const before = await traces(sql)
     for (const [name, [body, fields]] of Object.entries(bad)) {
-      const answer = await post(`${base}/v1/emails`, liveKey, body)
-      isRefused(t, answer, 'validation_error', fields, { name })
+      const response = await post(`${base}/v1/emails`, liveKey, body)
+      isRefused(t, response, 'validation_error', fields, { name })
     }
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
   },
 )
 

@@ -7,13 +7,13 @@ import { startTestService } from '../fixtures/service.ts'
 import { atTime, createOrganisationAt } from '../fixtures/sms-clock.ts'
 import { traces } from '../fixtures/traces.ts'
 
-// Test messages, and sandbox messages beside a real provider, cost nothing: a plan bounds them by the day.
+// Test messages and sandbox messages beside a real provider cost nothing, so a plan limits them by the day.
 
 const { url, sql } = await createDatabase()
 const time = '2026-03-04T22:30:00Z'
 const clock = { 'postgram.now': time }
 await atTime(sql, time, (tx) => tx`select api.make_partitions()`)
-/** As beside real providers. */
+/** Treats sandbox recipients as beside real providers. */
 const { base } = await startTestService(url, {
   roles: ['api'],
   hasSandboxMessages: true,
@@ -136,15 +136,15 @@ t.test('the limit of test messages restarts at midnight UTC', async (t) => {
 
 t.test('concurrent test messages do not exceed their limit', async (t) => {
   const organisation = await anOrganisation(5)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       n % 2
         ? post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
         : post(`${base}/v1/sms`, organisation.testKey, anSms()),
     ),
   )
-  t.equal(answers.filter(({ status }) => status === 200).length, 5)
-  t.equal(answers.filter(({ status }) => status === 429).length, 15)
+  t.equal(responses.filter(({ status }) => status === 200).length, 5)
+  t.equal(responses.filter(({ status }) => status === 429).length, 15)
 })
 
 t.test(

@@ -10,7 +10,7 @@ import { traces } from '../fixtures/traces.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-/** What objects inherit, and what items get on their way to SQL. */
+/** Names that objects inherit, and names that the service adds to items for SQL. */
 const SPECIAL = ['__proto__', 'constructor', 'call', 'index', 'error', 'is_sandbox']
 
 t.test('POST /v1/emails: random bodies are accepted or refused, never 500', async (t) => {

@@ -21,7 +21,7 @@ const idsOf = async ({ id }: TestOrganisation) => {
 
 const isReplay = ({ headers }: Answer) => headers.get('idempotent-replayed') === 'true'
 
-/** So many sends of one body under one key at a time, in turns at each of the bases. */
+/** Sends one body with one key concurrently, alternating between the services. */
 function sendTogether(organisation: TestOrganisation, count: number, at: string[], body: object) {
   return Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -41,14 +41,19 @@ for (const [name, at] of [
     async (t) => {
       for (let round = 0; round < 5; round++) {
         const organisation = await createOrganisation(sql)
-        const answers = await sendTogether(organisation, 64, [...at], anEmail(organisation.domain))
+        const responses = await sendTogether(
+          organisation,
+          64,
+          [...at],
+          anEmail(organisation.domain),
+        )
         const ids = await idsOf(organisation)
         t.equal(ids.length, 1)
         t.strictSame(
-          new Set(answers.map(({ status, text }) => `${status} ${text}`)),
+          new Set(responses.map(({ status, text }) => `${status} ${text}`)),
           new Set([`200 {"id":"${ids[0]}","status":"queued","mode":"live"}`]),
         )
-        t.equal(answers.filter(isReplay).length, 63)
+        t.equal(responses.filter(isReplay).length, 63)
       }
     },
   )
@@ -58,7 +63,7 @@ for (const [name, at] of [
     async (t) => {
       for (let round = 0; round < 20; round++) {
         const organisation = await createOrganisation(sql)
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           ['One', 'Two'].map((subject, n) =>
             post(
               `${at[n % at.length]}/v1/emails`,
@@ -68,8 +73,8 @@ for (const [name, at] of [
             ),
           ),
         )
-        t.strictSame(answers.map(({ status }) => status).sort(), [200, 409])
-        const loser = answers.find(({ status }) => status === 409)
+        t.strictSame(responses.map(({ status }) => status).sort(), [200, 409])
+        const loser = responses.find(({ status }) => status === 409)
         t.strictSame(loser?.json, { error: errorOf('idempotency_conflict') })
         t.equal((await idsOf(organisation)).length, 1)
       }
@@ -81,15 +86,15 @@ t.test('a batch in progress is awaited and replayed, also at another process', a
   const organisation = await createOrganisation(sql)
   await liftRate(sql, organisation)
   const batch = { emails: Array.from({ length: 50 }, () => anEmail(organisation.domain)) }
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, (_, n) =>
       post(`${bases[n % 2]}/v1/emails/batch`, organisation.liveKey, batch, {
         'Idempotency-Key': 'a',
       }),
     ),
   )
-  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
-  t.equal(answers.filter(isReplay).length, 7)
+  t.equal(new Set(responses.map(({ text }) => text)).size, 1)
+  t.equal(responses.filter(isReplay).length, 7)
   t.equal((await idsOf(organisation)).length, 50)
 })
 
@@ -107,7 +112,7 @@ t.test('a transaction that begins first and gets the key second replays', async 
   const organisation = await createOrganisation(sql)
   const send = { organisation, key: 'caller:a', email: anEmail(organisation.domain) }
   await sql.begin(async (early) => {
-    // Its clock stands from here on.
+    // From here on the clock of this transaction stands still.
     await early`select now()`
     const [late] = await acceptTogether(sql, [send])
     const [again] = await acceptTogether(early as unknown as typeof sql, [send])

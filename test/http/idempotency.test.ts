@@ -304,14 +304,14 @@ t.test('a key is replayed for 24 hours and free after 25', async (t) => {
 t.test('a key is valid for one organisation and one mode', async (t) => {
   const one = await createOrganisation(sql)
   const two = await createOrganisation(sql)
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     post(emails, one.liveKey, anEmail(one.domain, { subject: '1' }), withKey('a')),
     post(emails, one.testKey, anEmail(one.domain, { subject: '2' }), withKey('a')),
     post(emails, two.liveKey, anEmail(two.domain, { subject: '3' }), withKey('a')),
     post(emails, two.testKey, anEmail(two.domain, { subject: '4' }), withKey('a')),
   ])
   t.strictSame(
-    answers.map(({ status, json }) => [status, json.mode]),
+    responses.map(({ status, json }) => [status, json.mode]),
     [
       [200, 'live'],
       [200, 'test'],
@@ -319,10 +319,10 @@ t.test('a key is valid for one organisation and one mode', async (t) => {
       [200, 'test'],
     ],
   )
-  t.equal(new Set(answers.map(({ json }) => json.id)).size, 4)
+  t.equal(new Set(responses.map(({ json }) => json.id)).size, 4)
   const [row] = await sql`select ops.create_api_key(${one.id}) as key`
   const other = await post(emails, row?.key, anEmail(one.domain, { subject: '1' }), withKey('a'))
-  t.equal(other.text, answers[0]?.text, 'another live key of the organisation replays')
+  t.equal(other.text, responses[0]?.text, 'another live key of the organisation replays')
 })
 
 t.test('an invalid send releases its key for a corrected body', async (t) => {
@@ -348,9 +348,9 @@ t.test('a key has 1 to 255 printable ASCII characters', async (t) => {
       [emails, anEmail(domain)],
       [batches, { emails: [anEmail(domain)] }],
     ] as const) {
-      const answer = await post(path, liveKey, body, withKey(key))
+      const response = await post(path, liveKey, body, withKey(key))
       const fields = { _: ['Idempotency-Key must be 1 to 255 printable ASCII characters'] }
-      isRefused(t, answer, 'validation_error', fields, { name: JSON.stringify(key.slice(0, 9)) })
+      isRefused(t, response, 'validation_error', fields, { name: JSON.stringify(key.slice(0, 9)) })
     }
   }
   const raw = await sendRaw(
@@ -364,8 +364,8 @@ t.test('a key has 1 to 255 printable ASCII characters', async (t) => {
 t.test('sends without a key make one message each', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
-  const answers = await Promise.all([1, 2, 3].map(() => post(emails, liveKey, anEmail(domain))))
-  t.equal(new Set(answers.map(({ json }) => json.id)).size, 3)
+  const responses = await Promise.all([1, 2, 3].map(() => post(emails, liveKey, anEmail(domain))))
+  t.equal(new Set(responses.map(({ json }) => json.id)).size, 3)
   t.equal(await messagesOf(organisation), 3)
 })
 
@@ -384,7 +384,7 @@ t.test('calls of one transaction have the same results as calls one after the ot
   const theirs = await createOrganisation(sql)
   const one = anEmail(ours.domain, { subject: 'One' })
   const two = anEmail(ours.domain, { subject: 'Two' })
-  const answers = await acceptTogether(sql, [
+  const responses = await acceptTogether(sql, [
     { organisation: ours, key: 'a', email: one },
     { organisation: ours, key: 'a', email: one },
     { organisation: ours, key: 'a', email: two },
@@ -394,7 +394,7 @@ t.test('calls of one transaction have the same results as calls one after the ot
     { organisation: ours, key: 'a', email: one },
   ])
   t.strictSame(
-    answers.map(({ code, replayed }) => [code, replayed]),
+    responses.map(({ code, replayed }) => [code, replayed]),
     [
       [null, false],
       [null, true],
@@ -405,8 +405,8 @@ t.test('calls of one transaction have the same results as calls one after the ot
       [null, true],
     ],
   )
-  t.equal(answers[1]?.body, answers[0]?.body)
-  t.equal(answers[6]?.body, answers[0]?.body)
+  t.equal(responses[1]?.body, responses[0]?.body)
+  t.equal(responses[6]?.body, responses[0]?.body)
   t.equal(await messagesOf(ours), 3)
   t.equal(await messagesOf(theirs), 1)
 })
@@ -414,13 +414,13 @@ t.test('calls of one transaction have the same results as calls one after the ot
 t.test('a refused call releases its key for the next call of the same transaction', async (t) => {
   const organisation = await createOrganisation(sql)
   const refused = anEmail('elsewhere.example')
-  const answers = await acceptTogether(sql, [
+  const responses = await acceptTogether(sql, [
     { organisation, key: 'a', email: refused },
     { organisation, key: 'a', email: anEmail(organisation.domain) },
     { organisation, key: 'a', email: refused },
   ])
   t.strictSame(
-    answers.map(({ code }) => code),
+    responses.map(({ code }) => code),
     ['domain_not_verified', null, 'idempotency_conflict'],
   )
   t.equal(await messagesOf(organisation), 1)

@@ -7,8 +7,8 @@ import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { atTime, createOrganisationAt } from '../fixtures/sms-clock.ts'
 
-// A refusal names the addresses that bounced for other organisations. Bounded, or it would be a free
-// service that tells which addresses do not exist.
+// A refusal names addresses that bounced for other organisations. The number is limited: otherwise anyone could
+// find out for free which addresses do not exist.
 
 const { url, sql } = await createDatabase()
 const time = '2026-03-04T10:15:00Z'
@@ -96,7 +96,7 @@ t.test('over the limit no other refusal reveals whether an address bounced', asy
     ['own@c.example', 'gone0@c.example'],
     ['own@c.example', 'fine@c.example'],
     [...gone(0, 1), ...Array.from({ length: 20 }, (_, n) => `fine${n}@c.example`)],
-    // More than the allowance has left.
+    // More than the remaining allowance.
     Array.from({ length: 21 }, (_, n) => `fine${n}@c.example`),
   ]
   for (const addresses of probes) {
@@ -126,7 +126,7 @@ t.test(
 
 t.test('calls of one transaction share the limit', async (t) => {
   const organisation = await createOrganisationAt(sql, time)
-  const answers = await acceptTogether(
+  const responses = await acceptTogether(
     sql,
     [0, 150, 300, 450, 600].map((from) => ({
       organisation,
@@ -135,7 +135,7 @@ t.test('calls of one transaction share the limit', async (t) => {
     })),
   )
   t.strictSame(
-    answers.map(({ code }) => code),
+    responses.map(({ code }) => code),
     [...Array(3).fill('recipient_suppressed'), ...Array(2).fill('rate_limited')],
   )
 })

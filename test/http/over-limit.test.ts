@@ -20,15 +20,15 @@ const admitted: Admission = {
   refusedForMs: null,
 }
 
-/** Admits by what a test lets api.admit say, and notes which calls reach it. */
+/** An admission with a stub of api.admit that records its calls. */
 function controlled() {
   const asked: string[][] = []
   /** The key of each request whose connection closes. */
   const closed: string[] = []
-  let answer: Partial<Admission>[] = [{}]
+  let response: Partial<Admission>[] = [{}]
   const call = (async (_name: string, { keys }: { keys: string[] }) => {
     asked.push(keys)
-    return answer.map((row) => ({ ...admitted, ...row }))
+    return response.map((row) => ({ ...admitted, ...row }))
   }) as unknown as Call
   const waits: { ms: number; end(): void }[] = []
   const admit = admission(
@@ -59,7 +59,7 @@ function controlled() {
     waits,
     send,
     say: (...rows: Partial<Admission>[]) => {
-      answer = rows
+      response = rows
     },
   }
 }

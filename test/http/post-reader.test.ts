@@ -27,7 +27,7 @@ const outcomeOf = (reading: Promise<unknown>) =>
     return { code: error.code, fields: error.fields }
   })
 
-/** A batch that takes long to validate: 150 problems in each item. */
+/** A batch that is slow to validate: 150 problems in each item. */
 const bad = Array(50).fill('a')
 const hardBatch = (items: number) => ({
   emails: Array(items).fill({ from: 'a', to: bad, cc: bad, bcc: bad }),
@@ -91,7 +91,7 @@ t.test('only one body of more than 1 MB is in the thread at a time', async (t) =
   }
   const order: string[] = []
   await Promise.all([
-    // Slower than the next, which would overtake it.
+    // It takes longer than the next, which would finish first if both were in the thread.
     reader.read(large(1000), 'a').then(() => order.push('a')),
     reader.read(large(1), 'b').then(() => order.push('b')),
   ])

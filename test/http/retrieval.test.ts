@@ -113,8 +113,8 @@ t.test('messages of both modes can be read with live and test keys', async (t) =
     [test, 'sent'],
   ]) {
     for (const key of [liveKey, testKey]) {
-      const answer = await get(`${base}/v1/emails/${id}`, key)
-      t.strictSame([answer.status, answer.json.id, answer.json.status], [200, id, status])
+      const response = await get(`${base}/v1/emails/${id}`, key)
+      t.strictSame([response.status, response.json.id, response.json.status], [200, id, status])
     }
   }
 })

@@ -32,7 +32,7 @@ const ALLOWED = [
   '"Acme, Inc." <hello@Mail.ACME.example>',
   'hello@mail.acme.example',
   'hello@a.b.c.d.acme.example',
-  // Another organisation may hold it, but it is below a verified domain of this one.
+  // Below a verified domain of this organisation, although another organisation may hold it.
   'hello@sub.acme.example',
   'hello@mail.deep.example',
   'hello@more.mail.deep.example',
@@ -65,18 +65,18 @@ const REFUSED = [
 
 t.test('live email: from may be on a verified domain or below one', async (t) => {
   for (const from of ALLOWED) {
-    const answer = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
-    t.equal(answer.status, 200, from)
+    const response = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
+    t.equal(response.status, 200, from)
   }
 })
 
 t.test('live email: from on any other domain is refused', async (t) => {
   const before = await traces(sql)
   for (const from of REFUSED) {
-    const answer = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
-    isRefused(t, answer, 'domain_not_verified', undefined, { name: from })
+    const response = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
+    isRefused(t, response, 'domain_not_verified', undefined, { name: from })
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('batch: the domain of each item is checked', async (t) => {

@@ -32,9 +32,9 @@ const statusOf = async (key: string, { json }: Answer) =>
 t.test('SMS: segments come from the plan first, the rest from credits', async (t) => {
   const organisation = await createPayer(sql, { included: 5, credits: 4 })
   const { liveKey } = organisation
-  const answers = [await send(liveKey, 3), await send(liveKey, 3), await send(liveKey, 3)]
+  const responses = [await send(liveKey, 3), await send(liveKey, 3), await send(liveKey, 3)]
   t.match(
-    answers.map(({ json }) => json),
+    responses.map(({ json }) => json),
     [
       { status: 'queued', segments: 3, credits: 0, mode: 'live' },
       { status: 'queued', segments: 3, credits: 1, mode: 'live' },
@@ -49,7 +49,7 @@ t.test('SMS: segments come from the plan first, the rest from credits', async (t
     { kind: 'sms', credits: -1, included: -2, balance: 3 },
     { kind: 'sms', credits: -3, included: 0, balance: 0 },
   ])
-  t.match(await statusOf(liveKey, answers[1] as Answer), { segments: 3, credits: 1 })
+  t.match(await statusOf(liveKey, responses[1] as Answer), { segments: 3, credits: 1 })
   t.equal(await grant(sql, organisation, 1), 1)
   t.match((await send(liveKey, 1)).json, { credits: 1 })
   t.same(await wrongBooks(sql), [])
@@ -66,9 +66,9 @@ t.test(
   'SMS batch: pays in order, and every item after the first that does not fit fails',
   async (t) => {
     const organisation = await createPayer(sql, { included: 3, credits: 4 })
-    const answer = await sendBatch(organisation.liveKey, [2, 2, 1, 3, 1, 1])
+    const response = await sendBatch(organisation.liveKey, [2, 2, 1, 3, 1, 1])
     const short = 'insufficient_credits'
-    t.same(outcomesOf(answer), [0, 1, 1, short, short, short], 'smaller items as well')
+    t.same(outcomesOf(response), [0, 1, 1, short, short, short], 'smaller items as well')
     t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 2, accepted: 3 })
     t.same(outcomesOf(await sendBatch(organisation.liveKey, [1, 1, 1])), [1, 1, short])
     t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 0, accepted: 5 })
@@ -78,7 +78,7 @@ t.test(
 
 t.test('SMS batch: invalid items pay nothing and do not affect later items', async (t) => {
   const organisation = await createPayer(sql, { credits: 2 })
-  const answer = await post(`${base}/v1/sms/batch`, organisation.liveKey, {
+  const response = await post(`${base}/v1/sms/batch`, organisation.liveKey, {
     messages: [
       smsOf(1, { to: 'nobody' }),
       smsOf(1, { to }),
@@ -86,15 +86,15 @@ t.test('SMS batch: invalid items pay nothing and do not affect later items', asy
       smsOf(1, { to }),
     ],
   })
-  t.same(outcomesOf(answer), ['validation_error', 1, 'validation_error', 1])
+  t.same(outcomesOf(response), ['validation_error', 1, 'validation_error', 1])
 })
 
 t.test('scheduled SMS: is paid when it is accepted', async (t) => {
   const organisation = await createPayer(sql, { credits: 3 })
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
-  const answer = await send(organisation.liveKey, 2, { scheduledAt })
-  t.match(answer.json, { status: 'scheduled', segments: 2, credits: 2, mode: 'live' })
-  t.match(await statusOf(organisation.liveKey, answer), { status: 'scheduled', scheduledAt })
+  const response = await send(organisation.liveKey, 2, { scheduledAt })
+  t.match(response.json, { status: 'scheduled', segments: 2, credits: 2, mode: 'live' })
+  t.match(await statusOf(organisation.liveKey, response), { status: 'scheduled', scheduledAt })
   t.same(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 1, accepted: 0 })
   isRefused(t, await send(organisation.liveKey, 2, { scheduledAt }), 'insufficient_credits')
 })
@@ -137,7 +137,7 @@ t.test('SMS: 500 concurrent sends take exactly 300 credits', async (t) => {
       t.same(await wrongBooks(sql), [], 'the ledger equals the balances at every moment')
   }
   const watching = watch()
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 500 }, (_, n) =>
       n % 50 === 0
         ? sendBatch(organisation.liveKey, Array(10).fill(1))
@@ -146,8 +146,10 @@ t.test('SMS: 500 concurrent sends take exactly 300 credits', async (t) => {
   )
   isDone = true
   await watching
-  const paid = answers.flatMap((answer) =>
-    answer.json.results ? outcomesOf(answer) : [answer.json.credits ?? answer.json.error.code],
+  const paid = responses.flatMap((response) =>
+    response.json.results
+      ? outcomesOf(response)
+      : [response.json.credits ?? response.json.error.code],
   )
   t.equal(paid.filter((outcome) => outcome === 1).length, 300)
   t.equal(paid.filter((outcome) => outcome === 'insufficient_credits').length, paid.length - 300)

@@ -7,7 +7,7 @@ import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
 
-/** The service's clock stands still, so that its edges can be met. */
+/** The service's clock stands still, so that the limits can be tested exactly. */
 const NOW = Math.floor(Date.now() / 1000) * 1000 + 250
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, {
@@ -57,8 +57,8 @@ t.test('scheduledAt: accepts from exactly now to exactly 30 days ahead', async (
     [31 * DAY, far],
   ] as const) {
     const name = `${ms} ms ahead`
-    const answer = await send(organisation, { scheduledAt: inMs(ms) })
-    isRefused(t, answer, 'validation_error', fields, { name })
+    const response = await send(organisation, { scheduledAt: inMs(ms) })
+    isRefused(t, response, 'validation_error', fields, { name })
   }
   for (const [scheduledAt, fields] of [
     ['0001-01-01T00:00:00Z', past],
@@ -66,7 +66,7 @@ t.test('scheduledAt: accepts from exactly now to exactly 30 days ahead', async (
   ] as const) {
     isRefused(t, await send(organisation, { scheduledAt }), 'validation_error', fields)
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('scheduledAt: the offset does not change the moment', async (t) => {
@@ -83,9 +83,9 @@ t.test('scheduledAt: the offset does not change the moment', async (t) => {
     const shown = await get(`${base}/v1/sms/${json.id}`, organisation.liveKey)
     t.equal(shown.json.scheduledAt, inMs(DAY), scheduledAt)
   }
-  // An hour from now by its digits, an hour ago by its offset.
-  const answer = await send(organisation, { scheduledAt: `${local(HOUR)}+02:00` })
-  isRefused(t, answer, 'validation_error', { scheduledAt: ['must not be in the past'] })
+  // In an hour by its digits, an hour ago by its offset.
+  const response = await send(organisation, { scheduledAt: `${local(HOUR)}+02:00` })
+  isRefused(t, response, 'validation_error', { scheduledAt: ['must not be in the past'] })
 })
 
 t.test(

@@ -17,15 +17,18 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 t.test('POST /v1/suppressions: returns the entry as the list shows it', async (t) => {
   const { liveKey } = await createOrganisation(sql)
-  const answer = await post(suppressions, liveKey, { email: 'ann@c.example', note: 'asked us to' })
-  t.equal(answer.status, 201)
-  t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
-  const { id, createdAt } = answer.json
+  const response = await post(suppressions, liveKey, {
+    email: 'ann@c.example',
+    note: 'asked us to',
+  })
+  t.equal(response.status, 201)
+  t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+  const { id, createdAt } = response.json
   t.match(id, /^sup_[0-9a-hjkmnp-tv-z]{26}$/)
   t.match(createdAt, ISO)
   const email = 'ann@c.example'
   const entry = { id, email, reason: 'manual', messageId: null, note: 'asked us to', createdAt }
-  t.equal(answer.text, JSON.stringify(entry), 'in the order of the interface and without blanks')
+  t.equal(response.text, JSON.stringify(entry), 'in the order of the interface and without blanks')
   const { json } = await get(suppressions, liveKey)
   t.strictSame(json, { data: [entry], nextCursor: null })
 })
@@ -119,18 +122,18 @@ t.test(
     const one = await createOrganisation(sql)
     const two = await createOrganisation(sql)
     await sql`select ops.suppress_globally('gone@c.example')`
-    const answers = [
+    const responses = [
       await post(suppressions, one.liveKey, { email: 'gone@c.example' }),
       await post(suppressions, two.liveKey, { email: 'gone@c.example' }),
     ]
     t.strictSame(
-      answers.map(({ status, json }) => [status, json.reason]),
+      responses.map(({ status, json }) => [status, json.reason]),
       [
         [201, 'manual'],
         [201, 'manual'],
       ],
     )
-    t.not(answers[0]?.json.id, answers[1]?.json.id)
+    t.not(responses[0]?.json.id, responses[1]?.json.id)
   },
 )
 
@@ -214,10 +217,10 @@ t.test('POST /v1/suppressions: reports all problems and stores nothing', async (
     [[], { _: ['must be a JSON object'] }],
   ]
   for (const [body, fields] of wrong) {
-    const answer = await post(suppressions, organisation.liveKey, body, {
+    const response = await post(suppressions, organisation.liveKey, body, {
       'Idempotency-Key': 'the same',
     })
-    isRefused(t, answer, 'validation_error', fields, { name: JSON.stringify(body).slice(0, 80) })
+    isRefused(t, response, 'validation_error', fields, { name: JSON.stringify(body).slice(0, 80) })
   }
   isRefused(t, await post(suppressions, organisation.liveKey, ''), 'invalid_json')
   t.strictSame(await listOf(sql, organisation), [])
@@ -234,29 +237,29 @@ t.test(
   'POST /v1/suppressions: two concurrent additions of an address make one entry',
   async (t) => {
     const organisation = await createOrganisation(sql)
-    const answers = await meetAt(sql, organisation, 2, () =>
+    const responses = await meetAt(sql, organisation, 2, () =>
       Promise.all(
         ['first', 'second'].map((note) =>
           post(suppressions, organisation.liveKey, { email: 'ann@c.example', note }),
         ),
       ),
     )
-    t.strictSame(answers.map(({ status }) => status).sort(), [200, 201])
-    t.equal(answers[0]?.text, answers[1]?.text)
+    t.strictSame(responses.map(({ status }) => status).sort(), [200, 201])
+    t.equal(responses[0]?.text, responses[1]?.text)
     t.equal((await listOf(sql, organisation)).length, 1)
   },
 )
 
 t.test('POST /v1/suppressions: 64 concurrent additions of an address make one entry', async (t) => {
   const organisation = await createOrganisation(sql)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 64 }, (_, n) =>
       post(suppressions, organisation.liveKey, { email: 'ann@c.example', note: `${n}` }),
     ),
   )
-  t.equal(answers.filter(({ status }) => status === 201).length, 1)
-  t.equal(answers.filter(({ status }) => status === 200).length, 63)
-  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  t.equal(responses.filter(({ status }) => status === 201).length, 1)
+  t.equal(responses.filter(({ status }) => status === 200).length, 63)
+  t.equal(new Set(responses.map(({ text }) => text)).size, 1)
 })
 
 const waitsForALock = () =>

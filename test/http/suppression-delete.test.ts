@@ -20,8 +20,8 @@ const jobs = async () => {
   return rows.map(({ payload }) => payload.organisation)
 }
 
-/** What the provider is still to forget for an organisation. */
-const toForget = async ({ id }: TestOrganisation) => {
+/** Returns the addresses of an organisation that wait for their removal at the provider. */
+const removalsOf = async ({ id }: TestOrganisation) => {
   const rows = await sql<{ email: string }[]>`
     select email from app.suppression_removals
     where organisation_id = core.decode_id('org', ${id}) order by email`
@@ -43,8 +43,8 @@ t.test(
     const { liveKey, domain } = organisation
     for (const reason of ['manual', 'unsubscribe', 'complaint'] as const) {
       const id = await suppress(sql, organisation, 'ann@c.example', reason)
-      const answer = await remove(liveKey, id)
-      t.strictSame([answer.status, answer.text], [200, `{"id":"${id}","deleted":true}`])
+      const response = await remove(liveKey, id)
+      t.strictSame([response.status, response.text], [200, `{"id":"${id}","deleted":true}`])
       t.strictSame(await listOf(sql, organisation), [])
       const email = anEmail(domain, { to: 'ann@c.example', class: 'marketing' })
       t.equal((await post(`${base}/v1/emails`, liveKey, email)).status, 200, reason)
@@ -55,8 +55,8 @@ t.test(
 t.test('DELETE /v1/suppressions: a second deletion is not found', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await suppress(sql, organisation, 'ann@c.example')
-  const answers = await Promise.all([1, 2, 3].map(() => remove(organisation.liveKey, id)))
-  t.strictSame(answers.map(({ status }) => status).sort(), [200, 404, 404])
+  const responses = await Promise.all([1, 2, 3].map(() => remove(organisation.liveKey, id)))
+  t.strictSame(responses.map(({ status }) => status).sort(), [200, 404, 404])
   isRefused(t, await remove(organisation.liveKey, id), 'not_found')
   t.equal((await jobs()).length, 1)
 })
@@ -80,12 +80,12 @@ t.test(
     const id = await suppress(sql, organisation, 'gone@c.example', 'hard_bounce')
     isRefused(t, await remove(liveKey, id), 'not_found')
     t.equal((await listOf(sql, organisation)).length, 1)
-    const answer = await post(
+    const response = await post(
       `${base}/v1/emails`,
       liveKey,
       anEmail(domain, { to: 'gone@c.example' }),
     )
-    isRefused(t, answer, 'recipient_suppressed', { to: ['gone@c.example: hard_bounce'] })
+    isRefused(t, response, 'recipient_suppressed', { to: ['gone@c.example: hard_bounce'] })
     t.strictSame(await jobs(), [])
   },
 )
@@ -98,12 +98,12 @@ t.test(
     await sql`select ops.suppress_globally('also@c.example')`
     const id = await suppress(sql, organisation, 'also@c.example', 'manual')
     t.equal((await remove(liveKey, id)).status, 200)
-    const answer = await post(
+    const response = await post(
       `${base}/v1/emails`,
       liveKey,
       anEmail(domain, { to: 'also@c.example' }),
     )
-    isRefused(t, answer, 'recipient_suppressed', { to: ['also@c.example: hard_bounce'] })
+    isRefused(t, response, 'recipient_suppressed', { to: ['also@c.example: hard_bounce'] })
   },
 )
 
@@ -160,10 +160,10 @@ t.test('removals of one organisation make one job, however many they are', async
   await liftRate(sql, organisation)
   const emails = Array.from({ length: 25 }, (_, n) => `ann${100 + n}@c.example`)
   const ids = await Promise.all(emails.map((email) => suppress(sql, organisation, email)))
-  const answers = await Promise.all(ids.map((id) => remove(organisation.liveKey, id)))
-  t.ok(answers.every(({ status }) => status === 200))
+  const responses = await Promise.all(ids.map((id) => remove(organisation.liveKey, id)))
+  t.ok(responses.every(({ status }) => status === 200))
   t.strictSame(await jobs(), [await uuidOf(organisation)])
-  t.strictSame(await toForget(organisation), emails)
+  t.strictSame(await removalsOf(organisation), emails)
   await remove(other.liveKey, await suppress(sql, other, 'ann@c.example'))
   t.strictSame(await jobs(), [await uuidOf(organisation), await uuidOf(other)])
 })
@@ -181,12 +181,12 @@ t.test('a deletion while the removal job runs adds no second job', async (t) => 
   t.strictSame(await jobs(), [uuid])
 
   await sql`select api.finish_suppression_removals(${uuid}, '{a@c.example}', ${job?.id ?? ''})`
-  t.strictSame(await toForget(organisation), ['b@c.example'])
+  t.strictSame(await removalsOf(organisation), ['b@c.example'])
   const [next] = await sql<{ id: string }[]>`select id from graphile_worker._private_jobs`
   t.not(next?.id, job?.id)
   t.strictSame(await jobs(), [uuid], 'the job that ends enqueues the next one')
   await sql`select api.finish_suppression_removals(${uuid}, '{b@c.example}', ${next?.id ?? ''})`
-  t.strictSame([await jobs(), await toForget(organisation)], [[], []])
+  t.strictSame([await jobs(), await removalsOf(organisation)], [[], []])
 })
 
 t.test('a deletion of an organisation without a domain makes no removal job', async (t) => {
@@ -228,8 +228,8 @@ t.test(
       (await jobs()).sort(),
       [(await uuidOf(one)) ?? '', (await uuidOf(two)) ?? ''].sort(),
     )
-    t.strictSame(await toForget(one), ['lifted@c.example'])
-    t.strictSame(await toForget(three), [])
+    t.strictSame(await removalsOf(one), ['lifted@c.example'])
+    t.strictSame(await removalsOf(three), [])
     t.strictSame(await listOf(sql, three), [
       { email: 'lifted@c.example', reason: 'complaint', note: '' },
     ])

@@ -48,7 +48,7 @@ const body = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
 )
 
-/** What is wrong with an answer to anything at all; null when nothing is. */
+/** Returns what is wrong with a response, or null. */
 function faultOf({ status, json, headers }: Answer): string | null {
   if (!headers.get('x-request-id')) return 'no x-request-id'
   if (status < 300) return null
@@ -66,12 +66,12 @@ t.test(
     const made: Answer[] = []
     for (let first = 0; first < RUNS; first += AT_A_TIME) {
       const some = bodies.slice(first, first + AT_A_TIME)
-      const answers = await Promise.all(some.map((one) => post(suppressions, liveKey, one)))
-      for (const [n, answer] of answers.entries()) {
-        const fault = faultOf(answer)
+      const responses = await Promise.all(some.map((one) => post(suppressions, liveKey, one)))
+      for (const [n, response] of responses.entries()) {
+        const fault = faultOf(response)
         if (fault)
-          faults.push(`${fault}: ${some[n]?.slice(0, 500)} -> ${answer.text.slice(0, 500)}`)
-        if (answer.status === 201) made.push(answer)
+          faults.push(`${fault}: ${some[n]?.slice(0, 500)} -> ${response.text.slice(0, 500)}`)
+        if (response.status === 201) made.push(response)
       }
     }
     t.strictSame(faults, [], `with seed ${seed}`)
@@ -86,7 +86,7 @@ t.test(
       const { id, email, createdAt } = json
       t.match(
         found.json.data.find((entry: { id: string }) => entry.id === id),
-        // A later body may have widened it from unsubscribe to manual, with a note of its own.
+        // A later body may have changed unsubscribe to manual, with its own note.
         { id, email, createdAt },
         `${json.email} is found by its address`,
       )
@@ -120,10 +120,10 @@ t.test('GET /v1/suppressions: random queries are listed or refused, never 500', 
   const faults: string[] = []
   let answered = 0
   for (const one of queries) {
-    const answer = await get(`${suppressions}?${one}`, liveKey)
-    const fault = faultOf(answer)
+    const response = await get(`${suppressions}?${one}`, liveKey)
+    const fault = faultOf(response)
     if (fault) faults.push(`${fault}: ${one}`)
-    if (answer.status === 200) answered += 1
+    if (response.status === 200) answered += 1
   }
   t.strictSame(faults, [], `with seed ${seed}`)
   t.ok(answered > 20 && answered < 500, `${answered} were answered`)

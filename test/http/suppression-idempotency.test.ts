@@ -30,12 +30,15 @@ t.test('suppressions: a repeated addition gets the same status and bytes', async
   const second = await post(suppressions, liveKey, body, withKey('b'))
   t.strictSame([first.status, second.status], [201, 200])
   t.notOk(isReplay(first) || isReplay(second))
-  for (const [key, answer] of [
+  for (const [key, response] of [
     ['a', first],
     ['b', second],
   ] as const) {
     const again = await post(suppressions, liveKey, body, withKey(key))
-    t.strictSame([again.status, again.text, isReplay(again)], [answer.status, answer.text, true])
+    t.strictSame(
+      [again.status, again.text, isReplay(again)],
+      [response.status, response.text, true],
+    )
   }
   t.equal(await keysOf(organisation), 2)
 })
@@ -83,9 +86,9 @@ t.test('suppressions: a key is valid for one organisation, one mode and 24 hours
   const one = await createOrganisation(sql)
   const two = await createOrganisation(sql)
   const add = (key: string) => post(suppressions, key, { email: 'ann@c.example' }, withKey('a'))
-  const answers = [await add(one.liveKey), await add(one.testKey), await add(two.liveKey)]
+  const responses = [await add(one.liveKey), await add(one.testKey), await add(two.liveKey)]
   t.strictSame(
-    answers.map((answer) => [answer.status, isReplay(answer)]),
+    responses.map((response) => [response.status, isReplay(response)]),
     [
       [201, false],
       [200, false],
@@ -113,14 +116,14 @@ t.test('suppressions: a replay is returned while the organisation is paused', as
 
 t.test('suppressions: of 64 concurrent uses of a key one adds and 63 are replays', async (t) => {
   const organisation = await createOrganisation(sql)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 64 }, () =>
       post(suppressions, organisation.liveKey, { email: 'ann@c.example' }, withKey('a')),
     ),
   )
-  t.ok(answers.every(({ status }) => status === 201))
-  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
-  t.equal(answers.filter(isReplay).length, 63)
+  t.ok(responses.every(({ status }) => status === 201))
+  t.equal(new Set(responses.map(({ text }) => text)).size, 1)
+  t.equal(responses.filter(isReplay).length, 63)
   t.equal(await keysOf(organisation), 1)
 })
 
@@ -135,13 +138,13 @@ t.test(
     ]) {
       for (let round = 0; round < 5; round++) {
         const organisation = await createOrganisation(sql)
-        const answers = await meetAt(sql, organisation, 2, () =>
+        const responses = await meetAt(sql, organisation, 2, () =>
           Promise.all([
             post(suppressions, organisation.liveKey, { email: 'ann@c.example' }, withKey('a')),
             other(organisation),
           ]),
         )
-        const [winner, loser] = answers.toSorted((a, b) => a.status - b.status)
+        const [winner, loser] = responses.toSorted((a, b) => a.status - b.status)
         t.ok(winner && winner.status < 300)
         isRefused(t, loser as Answer, 'idempotency_conflict')
         t.equal(await keysOf(organisation), 1)
@@ -156,7 +159,7 @@ t.test('a transaction that begins first and gets the key second replays', async 
     select * from api.add_suppression(core.decode_id('org', ${organisation.id}), 'live', 'print',
       'ann@c.example', 'manual', '', 'caller:a')`
   await sql.begin(async (early) => {
-    // Its clock stands from here on.
+    // From here on the clock of this transaction stands still.
     await early`select now()`
     const [late] = await add(sql)
     const [again] = await add(early as unknown as typeof sql)

@@ -19,7 +19,7 @@ const list = ({ liveKey }: TestOrganisation, query: Record<string, string> = {})
 
 const emailsOf = ({ json }: Answer): string[] => json.data.map(({ email }: Entry) => email)
 
-/** Puts addresses a0@, a1@ … on a list, the last one newest, each in a millisecond of its own. */
+/** Suppresses addresses a0@, a1@ …, the last one newest, each in a different millisecond. */
 const fill = ({ id }: TestOrganisation, count: number) => sql`
   insert into app.suppressions (id, organisation_id, email, reason)
   select core.new_id(now() - make_interval(secs => (${count}::integer - n) / 1000.0)),
@@ -29,7 +29,7 @@ const fill = ({ id }: TestOrganisation, count: number) => sql`
 const newestFirst = (count: number) =>
   Array.from({ length: count }, (_, n) => `a${count - 1 - n}@c.example`)
 
-/** All pages from the first to the last, with `between` done while each next one is asked for. */
+/** Returns all pages, and runs `between` before each further one. */
 async function walk(
   organisation: TestOrganisation,
   query: Record<string, string>,
@@ -62,9 +62,9 @@ t.test('GET /v1/suppressions: limit is 1 to 200 and defaults to 50', async (t) =
     ['50', 50],
     ['200', 200],
   ] as const) {
-    const answer = await list(organisation, limit ? { limit } : {})
-    t.strictSame(emailsOf(answer), newestFirst(201).slice(0, length))
-    t.match(answer.json.nextCursor, String)
+    const response = await list(organisation, limit ? { limit } : {})
+    t.strictSame(emailsOf(response), newestFirst(201).slice(0, length))
+    t.match(response.json.nextCursor, String)
   }
 })
 
@@ -109,13 +109,13 @@ t.test(
     await fill(organisation, 60)
     let made = 0
     const between = async () => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 5 }, () =>
           post(suppressions, organisation.liveKey, { email: `a-new-${made++}@c.example` }),
         ),
       )
-      if (answers.some(({ status }) => status !== 201)) throw new Error('not added')
-      // The oldest go as well, as long as they were not shown yet.
+      if (responses.some(({ status }) => status !== 201)) throw new Error('not added')
+      // Old entries that were not shown yet are deleted as well.
       if (made === 10) {
         await sql`
         delete from app.suppressions
@@ -182,9 +182,9 @@ t.test('GET /v1/suppressions: email finds any part of an address in any case', a
     ['.*', []],
     ['\u{1F48C}', []],
   ] as const) {
-    const answer = await list(organisation, { email: part })
-    t.strictSame(emailsOf(answer).toSorted(), [...found].sort(), part)
-    t.equal(answer.json.nextCursor, null)
+    const response = await list(organisation, { email: part })
+    t.strictSame(emailsOf(response).toSorted(), [...found].sort(), part)
+    t.equal(response.json.nextCursor, null)
   }
 })
 
@@ -295,8 +295,8 @@ t.test('GET /v1/suppressions: reports all wrong, unknown and repeated parameters
     ['limit=0&cursor=x&offset=1&email[]=a', { limit, cursor, offset: unknown, 'email[]': unknown }],
   ]
   for (const [query, fields] of wrong) {
-    const answer = await get(`${suppressions}?${query}`, organisation.liveKey)
-    isRefused(t, answer, 'validation_error', fields, { name: query.slice(0, 80) })
+    const response = await get(`${suppressions}?${query}`, organisation.liveKey)
+    isRefused(t, response, 'validation_error', fields, { name: query.slice(0, 80) })
   }
   const { text } = await get(`${suppressions}?__proto__=a&constructor=b`, organisation.liveKey)
   t.match(text, '{"__proto__":["unknown field"],"constructor":["unknown field"]}')
@@ -315,7 +315,7 @@ t.test('GET /v1/suppressions: odd encodings of a query never cause a 500', async
     ['&&', 1],
     ['', 1],
   ] as const) {
-    const answer = await get(`${suppressions}?${query}`, organisation.liveKey)
-    t.strictSame([answer.status, answer.json.data?.length], [200, found], query)
+    const response = await get(`${suppressions}?${query}`, organisation.liveKey)
+    t.strictSame([response.status, response.json.data?.length], [200, found], query)
   }
 })

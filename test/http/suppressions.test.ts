@@ -23,12 +23,12 @@ t.test('each suppression reason blocks what the API reference says', async (t) =
     await suppress(sql, organisation, 'ann@c.example', reason as Reason)
     for (const emailClass of ['transactional', 'marketing', undefined]) {
       const body = anEmail(domain, { to: 'ann@c.example', class: emailClass })
-      const answer = await post(`${base}/v1/emails`, liveKey, body)
+      const response = await post(`${base}/v1/emails`, liveKey, body)
       const name = `${reason} and ${emailClass ?? 'no class'}`
       if (blocked.includes(emailClass ?? 'transactional')) {
         const fields = { to: [`ann@c.example: ${reason}`] }
-        isRefused(t, answer, 'recipient_suppressed', fields, { name })
-      } else t.equal(answer.status, 200, name)
+        isRefused(t, response, 'recipient_suppressed', fields, { name })
+      } else t.equal(response.status, 200, name)
     }
   }
 })
@@ -59,8 +59,12 @@ t.test('a global entry together with an own unsubscribe blocks transactional ema
   const { liveKey, domain } = organisation
   await suppress(sql, organisation, 'both@c.example', 'unsubscribe')
   await sql`select ops.suppress_globally('both@c.example')`
-  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'both@c.example' }))
-  isRefused(t, answer, 'recipient_suppressed', { to: ['both@c.example: hard_bounce'] })
+  const response = await post(
+    `${base}/v1/emails`,
+    liveKey,
+    anEmail(domain, { to: 'both@c.example' }),
+  )
+  isRefused(t, response, 'recipient_suppressed', { to: ['both@c.example: hard_bounce'] })
 })
 
 t.test('the refusal names each suppressed address of to, cc and bcc once, in order', async (t) => {
@@ -77,8 +81,8 @@ t.test('the refusal names each suppressed address of to, cc and bcc once, in ord
     cc: ['"Cat" <cat@BÜCHER.example>', 'ANN@c.example'],
     bcc: ['bob@c.example', 'ann@c.example', 'also.fine@c.example'],
   }
-  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, recipients))
-  isRefused(t, answer, 'recipient_suppressed', {
+  const response = await post(`${base}/v1/emails`, liveKey, anEmail(domain, recipients))
+  isRefused(t, response, 'recipient_suppressed', {
     to: [
       'ann@c.example: manual',
       'bob@c.example: complaint',

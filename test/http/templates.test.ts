@@ -158,7 +158,7 @@ t.test(
       'variables.in-text': missing,
       'variables.both': missing,
     })
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
   },
 )
 
@@ -270,7 +270,7 @@ t.test('a batch whose templates would render to gigabytes writes no temporary fi
     templateId: template,
     variables: { a: 'x'.repeat(10_000) },
   })
-  // Of connections that are opened from now on; a statement that needs a temporary file fails.
+  // For new connections: a statement that needs a temporary file fails.
   await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set temp_file_limit = 0`)
   const { base } = await startTestService(url, { roles: ['api'] })
   const { json } = await post(`${base}/v1/emails/batch`, liveKey, {

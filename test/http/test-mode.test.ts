@@ -297,14 +297,14 @@ t.test('the page lists every write with what a test key does, and each does it',
     const [method = '', path = ''] = write.split(' ')
     const id = path.includes('domains') ? added.json.id : entry
     const before = await traces(sql)
-    const answer = await request(method, base + path.replace('{id}', id), testKey, bodies[write])
+    const response = await request(method, base + path.replace('{id}', id), testKey, bodies[write])
     if (words.includes('insufficient_scope')) {
-      isRefused(t, answer, 'insufficient_scope', undefined, {
+      isRefused(t, response, 'insufficient_scope', undefined, {
         name: write,
         words: 'Test keys delete nothing; use a live key.',
       })
     } else {
-      t.match(answer.status, /^20[01]$/, `${write}: ${answer.text}`)
+      t.match(response.status, /^20[01]$/, `${write}: ${response.text}`)
       t.match(words, /Nothing is sent|as with a live key/, write)
     }
     t.equal((await traces(sql)).jobs, before.jobs, `${write} sends nothing`)

@@ -56,18 +56,18 @@ t.test('every endpoint refuses unknown query parameters', async (t) => {
     for (const method of Object.keys(methods as object)) {
       const target = `${base}${path.replace('{id}', 'x')}?nosuch=1&__proto__=2`
       const body = method === 'post' ? '{}' : undefined
-      const answer = await request(method.toUpperCase(), target, liveKey, body)
+      const response = await request(method.toUpperCase(), target, liveKey, body)
       const fields = Object.fromEntries(
         ['nosuch', '__proto__'].map((name) => [name, ['unknown field']]),
       )
-      // Beside the problems of the body.
-      const all = { ...answer.json.error.fields, ...fields }
-      isRefused(t, answer, 'validation_error', all, { name: `${method} ${path}` })
+      // Together with the problems of the body.
+      const all = { ...response.json.error.fields, ...fields }
+      isRefused(t, response, 'validation_error', all, { name: `${method} ${path}` })
       endpoints += 1
     }
   }
   t.ok(endpoints >= 15)
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('a wrong method gets 404 in the envelope and changes nothing', async (t) => {
@@ -89,7 +89,7 @@ t.test('a wrong method gets 404 in the envelope and changes nothing', async (t) 
       })
     }
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('HEAD gets the response of GET without the body', async (t) => {
@@ -158,12 +158,12 @@ t.test('invalid bytes after a request do not replace its response', async (t) =>
 })
 
 t.test('CONNECT gets not_found', async (t) => {
-  const answer = await sendRaw(base, 'CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: a\r\n\r\n')
-  isRefused(t, answer, 'not_found', undefined, { hasKey: false })
+  const response = await sendRaw(base, 'CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: a\r\n\r\n')
+  isRefused(t, response, 'not_found', undefined, { hasKey: false })
 })
 
 t.test(
-  'a request without Host or with an odd Expect gets the envelope and an x-request-id',
+  'a request without Host or with an unknown Expect gets a response with x-request-id',
   async (t) => {
     const close = 'Connection: close\r\n\r\n'
     const noHost = await sendRaw(base, `GET /healthz HTTP/1.1\r\n${close}`)
@@ -172,7 +172,7 @@ t.test(
       base,
       `GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n${close}`,
     )
-    t.match(expects.headers.get('x-request-id'), /^[0-9a-f-]{36}$/, 'with an odd Expect')
+    t.match(expects.headers.get('x-request-id'), /^[0-9a-f-]{36}$/, 'with an unknown Expect')
   },
 )
 
@@ -202,7 +202,7 @@ t.test('after a refusal a half-open connection is closed within seconds', async 
     socket.resume()
     await once(socket, 'end')
     const isClosed = async () => {
-      // What is half closed takes this.
+      // A half-closed socket accepts this.
       socket.write('.')
       return socket.destroyed
     }

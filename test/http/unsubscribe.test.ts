@@ -25,7 +25,7 @@ const uuidOf = async ({ id }: TestOrganisation) => {
 
 let made = 0
 
-/** Marketing to somebody new, and where that one unsubscribes. */
+/** Sends marketing to a new recipient; returns the unsubscribe link. */
 async function aLink({ email = '', of = organisation } = {}) {
   made += 1
   const to = email || `reader${made}@c.example`
@@ -156,10 +156,10 @@ t.test('after the unsubscribe marketing is refused, and other email is accepted'
 
 t.test('a second unsubscribe changes nothing', async (t) => {
   const { to, id, address } = await aLink()
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, () => request('POST', address, null, 'List-Unsubscribe=One-Click')),
   )
-  t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
+  t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
   const entries = await entriesOf(to)
   t.equal(entries.length, 1)
   t.equal((await request('POST', address, null)).status, 200)
@@ -273,11 +273,11 @@ t.test('an error is logged without the link or the address', async (t) => {
   const { to, address } = await aLink()
   const { pathname } = new URL(address)
   await sql`alter function api.unsubscribe rename to unsubscribe_away`
-  const answer = await request('POST', service.base + pathname, null)
+  const response = await request('POST', service.base + pathname, null)
   await sql`alter function api.unsubscribe_away rename to unsubscribe`
-  isRefused(t, answer, 'internal_error', undefined, { hasKey: false })
+  isRefused(t, response, 'internal_error', undefined, { hasKey: false })
   const [, token = ''] = /^\/u\/([^.]+)/.exec(pathname) ?? []
-  t.match(lines.join(''), answer.headers.get('x-request-id') ?? 'none')
+  t.match(lines.join(''), response.headers.get('x-request-id') ?? 'none')
   t.notMatch(lines.join(''), token)
   t.notMatch(lines.join(''), to)
   t.equal((await request('POST', service.base + pathname, null)).status, 200, 'then it works')

@@ -31,7 +31,7 @@ const emailTo = (organisation: TestOrganisation, name: string) =>
 const smsTo = (organisation: TestOrganisation, digit: number) =>
   sendSms(base, organisation, { to: `+44770090012${digit}`, body: 'x'.repeat(161) })
 
-/** Sends what a newcomer would try; each message's id with what its events are to say. */
+/** Sends to the addresses and numbers of the sandbox; returns each message's ID with its expected events. */
 async function sendOneOfEach(organisation: TestOrganisation) {
   const expected = new Map<string, string[]>()
   const expect = async (id: Promise<string>, ...told: string[]) => expected.set(await id, told)
@@ -65,7 +65,7 @@ t.test('webhook events: all nine types have the form of the API reference', asyn
   const organisation = await createOrganisation(sql)
   const receiver = await startReceiver()
   await createEndpoint(sql, organisation, { url: receiver.url })
-  // A phone may be quicker to answer than we are to note that the network took its message.
+  // A phone may reply before it is recorded that the network accepted the message.
   await sql`revoke execute on function api.sandbox_report from postgram_service`
   const expected = await sendOneOfEach(organisation)
   await until('all to be handed over', async () => {

@@ -19,7 +19,7 @@ const { base } = await startTestService(url)
 
 const signatureOf = ({ headers }: Received) => String(headers['service-signature'])
 
-/** What each of the two makes of it: our helper, and a library that shares no code with us. */
+/** The verification by our helper and by an independent library. */
 const readers: Record<string, (received: Received, secret: string) => unknown> = {
   'our helper': (received, secrets) =>
     verifyEvent({ body: received.body, signature: signatureOf(received), secrets }),
@@ -43,7 +43,7 @@ t.test(
       const to = `${name}+webhooks@sandbox.postgram.test`
       await send(base, organisation, { to, subject: 'Grüße – 你好 💌' })
     }
-    // Delivered and then answered with STOP; and one that the network does not take.
+    // One that is delivered and replied to with STOP, and one that the network refuses.
     const numbers = { '+447700900136': 3, '+447700900133': 1 }
     for (const to of Object.keys(numbers)) await sendSms(base, organisation, { to })
     const counts = [...Object.values(emails), ...Object.values(numbers)]
@@ -106,7 +106,7 @@ t.test('webhooks: for a day after a rotation both secrets verify', async (t) => 
 
 const page = await readFile(new URL('../../src/docs/webhooks.html', import.meta.url), 'utf8')
 
-/** The first such part of the page, as its reader sees it. */
+/** Returns the first such part of the page as plain text. */
 function shown(pattern: RegExp): string {
   const found = pattern.exec(page)?.[1]
   if (found === undefined) throw new Error(`the page shows no ${pattern}`)
@@ -127,7 +127,7 @@ t.test('webhooks page: the first example works unchanged', async (t) => {
     asks: [],
   }
   const { url, lines } = await startProgram(t, folder, runner, endpoint.secret)
-  // Its port is free only on a machine where nobody else does this.
+  // The example has a fixed port, which may be in use.
   await sql`select ops.set_webhook_endpoint(${endpoint.id}, ${url})`
 
   const body = shown(/\/v1\/emails -H 'Authorization: Bearer sk_live_…' \\\n +-d '([^']+)'/)

@@ -82,6 +82,6 @@ t.test('createBodies(): concurrent refused bodies are discarded one chunk at a t
   }
   t.same(await responses, Array(requests).fill(429))
   t.ok(before > requests * bytes, 'all of them were read')
-  // A chunk has 64 KB, and the next one may be buffered.
+  // A chunk has 64 KB, and the next one may already be buffered.
   t.ok(most <= 4 * 65_536, `at most ${most} bytes in one turn of the event loop`)
 })

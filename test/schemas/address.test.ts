@@ -221,7 +221,7 @@ const twisted = fc
     }, text),
   )
 
-// The whole text read by the library: what parseAddress may accept, and as what.
+// The result of the library for the whole text: the most that parseAddress may accept.
 function readByLibrary(text: string) {
   const parsed = emailAddresses.parseOneAddress({ input: text, rfc6532: true })
   if (parsed?.type !== 'mailbox') return null
@@ -264,7 +264,7 @@ t.test(
 t.test('parseAddress(): the fast path has the same result as the slow one', async () => {
   fc.assert(
     fc.property(ordinary, (text) => {
-      // Spaces around it are not ordinary.
+      // Texts with spaces around them are not ordinary.
       assert.deepEqual(parseAddress(text), parseAddress(` ${text} `))
     }),
     { numRuns: 2000 },

@@ -65,7 +65,7 @@ t.test(
   },
 )
 
-/** The same counts, from the parsed value. */
+/** Counts depth and values of the parsed value. */
 function measure(value: unknown): { depth: number; values: number } {
   if (typeof value !== 'object' || value === null) return { depth: 0, values: 0 }
   const members = Object.values(value).map(measure)
