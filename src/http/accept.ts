@@ -85,7 +85,7 @@ function weigh({ request: { body, size } }: Send): number {
 
 function describe({ request, isBatch }: Send) {
   const { key, ...call } = callOf(request)
-  // Every call has a key, the caller's or one of its own, so that it can be repeated without accepting anything
-  // twice after the connection broke during the commit.
+  // Every call has a key, if need be its request ID, so that it can be repeated without accepting anything twice
+  // after the connection broke during the commit.
   return { n: request.call, ...call, key: key ?? `request:${request.requestId}`, batch: isBatch }
 }

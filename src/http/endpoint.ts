@@ -58,7 +58,7 @@ type Common = {
   response: ResponseName
   /** The statuses of that response; default 200. */
   statuses?: readonly (keyof typeof successes)[]
-  /** Whether it waits for the email provider, whose client has time limits of its own. */
+  /** Whether it waits for the email provider: then only the time limits of the provider's client apply. */
   asksProvider?: true
   /** Its error codes, besides those of every endpoint. */
   refusals: readonly Code[]

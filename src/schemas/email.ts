@@ -32,7 +32,7 @@ export type Email = {
   /** Each address of to, cc and bcc once, in lower case. */
   recipients: string[]
   reply_to: string | null
-  /** Null only with a template, which has a subject of its own. */
+  /** Null only with a template, which has a subject. */
   subject: string | null
   html: string | null
   text: string | null

@@ -27,8 +27,7 @@ function keyOf(path: readonly { readonly key: unknown }[] | undefined): string {
   return storable(key.length > MAX_KEY_LENGTH ? `${key.slice(0, MAX_KEY_LENGTH - 1)}…` : key)
 }
 
-// valibot has one message for three kinds of issue of a strict object; they are told apart here once, instead of
-// in every schema.
+// valibot has one message for three kinds of issue of a strict object; this distinguishes them for all schemas.
 function messageOf(issue: v.BaseIssue<unknown>): string {
   if (issue.type !== 'strict_object') return issue.message
   if (issue.expected === 'Object') return 'must be an object'

@@ -131,7 +131,7 @@ export function givenEnvironment(options: {
     async open(attack, mode, keys) {
       const watch = watchProcess(pid ?? undefined)
       if (attack?.prepare || attack?.hasSlowProvider)
-        throw new NotApplicable('needs a service of its own')
+        throw new NotApplicable('needs access to the database of the service')
       const chosen = attackers.filter(({ key }) => key.startsWith(`sk_${mode}_`)).slice(0, keys)
       if (attack && chosen.length < keys) throw new NotApplicable(`needs ${keys} ${mode} keys`)
       return {

@@ -63,7 +63,7 @@ t.test('a victim sends while every accept of an attacker waits, heavy and light'
     }
   })
   const responses = await Promise.all(attacks)
-  t.strictSame([...new Set(responses.map(({ status }) => status))], [200], 'and then the attacker')
+  t.strictSame([...new Set(responses.map(({ status }) => status))], [200], 'then the attacker')
 })
 
 /** Calls api.accept_emails or api.accept_sms like a shared run; returns the calls that got a row. */

@@ -160,7 +160,7 @@ t.test('a key without the scope of an endpoint gets 403 there', async (t) => {
   t.equal((await get(`${base}/v1/emails/${json.id}`, reader)).status, 200)
 })
 
-t.test('every response has an x-request-id of its own', async (t) => {
+t.test('every response has a different x-request-id', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const responses = [
     await post(`${base}/v1/emails`, liveKey, anEmail(domain)),

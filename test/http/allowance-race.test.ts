@@ -80,5 +80,9 @@ t.test('concurrent batches and single sends never exceed the allowance', async (
     from app.allowances a join app.messages m on m.organisation_id = a.organisation_id
     where a.organisation_id = core.decode_id('org', ${id}) group by a.emails_used`
   t.strictSame({ ...row }, { emailsUsed: total, recipients: total })
-  t.equal(total, 101, 'all of it is used: there is a single send for what no pair can take')
+  t.equal(
+    total,
+    101,
+    'the allowance is used up: a single send takes the unit that no pair can take',
+  )
 })

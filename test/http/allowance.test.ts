@@ -186,7 +186,7 @@ t.test('the first send after the end of a period begins the next period', async 
   t.equal((await send()).status, 200)
   const { emailsUsed, messagesAccepted, periodStart, periodEnd } = await usedBy(organisation)
   t.equal(emailsUsed, 1)
-  t.equal(messagesAccepted, 3, 'what was ever accepted is not reset')
+  t.equal(messagesAccepted, 3, 'the total of accepted messages is not reset')
   t.ok(periodStart <= new Date() && new Date() < periodEnd, 'the period is the current one')
   const [row] = await sql`
     select p.* from app.organisations o cross join lateral core.period_at(o.created_at, now()) p
@@ -194,7 +194,7 @@ t.test('the first send after the end of a period begins the next period', async 
   t.strictSame(
     { periodStart: +periodStart, periodEnd: +periodEnd },
     { periodStart: +row?.periodStart, periodEnd: +row?.periodEnd },
-    'months are counted from the day on which the organisation was made',
+    'months start on the day on which the organisation was created',
   )
   t.equal((await send()).status, 200)
   isRefused(t, await send(), 'plan_allowance_exceeded')

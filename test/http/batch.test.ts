@@ -25,12 +25,12 @@ type BadItem = [item: unknown, error: ErrorBody]
 type Channel = {
   path: string
   list: 'emails' | 'messages'
-  /** A valid item; item n can be told from others by `textsById`. */
+  /** A valid item; `textsById` shows its n. */
   item(organisation: TestOrganisation, n?: number): unknown
   badItems(organisation: TestOrganisation): Promise<BadItem[]>
   /** The data of an accepted item, without its ID. */
   data: object
-  /** What makes the item recognisable, by message ID. */
+  /** Returns `Item <n>` of each accepted item by message ID. */
   textsById(organisation: TestOrganisation): Promise<Map<string, string>>
   ledgerRows: number
 }

@@ -217,7 +217,7 @@ for (const [path, limit, fits] of [
       t.strictSame(await traces(sql), before, 'nothing is stored')
 
       const most = await postBytes(path, gzipSync(bodyOf(bytes)), { 'Content-Encoding': 'gzip' })
-      t.equal(most.status, fits, 'the limit itself is taken')
+      t.equal(most.status, fits, 'a body of exactly the limit is accepted')
       t.notOk(most.json.error?.fields._?.[0].includes('larger'))
     },
   )
@@ -253,7 +253,7 @@ t.test('a connection stays usable after refusals, whether the body was read or n
     t.equal((await answerTo(request)).status, status)
     ports.add(request.socket?.localPort)
   }
-  t.equal(ports.size, 1, 'one connection carried them all')
+  t.equal(ports.size, 1, 'all on one connection')
 })
 
 const MB = 1024 * 1024

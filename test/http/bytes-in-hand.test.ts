@@ -70,7 +70,7 @@ t.test(
       isRefused(t, response, 'rate_limited', undefined, { words: ofOrganisation })
     }
     t.strictSame(await traces(sql), before, 'nothing is stored')
-    t.equal((await sendOf(organisation, 400 * KB)).status, 200, 'all of it was given back')
+    t.equal((await sendOf(organisation, 400 * KB)).status, 200, 'its reservation is released')
   },
 )
 
@@ -113,10 +113,10 @@ t.test('half-sent requests count, and the refusal says whose quota is used up', 
   isRefused(t, await sendOf(one, 300 * KB), 'rate_limited', undefined, { words: ofOrganisation })
   const second = await holdBytes(two, 700 * KB)
   isRefused(t, await sendOf(three, 700 * KB), 'rate_limited', undefined, { words: ofAll })
-  t.equal((await sendOf(three, 500 * KB)).status, 200, 'what is free is shared')
+  t.equal((await sendOf(three, 500 * KB)).status, 200, 'a quarter of the free bytes is available')
   first.destroy()
   second.destroy()
-  await until('their bytes to be given back', async () => (await bytesInProgress()) === 0)
+  await until('their reservations to be released', async () => (await bytesInProgress()) === 0)
   t.equal((await sendOf(one, 1000 * KB)).status, 200)
 })
 

@@ -233,7 +233,7 @@ t.test('a repeated callback changes nothing', async (t) => {
   t.match(await report(body), { status: 200, json: { status: 'repeated' } })
   t.same(await everything(), before)
 
-  t.match(await report(callbackOf(event)), { status: 200 }, 'signed anew')
+  t.match(await report(callbackOf(event)), { status: 200 }, 'with a new signature')
   t.equal((await timelineOf(sql, message.id)).length, 3)
 })
 
@@ -312,7 +312,7 @@ t.test('a callback that can never be valid gets 406 and changes nothing', async 
 
   const taken = callbackOf({ ...deferred, event: 'complained' }, first)
   t.match(await report(taken), { status: 200, json: { status: 'repeated' } })
-  t.same(await everything(), before, 'nor does another event under the id of the first')
+  t.same(await everything(), before, 'another event with the same ID changes nothing')
 })
 
 t.test('a callback is accepted for 8 hours, and if its clock is minutes ahead', async (t) => {
@@ -334,7 +334,7 @@ t.test('a callback with too large a body gets 406', async (t) => {
     body: packed,
     headers: { 'Content-Encoding': 'gzip' },
   })
-  t.equal(response.status, 406, 'also one that is small until it is unpacked')
+  t.equal(response.status, 406, 'also one that is too large only after decompression')
   t.same(await everything(), before)
 
   const almost = callbackOf(delivered(aMessage(), { tags: ['a'.repeat(1000 * 1024)] }))

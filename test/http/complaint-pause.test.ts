@@ -78,7 +78,7 @@ t.test('emails to complaint@ of the sandbox pause the organisation', async (t) =
   const tested = await post(`${api.base}/v1/emails`, testKey, emailsOf(organisation))
   t.match(tested, { status: 200, json: { mode: 'test' } })
 
-  const [notice] = await until('the owner to be told', async () => {
+  const [notice] = await until('the notice to the owner', async () => {
     const notices = await noticesOf(sql, organisation)
     return notices.every(({ sentAt }) => sentAt) && notices
   })

@@ -39,8 +39,10 @@ const good: Record<string, object> = {
   'html of 2 MB': email({ html: 'x'.repeat(2 * MB) }),
   'text of 1 MB': email({ text: 'x'.repeat(MB) }),
   'a template': fromTemplate({}),
-  'a template with a subject of its own': fromTemplate({ subject: 'Own' }),
-  'variables that nobody needs': fromTemplate({ variables: { a: 'x', b: 1, c: true } }),
+  'a template with a subject': fromTemplate({ subject: 'Own' }),
+  'variables that the template does not use': fromTemplate({
+    variables: { a: 'x', b: 1, c: true },
+  }),
   headers: email({ headers: { 'X-Order': '17', 'List-Id': '<orders.c.example>' } }),
   'ten tags of 64 characters': email({ tags: Array(10).fill('💌'.repeat(64)) }),
   'no tags': email({ tags: [] }),

@@ -76,7 +76,7 @@ t.test(
     )
     const requestId = response.headers.get('x-request-id')
     t.match(JSON.parse(line), { requestId, method: 'POST', route: '/v1/emails', level: 'error' })
-    t.match(line, 'no_poison', 'and says what went wrong')
+    t.match(line, 'no_poison', 'with the cause')
     t.notMatch(line, 'secret.person')
     t.notMatch(line, liveKey)
   },

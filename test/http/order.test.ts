@@ -173,8 +173,8 @@ for (const kind of Object.keys(paths) as Kind[]) {
       const name = `${first} before ${second}`
       const isOfItem = kind in lists && position(first) > position('org_paused')
       if (isOfItem) {
-        const { error: told } = response.json.results[0]
-        const error = first in FIELDS ? errorOf(first, FIELDS[first]) : errorAs(first, told)
+        const { error: actual } = response.json.results[0]
+        const error = first in FIELDS ? errorOf(first, FIELDS[first]) : errorAs(first, actual)
         const results = [{ index: 0, ok: false, error }]
         t.strictSame(
           { status: response.status, json: response.json },

@@ -41,11 +41,11 @@ function aReader(t: Test) {
 
 t.test('a large body is parsed in the thread and does not block the event loop', async (t) => {
   const reader = aReader(t)
-  let turns = 0
+  let iterations = 0
   let isReading = true
-  const turn = () => {
-    turns += 1
-    if (isReading) setImmediate(turn)
+  const iterate = () => {
+    iterations += 1
+    if (isReading) setImmediate(iterate)
   }
   const names = Array(50).fill(`${'"" '.repeat(300)}x <a@b.co>`)
   for (const body of [
@@ -53,12 +53,12 @@ t.test('a large body is parsed in the thread and does not block the event loop',
     posted('email batch', hardBatch(200)),
   ]) {
     isReading = true
-    turns = 0
-    turn()
+    iterations = 0
+    iterate()
     const { value } = await reader.read(body, 'one')
     isReading = false
     t.equal(value.count, body.kind === 'email' ? 1 : 200)
-    t.ok(turns > 2, `${turns} turns`)
+    t.ok(iterations > 2, `${iterations} iterations`)
   }
 })
 

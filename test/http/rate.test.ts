@@ -134,5 +134,5 @@ t.test('refusals of one kind are summed to a line a second in the log', async (t
   // One line at once, then one for each second with further refusals.
   const seconds = (lines.at(-1).time - lines[0].time) / 1000
   t.ok(lines.length <= 2 + seconds, `${lines.length} lines in ${seconds} s`)
-  t.equal(linesOf('/v1/emails').length, 1, 'another kind has a line of its own')
+  t.equal(linesOf('/v1/emails').length, 1, 'another kind has its own line')
 })

@@ -7,10 +7,10 @@ const UNKNOWN = { message: 'it is unknown whether a call took effect' }
 const never = () => new Promise<never>(() => undefined)
 
 t.test('timeLimit.wait(): settles with the result or error of the work', async (t) => {
-  const patience = createTimeLimit(60_000)
-  t.equal(await patience.wait(async () => 'result'), 'result')
+  const timeLimit = createTimeLimit(60_000)
+  t.equal(await timeLimit.wait(async () => 'result'), 'result')
   await t.rejects(
-    patience.wait(async () => {
+    timeLimit.wait(async () => {
       throw new Error('no')
     }),
     { message: 'no' },
@@ -38,9 +38,9 @@ t.test(
 t.test('timeLimit.wait(): all work of a request shares the limit', async (t) => {
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
-  const patience = createTimeLimit(60_000)
-  await patience.wait(async () => {
+  const timeLimit = createTimeLimit(60_000)
+  await timeLimit.wait(async () => {
     now = 60_000
   })
-  await t.rejects(patience.wait(never), UNKNOWN)
+  await t.rejects(timeLimit.wait(never), UNKNOWN)
 })

@@ -229,7 +229,7 @@ t.test('an unknown or incomplete link gets 404 with a page that says so', async 
   const { address } = await aLink()
   const { pathname } = new URL(address)
   const before = await sql`select count(*) from app.suppressions`
-  const nobody = links.url({
+  const unknownOrganisation = links.url({
     organisationId: randomUUID(),
     messageId: randomUUID(),
     email: 'a@b.c',
@@ -241,7 +241,7 @@ t.test('an unknown or incomplete link gets 404 with a page that says so', async 
     '/u/%zz',
     '/u/%00',
     `/u/${'A'.repeat(8000)}`,
-    new URL(nobody).pathname,
+    new URL(unknownOrganisation).pathname,
   ]) {
     for (const method of ['GET', 'POST']) {
       const { status, headers, text } = await request(method, base + path, null)

@@ -34,7 +34,7 @@ const smsTo = (organisation: TestOrganisation, digit: number) =>
 /** Sends to the addresses and numbers of the sandbox; returns each message's ID with its expected events. */
 async function sendOneOfEach(organisation: TestOrganisation) {
   const expected = new Map<string, string[]>()
-  const expect = async (id: Promise<string>, ...told: string[]) => expected.set(await id, told)
+  const expect = async (id: Promise<string>, ...types: string[]) => expected.set(await id, types)
   await expect(
     emailTo(organisation, 'delivered'),
     ...['email.sent sent', 'email.delivered delivered'],
@@ -68,7 +68,7 @@ t.test('webhook events: all nine types have the form of the API reference', asyn
   // A phone may reply before it is recorded that the network accepted the message.
   await sql`revoke execute on function api.sandbox_report from postgram_service`
   const expected = await sendOneOfEach(organisation)
-  await until('all to be handed over', async () => {
+  await until('all to be sent', async () => {
     const waiting = await sql`select from app.messages where status = 'queued'`
     return waiting.length === 0
   })
@@ -87,8 +87,8 @@ t.test('webhook events: all nine types have the form of the API reference', asyn
   const events = bodies.map((body): WebhookEvent => JSON.parse(body))
 
   t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
-  for (const [id, told] of expected) {
-    t.strictSame(inShort(events.filter(({ data }) => data.id === id)), told)
+  for (const [id, types] of expected) {
+    t.strictSame(inShort(events.filter(({ data }) => data.id === id)), types)
   }
   for (const event of events) {
     const { id, type, occurredAt, data } = event

@@ -9,9 +9,9 @@ import { HTTP_LIMITS } from '../../src/http/limits.ts'
 import { createYield } from '../../src/http/yield.ts'
 
 t.test('createYield(): runs owners round-robin, each with its oldest work first', async (t) => {
-  const turns = createYield(1000)
+  const rounds = createYield(1000)
   const ran: string[] = []
-  const run = (owner: string, work: string) => turns.run(owner, () => ran.push(work))
+  const run = (owner: string, work: string) => rounds.run(owner, () => ran.push(work))
   await Promise.all([
     run('a', 'a1'),
     run('a', 'a2'),
@@ -23,9 +23,9 @@ t.test('createYield(): runs owners round-robin, each with its oldest work first'
 })
 
 t.test('createYield(): after maxMs the rest waits for the next iteration', async (t) => {
-  const turns = createYield(0)
+  const rounds = createYield(0)
   const ran: number[] = []
-  const all = [0, 1, 2].map((n) => turns.run('a', () => ran.push(n)))
+  const all = [0, 1, 2].map((n) => rounds.run('a', () => ran.push(n)))
   t.same(ran, [], 'none runs at once')
   for (const expected of [[0], [0, 1], [0, 1, 2]]) {
     await nextTurn()
@@ -35,12 +35,12 @@ t.test('createYield(): after maxMs the rest waits for the next iteration', async
 })
 
 t.test('createYield(): work that throws or rejects fails alone', async (t) => {
-  const turns = createYield(1000)
-  const thrown = turns.run('a', () => {
+  const rounds = createYield(1000)
+  const thrown = rounds.run('a', () => {
     throw new Error('thrown')
   })
-  const rejected = turns.run('a', () => Promise.reject(new Error('rejected')))
-  const next = turns.run('a', async () => 'done')
+  const rejected = rounds.run('a', () => Promise.reject(new Error('rejected')))
+  const next = rounds.run('a', async () => 'done')
   await t.rejects(thrown, { message: 'thrown' })
   await t.rejects(rejected, { message: 'rejected' })
   t.equal(await next, 'done')
@@ -83,5 +83,5 @@ t.test('createBodies(): concurrent refused bodies are discarded one chunk at a t
   t.same(await responses, Array(requests).fill(429))
   t.ok(before > requests * bytes, 'all of them were read')
   // A chunk has 64 KB, and the next one may already be buffered.
-  t.ok(most <= 4 * 65_536, `at most ${most} bytes in one turn of the event loop`)
+  t.ok(most <= 4 * 65_536, `at most ${most} bytes in one iteration of the event loop`)
 })
