@@ -31,7 +31,7 @@ export async function startApi(
     requireHostHeader: false,
     headersTimeout: limits.headersMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersMs),
-    // body/index.ts limits bodies by their progress instead, so that a slow client can send a large one.
+    // body/receive.ts limits bodies by their progress instead, so that a slow client can send a large one.
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveMs,
   })

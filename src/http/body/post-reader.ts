@@ -53,7 +53,7 @@ type Job = {
 /**
  * Parses small single requests in the event loop, round-robin by organisation. A thread parses batches and
  * large bodies: one of each organisation at a time, those of several organisations in slices, so that none
- * waits for all others. body/index.ts limits the bytes of the bodies that wait. The thread starts with the
+ * waits for all others. body/reservations.ts limits the bytes of the bodies that wait. The thread starts with the
  * first such body, and restarts with the next one after it has exited.
  */
 export function createPostReader(options: PostOptions, threadLimits = THREAD_LIMITS): PostReader {
