@@ -121,5 +121,5 @@ function asRefusal(error: unknown): Refusal | undefined {
     return undefined
   }
   const { fields, message, retryAfter } = JSON.parse(error.detail ?? '{}')
-  return new Refusal(error.message as Code, fields, { words: message, retryAfter })
+  return new Refusal(error.message as Code, fields, { message, retryAfter })
 }

@@ -27,8 +27,8 @@ export function fairCall(call: Call, { atOnce, waiting }: FairOptions): Call {
     if (line.running < atOnce) line.running += 1
     else {
       if (line.waiting.length >= waiting) {
-        const words = `This organisation has ${waiting} requests waiting, which is the limit. Wait for their responses before sending more.`
-        throw new Refusal('rate_limited', null, { words, retryAfter: 1 })
+        const message = `This organisation has ${waiting} requests waiting, which is the limit. Wait for their responses before sending more.`
+        throw new Refusal('rate_limited', null, { message, retryAfter: 1 })
       }
       // The call that ends passes its place on.
       await new Promise<void>((resolve) => line.waiting.push(resolve))

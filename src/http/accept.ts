@@ -10,25 +10,25 @@ import type { Messages } from './body/post-body.ts'
 import type { PostRequest, Reply } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
 
-/** The SQL functions that accept messages; all have the same arguments and answers. */
+/** The api functions that accept messages; all have the same arguments and result. */
 export type AcceptFunction = {
   [Name in keyof Api]: Name extends `accept_${string}` ? Name : never
 }[keyof Api]
 
-/** A request whose body is messages. */
+/** A request whose body has messages. */
 export type SendRequest = PostRequest & { body: Messages }
 
 type Send = { request: SendRequest; isBatch: boolean }
 
 export type AcceptOptions = { call: Call; publicUrl: string; metrics: Metrics }
 
-/** What one transaction carries at most: beyond this its commit, not its overhead, is what costs. */
+/** The limits of one transaction: a larger one gains nothing, as its overhead is already small. */
 const MAX_ITEMS = 1000
 const MAX_BYTES = 8 * 1024 * 1024
-/** Accepting so many recipients of one email takes as long as an ordinary item. */
-const RECIPIENTS_OF_ITEM = 2
+/** So many recipients of one email cost as much as an ordinary item. */
+const RECIPIENTS_PER_ITEM = 2
 
-/** An ordinary send weighs 1, and a transaction takes some 50 µs for it. */
+/** An ordinary send has weight 1 and takes some 50 µs of its transaction. */
 const FAIRNESS = {
   ownerOf: ({ request }: Send) => request.admission.organisationId,
   share: 50,
@@ -36,9 +36,8 @@ const FAIRNESS = {
 }
 
 /**
- * Accepts the messages of a request together with those of all requests that arrive meanwhile: one
- * function and one transaction for single and batch calls. Throws a Refusal for the call
- * as a whole.
+ * Returns a function that accepts the messages of a request, single or batch, in one transaction with those of
+ * other requests that arrive at the same time. It throws a Refusal if the whole call is refused.
  */
 export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: AcceptOptions) {
   const catalogue = catalogueJson(publicUrl)
@@ -49,31 +48,31 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
         name,
         bodies.reduce((sum, { count }) => sum + count, 0),
       )
-      const answers = await call(name, {
+      const results = await call(name, {
         calls: sends.map(describe),
         // src/http/body/post-body.ts checks the type of the items.
         items: concatenated(bodies.map(({ json }) => json)) as Json<never>,
         catalogue,
         is_shared: isShared,
       })
-      const byCall = new Map(answers.map((answer) => [answer.n, answer]))
+      const byCall = new Map(results.map((result) => [result.n, result]))
       return sends.map(({ request }) => byCall.get(request.call) ?? LEFT_OUT)
     },
     { maxWeight: MAX_ITEMS, weigh, fairness: FAIRNESS },
   )
 
   const acceptRequest = async (request: SendRequest, isBatch: boolean): Promise<Reply> => {
-    const answer = await accept({ request, isBatch }, request.signal)
-    const { code, fields, words, retryAfter, status, body, replayed } = answer
+    const result = await accept({ request, isBatch }, request.signal)
+    const { code, fields, words: message, retryAfter, status, body, replayed } = result
     if (code !== null)
-      throw new Refusal(code as Code, fields as Fields | null, { words, retryAfter })
-    // Without an Idempotency-Key only we can have repeated it, after a lost connection.
+      throw new Refusal(code as Code, fields as Fields | null, { message, retryAfter })
+    // A replay without an Idempotency-Key is our own repetition after a lost connection.
     return { status, body: body as string, isReplay: replayed && request.idempotencyKey !== null }
   }
   return Object.assign(acceptRequest, { idle: accept.idle })
 }
 
-/** One JSON array of several that are not empty, made in one pass: a bracket before many MB copies them. */
+/** Joins non-empty JSON arrays. One join() copies the text once; adding the brackets afterwards copies it again. */
 function concatenated(arrays: string[]): string {
   const [only] = arrays
   if (only !== undefined && arrays.length === 1) return only
@@ -81,14 +80,14 @@ function concatenated(arrays: string[]): string {
   return [...pieces, ']'].join('')
 }
 
-/** What a call costs the database, in ordinary items. */
+/** Estimates the database time of a call, in ordinary items. */
 function weigh({ request: { body, size } }: Send): number {
-  return Math.max(body.count, body.recipients / RECIPIENTS_OF_ITEM, (size / MAX_BYTES) * MAX_ITEMS)
+  return Math.max(body.count, body.recipients / RECIPIENTS_PER_ITEM, (size / MAX_BYTES) * MAX_ITEMS)
 }
 
 function describe({ request, isBatch }: Send) {
   const { key, ...call } = callOf(request)
-  // Every call has a key, the caller's or its own: an accept whose connection broke during commit
-  // can then be repeated without accepting anything twice.
+  // Every call has a key, if need be its request ID, so that it can be repeated without accepting anything twice
+  // after the connection broke during the commit.
   return { n: request.call, ...call, key: key ?? `request:${request.requestId}`, batch: isBatch }
 }

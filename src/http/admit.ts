@@ -7,44 +7,44 @@ import type { Call } from '../db/call.ts'
 import { Unreachable } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
-import { OTHERS } from './fair-start.ts'
+import { UNKNOWN_OWNER } from './fair-start.ts'
 import { timeLimitOf } from './time-limit.ts'
 
 export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
 
 export type Admit = {
-  /** Who calls, when they may call at all; sets the rate headers. Throws a Refusal otherwise. */
+  /** Returns the caller's admission and sets the rate headers; throws a Refusal if the caller is not admitted. */
   (ctx: Context, scope: Scope | null): Promise<Admission>
   idle(): Promise<void>
 }
 
 const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
 
-/** How many keys over their limit are remembered; the oldest are forgotten first. */
-const MAX_REFUSED = 10_000
+/** The number of keys over their limit that are remembered; the oldest are forgotten first. */
+const MAX_REMEMBERED = 10_000
 
-/** The first 20 requests over the limit get 429 at once, later ones after the second ends, plus up to 500 ms. */
+/** 20 requests over the limit get 429 at once, further ones when the second has ended, plus up to 500 ms. */
 const REFUSED_AT_ONCE = 20
 const SPREAD_MS = 500
 
-/** Beyond these numbers a request does not wait: it is refused at once, and its connection closes. */
+/** If more requests than this wait for their 429, a further one is refused at once and its connection closes. */
 const MAX_WAITING_OF_KEY = 100
 const MAX_WAITING = 1000
 
-/** The hash of a request's key, and the party by which it takes turns. */
-type Candidate = { key: string; party: string }
+/** The hash of a request's key, and the owner by which the batcher takes candidates round-robin. */
+type Candidate = { key: string; owner: string }
 
 /** A key over its limit until `endsAt`, in ms of performance.now(). */
 type OverLimit = { admission: Admission; endsAt: number; requests: number; waiting: number }
 
 /**
- * Admits requests. Nothing that admits a key is kept here: a key that was revoked or an organisation that was
- * suspended is refused at its next request. That a key is over its limit is kept until the second is over,
- * so that whoever goes on sending costs the database nothing, and others little.
+ * Admits requests by their API key. An admission is never cached: after a key is revoked or an organisation
+ * suspended, the next request is refused. A key over its rate limit is remembered until the second ends, so
+ * that its further requests cost the database nothing.
  */
 export function admission(call: Call, wait: (ms: number) => Promise<unknown> = pause): Admit {
   const overLimit = new Map<string, OverLimit>()
-  /** Requests over a limit that wait for their refusal. */
+  /** Requests over a limit that wait for their 429. */
   let waiting = 0
   const admitInBatches = createBatcher<Candidate, Admission | undefined>(
     async (candidates) => {
@@ -61,19 +61,18 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     },
     {
       maxWeight: 1000,
-      // Requests wait for others of their party, not for those of other parties. Those that are admitted
-      // together go on together, so that more of them would hold up the event loop.
-      fairness: { ownerOf: ({ party }) => party, share: 50, maxSharedWeight: 64 },
+      // Requests that are admitted together continue together; more of them would block the event loop.
+      fairness: { ownerOf: ({ owner }) => owner, share: 50, maxSharedWeight: 64 },
     },
   )
 
   function remember(key: string, admission: Admission, endsAt: number) {
     if (isStillOver(overLimit.get(key))) return
-    // The latest comes last.
+    // The latest entry comes last.
     overLimit.delete(key)
     overLimit.set(key, { admission, endsAt, requests: 0, waiting: 0 })
     const [oldest] = overLimit.keys()
-    if (overLimit.size > MAX_REFUSED && oldest !== undefined) overLimit.delete(oldest)
+    if (overLimit.size > MAX_REMEMBERED && oldest !== undefined) overLimit.delete(oldest)
   }
 
   async function admit(
@@ -83,7 +82,7 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
   ): Promise<Admission | undefined> {
     const known = overLimit.get(key)
     if (!isStillOver(known))
-      return admitInBatches({ key, party: ctx.state.party ?? OTHERS }, signal)
+      return admitInBatches({ key, owner: ctx.state.owner ?? UNKNOWN_OWNER }, signal)
     known.requests += 1
     if (known.requests <= REFUSED_AT_ONCE) return known.admission
     if (known.waiting >= MAX_WAITING_OF_KEY || waiting >= MAX_WAITING) {
@@ -100,7 +99,7 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
 
   const admitRequest = async (ctx: Context, scope: Scope | null) => {
     const [, key] = BEARER_KEY.exec(ctx.get('Authorization')) ?? []
-    // Hashed here, so that no key is ever in a statement that the database may log.
+    // Hashed here, so that no statement that the database may log contains a key.
     const ask = (signal: AbortSignal) => admit(ctx, hash('sha256', key ?? '', 'hex'), signal)
     const admission = key && (await timeLimitOf(ctx).wait(ask).catch(asUnreachable))
     if (!admission) throw new Refusal('unauthorized')
@@ -108,14 +107,14 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     ctx.state.organisationId = admission.organisationId
     ctx.set('x-ratelimit-limit', String(admission.limit))
     ctx.set('x-ratelimit-remaining', String(admission.remaining))
-    // First, so that a suspended organisation costs no more than others.
+    // Before the other checks, so that a suspended organisation is rate limited like any other.
     if (admission.retryAfter !== null) {
       throw new Refusal('rate_limited', null, { retryAfter: admission.retryAfter })
     }
     if (admission.state === 'suspended') throw new Refusal('org_suspended')
     if (scope && !admission.scopes.includes(scope)) {
       throw new Refusal('insufficient_scope', null, {
-        words: `The API key lacks the scope ${scope}, which this endpoint needs.`,
+        message: `The API key lacks the scope ${scope}, which this endpoint needs.`,
       })
     }
     return admission
@@ -127,7 +126,7 @@ function isStillOver(known: OverLimit | undefined): known is OverLimit {
   return known !== undefined && performance.now() < known.endsAt
 }
 
-/** Admission accepts no message, so an unknown outcome is reported as unreachable. */
+/** Admission has no effect that a caller must know of, so an unknown outcome becomes Unreachable. */
 function asUnreachable(error: unknown): never {
   throw error instanceof OutcomeUnknown ? new Unreachable(error.message, error) : error
 }

@@ -32,9 +32,9 @@ export type AppOptions = {
   call: Call
   log: Logger
   publicUrl: string
-  /** Whether what is for sandbox addresses alone goes there beside a real provider. */
+  /** Whether emails to sandbox addresses alone go to the sandbox although a real provider is configured. */
   hasSandboxMessages: boolean
-  /** Whether SMS to sandbox numbers go there beside a real provider. */
+  /** Whether SMS to sandbox numbers go to the sandbox although a real provider is configured. */
   hasSandboxSms: boolean
   registry: Registry
   secrets: Secrets
@@ -44,10 +44,10 @@ export type AppOptions = {
   limits: HttpLimits
 }
 
-/** Codes of errors on connections that the client has closed or reset. */
+/** Error codes of connections that the client has closed or reset. */
 const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
 
-/** The whole HTTP side; middleware in the order in which a request meets it. */
+/** Creates the Koa app. A request passes the middlewares in the order of the `app.use` calls. */
 export function createApp(options: AppOptions) {
   const { call, log, publicUrl, registry, secrets, metrics } = options
   const app = new Koa()
@@ -74,8 +74,8 @@ export function createApp(options: AppOptions) {
   const rendered = renderErrors({ log, publicUrl })
 
   app.use(requestId())
-  app.use(bodies.whole)
-  // Before the wait for a turn, which its durations include.
+  app.use(bodies.drain)
+  // In front of fairStart, so that the durations include the wait there.
   app.use(observed.middleware)
   app.use(fairStart())
   app.use(rendered.middleware)

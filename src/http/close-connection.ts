@@ -1,14 +1,15 @@
 import type { Socket } from 'node:net'
 
-/** Who is destroyed with something of theirs unread may lose the last words that are on their way. */
-const HEARS_WITHIN_MS = 1000
+/** A client that is still sending may lose a response if its connection is destroyed at once. */
+const DESTROY_AFTER_MS = 1000
 
 /**
- * Says the last words on a connection and closes it, also when the other side does not: nothing else limits
- * one that is half closed, and the server could not stop for as long as it is there.
+ * Writes `response` and closes our side of a connection, and destroys the connection if the client does not
+ * close its side: no other limit applies to a half-closed connection, and it would keep the server from
+ * stopping.
  */
-export function hangUp(socket: Socket, lastWords = ''): void {
-  socket.end(lastWords)
-  const timer = setTimeout(() => socket.destroy(), HEARS_WITHIN_MS)
+export function closeConnection(socket: Socket, response = ''): void {
+  socket.end(response)
+  const timer = setTimeout(() => socket.destroy(), DESTROY_AFTER_MS)
   socket.once('close', () => clearTimeout(timer))
 }

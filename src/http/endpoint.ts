@@ -11,10 +11,10 @@ import type { Bodies } from './body/index.ts'
 import { isBatch, type PostKind, type PostValues } from './body/post-body.ts'
 import type { PostReader } from './body/post-reader.ts'
 import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
-import type { answers, successes } from './responses.ts'
+import type { responseSchemas, successes } from './responses.ts'
 import { timeLimitOf } from './time-limit.ts'
 
-/** Numbers of calls are integers in SQL; long before they start over, the first calls have ended. */
+/** Call numbers are integers in SQL; when they restart at 0, the calls with the same number have long ended. */
 const MAX_CALLS = 2 ** 31
 
 export type Reply = {
@@ -24,61 +24,62 @@ export type Reply = {
   isReplay?: boolean
 }
 
-/** A request as far as its body does not matter. */
+/** A request without its body. */
 export type BareRequest = {
   admission: Admission
   params: Record<string, string>
-  /** The parameters behind the path, each a text, or several where it was repeated. */
+  /** The query parameters; a repeated one is an array. */
   query: ParsedUrlQuery
-  /** Aborted when the request has waited too long; an accept that has not begun then never begins. */
+  /** Aborts when the request has waited too long; an accept that has not begun then never begins. */
   signal: AbortSignal
 }
 
 export type PostRequest<Kind extends PostKind = PostKind> = BareRequest & {
   /** The body, parsed and validated. */
   body: PostValues[Kind]
-  /** Length of the body in bytes. */
+  /** The length of the body in bytes. */
   size: number
-  /** The number by which SQL knows the call; two at once have different ones. */
+  /** The number of the call in SQL; calls in progress have different numbers. */
   call: number
-  /** The caller's Idempotency-Key; null when the call has none. */
+  /** The caller's Idempotency-Key; null if the call has none. */
   idempotencyKey: string | null
-  /** SHA-256 of method, path and body: what must be the same for a key to be replayed. */
+  /** SHA-256 of method, path and body; a request with the same key must have the same. */
   fingerprint: string
   requestId: string
 }
 
-export type AnswerName = keyof typeof answers
+export type ResponseName = keyof typeof responseSchemas
 
 type Common = {
   path: string
   scope: Scope
   summary: string
-  answer: AnswerName
-  /** The statuses of that answer; 200 unless they are named. */
+  /** The schema of the successful response. */
+  response: ResponseName
+  /** The statuses of that response; default 200. */
   statuses?: readonly (keyof typeof successes)[]
-  /** Whether it waits for the email provider, which has limits of its own. */
+  /** Whether it waits for the email provider: then only the time limits of the provider's client apply. */
   asksProvider?: true
-  /** The codes with which it refuses, beyond those of every endpoint. */
+  /** Its error codes, besides those of every endpoint. */
   refusals: readonly Code[]
 }
 
-/** One declaration per route: all that is needed to serve it, in the order of design section 5. */
+/** The declaration of a route, from which both the router and the OpenAPI document are made. */
 export type Endpoint =
   | (Common & {
       method: 'GET' | 'DELETE'
-      /** What OpenAPI says of the query; `handle` judges it. */
+      /** The query in the OpenAPI document; `handle` validates it. */
       query?: v.GenericSchema
       handle(request: BareRequest): Promise<Reply>
     })
   | PostEndpoint
 
-/** A POST of any kind, whose `handle` is given a body of that kind. */
+/** A POST of any kind; `handle` receives the body of that kind. */
 type PostEndpoint = {
   [Kind in PostKind]: Common & {
     method: 'POST'
     kind: Kind
-    /** What OpenAPI says of the body; post-body.ts judges it. */
+    /** The body in the OpenAPI document; post-body.ts validates it. */
     request: v.GenericSchema
     handle(request: PostRequest<Kind>): Promise<Reply>
   }
@@ -86,7 +87,7 @@ type PostEndpoint = {
 
 const TEST_KEY_DELETES = 'Test keys delete nothing; use a live key.'
 
-/** Serves endpoints behind admission. */
+/** Returns a router that admits each request before its endpoint handles it. */
 export function mount(
   endpoints: Endpoint[],
   { admit, bodies, reader }: { admit: Admit; bodies: Bodies; reader: PostReader },
@@ -104,15 +105,16 @@ export function mount(
     const size = bytes.length
     calls = (calls + 1) % MAX_CALLS
     const call = calls
-    const posted = { kind, bytes, address: `${ctx.method} ${pathOf(endpoint, bare.params)}`, call }
+    const methodAndPath = `${ctx.method} ${pathOf(endpoint, bare.params)}`
+    const posted = { kind, bytes, methodAndPath, call }
     const { key, fields } = readIdempotencyKey(ctx)
-    const around = mergeFields(fields, unknownParameters(bare.query))
+    const outsideBody = mergeFields(fields, unknownParameters(bare.query))
     const reading = reader.read(posted, bare.admission.organisationId)
     const { value, fingerprint } = await reading.catch((error) => {
       if (!(error instanceof Refusal) || error.code !== 'validation_error') throw error
-      throw new Refusal('validation_error', mergeFields(error.fields ?? {}, around))
+      throw new Refusal('validation_error', mergeFields(error.fields ?? {}, outsideBody))
     })
-    if (Object.keys(around).length > 0) throw new Refusal('validation_error', around)
+    if (Object.keys(outsideBody).length > 0) throw new Refusal('validation_error', outsideBody)
     const { requestId } = ctx.state
     return { ...bare, body: value, size, call, idempotencyKey: key, fingerprint, requestId }
   }
@@ -120,12 +122,12 @@ export function mount(
   for (const endpoint of endpoints) {
     router.register(endpoint.path, [endpoint.method], async (ctx) => {
       const admission = await admit(ctx as Context, endpoint.scope)
-      // Domains and suppressions belong to the organisation, and live sending depends on them.
+      // Live sending depends on the domains and suppressions of the organisation.
       if (endpoint.method === 'DELETE' && admission.mode === 'test') {
-        throw new Refusal('insufficient_scope', null, { words: TEST_KEY_DELETES })
+        throw new Refusal('insufficient_scope', null, { message: TEST_KEY_DELETES })
       }
-      bodies.hold(ctx as Context, admission.organisationId)
-      // Postgres takes no NUL, and nothing has one in its id.
+      bodies.reserve(ctx as Context, admission.organisationId)
+      // Postgres refuses text with a NUL, and no ID contains one.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')
       const bare = { admission, params: ctx.params, query: ctx.query }
       if (endpoint.method !== 'POST' && !endpoint.query) {
@@ -147,14 +149,14 @@ export function mount(
   return router.routes() as unknown as Middleware
 }
 
-/** The path as it is declared, with its parameters: the same however a caller spells it. */
+/** Returns the declared path with its parameters: the same for every spelling of the URL. */
 function pathOf({ path }: Endpoint, params: Record<string, string>): string {
   return path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? '')
 }
 
 const NO_PARAMETERS = v.strictObject({})
 
-/** The problems of query parameters where an endpoint has none. */
+/** Returns a problem for each query parameter of an endpoint without parameters. */
 function unknownParameters(query: ParsedUrlQuery): Fields {
   const parsed = parseBody(NO_PARAMETERS, query)
   return 'fields' in parsed ? parsed.fields : {}

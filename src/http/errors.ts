@@ -8,15 +8,18 @@ import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { type Code, errorBody, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
 import { summarise } from '../telemetry/summary.ts'
-import { BROKEN_OFF } from './body/index.ts'
-import { hangUp } from './close-connection.ts'
+import { BROKEN_OFF } from './body/receive.ts'
+import { closeConnection } from './close-connection.ts'
 import type { Connections } from './connections.ts'
 import { routeOf } from './observe.ts'
 
-/** Yield what is thrown below into the envelope of interface section 7; what is no Refusal is a bug. */
+/**
+ * Renders what later middlewares throw as the error envelope (src/docs/api.md#error-object). An error other than
+ * a Refusal is a fault: it is logged and becomes `internal_error`.
+ */
 export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: string }) {
   const faults = summarise<object>((line, requests) =>
-    log.error(requests > 1 ? { ...line, requests } : line, 'a request failed'),
+    log.error(requests > 1 ? { ...line, requests } : line, 'request failed'),
   )
   const middleware: Middleware = async (ctx, next) => {
     try {
@@ -25,27 +28,27 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       const refusal = asRefusal(error)
       if (!refusal) {
         const { requestId } = ctx.state
-        // Not its path, in which an address may be.
+        // The route, not the path, which may contain an address.
         const route = routeOf(ctx as Context)
-        const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown }
+        const cause = (error ?? {}) as { message?: unknown; code?: unknown }
         const line = { err: error, requestId, method: ctx.method, route }
-        faults.note([ctx.method, route, code ?? message].join(' '), line)
+        faults.note([ctx.method, route, cause.code ?? cause.message].join(' '), line)
       }
-      const { code, fields, status, words, retryAfter } = refusal ?? fault(error, ctx as Context)
+      const { code, fields, status, message, retryAfter } = refusal ?? fault(error, ctx as Context)
       ctx.state.code = code
       ctx.status = status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
       if (status === 401) ctx.set('WWW-Authenticate', 'Bearer')
-      ctx.body = envelope(publicUrl, code, fields, words)
+      ctx.body = envelope(publicUrl, code, fields, message)
     }
   }
   return { middleware, flush: faults.flush }
 }
 
 /**
- * Refuses a request that is not HTTP, stops half-way or comes too late; Node passes on the bare socket.
- * A connection on which no request has begun is closed without a response.
+ * Returns a listener for `clientError`: responds to a request that is not HTTP, is incomplete or is late. Node
+ * provides only the socket. A connection on which no request has begun is closed without a response.
  */
 export function refuseMalformed(publicUrl: string, { responseOn, isIdle }: Connections) {
   return (error: Error & { code?: string }, socket: Socket) => {
@@ -56,18 +59,21 @@ export function refuseMalformed(publicUrl: string, { responseOn, isIdle }: Conne
       return
     }
     if (response?.req.complete) {
-      // It came behind a whole request, which may be accepted and must not be answered with this.
+      // The error came after a complete request, which may be accepted: it gets its own response.
       if (!response.headersSent) response.setHeader('Connection', 'close')
       return
     }
-    if (isLate) hangUp(socket, bareResponse(LATE))
+    if (isLate) closeConnection(socket, bareResponse(LATE))
     else if (response && error.code === 'HPE_INVALID_EOF_STATE')
-      hangUp(socket, bareResponse(new Refusal('invalid_json', null, { words: BROKEN_OFF })))
-    else hangUp(socket, bareResponse(NOT_HTTP))
+      closeConnection(
+        socket,
+        bareResponse(new Refusal('invalid_json', null, { message: BROKEN_OFF })),
+      )
+    else closeConnection(socket, bareResponse(NOT_HTTP))
   }
 
-  function bareResponse({ code, fields, status, words }: Refusal): string {
-    const body = envelope(publicUrl, code, fields, words)
+  function bareResponse({ code, fields, status, message }: Refusal): string {
+    const body = envelope(publicUrl, code, fields, message)
     return (
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${randomUUID()}\r\n` +
       'Content-Type: application/json; charset=utf-8\r\n' +
@@ -76,22 +82,22 @@ export function refuseMalformed(publicUrl: string, { responseOn, isIdle }: Conne
   }
 }
 
-/** Node's code for a request whose headers did not arrive in time. */
+/** Node's error code for a request whose headers did not arrive in time. */
 export const LATE_HEADERS = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 const NOT_HTTP = new Refusal('validation_error', { _: ['is not a valid HTTP request'] })
 const LATE = new Refusal('invalid_json', null, {
-  words: 'The request did not arrive in time. Send it again.',
+  message: 'The request did not arrive in time. Send it again.',
   status: 408,
 })
 
-function envelope(publicUrl: string, code: Code, fields?: Fields, words?: string): string {
-  return JSON.stringify({ error: errorBody(publicUrl, code, fields, words) })
+function envelope(publicUrl: string, code: Code, fields?: Fields, message?: string): string {
+  return JSON.stringify({ error: errorBody(publicUrl, code, fields, message) })
 }
 
 /**
- * A failure on our side. The message of the catalogue says that nothing was sent, so where that is not
- * certain there is another.
+ * Returns the Refusal for a failure of the service. The default message says that nothing was sent; where that
+ * is not certain, the message says what the caller can do.
  */
 function fault(error: unknown, { method, headers, state }: Context): Refusal {
   const isUncertain = error instanceof OutcomeUnknown || error instanceof ConnectionLost
@@ -102,11 +108,11 @@ function fault(error: unknown, { method, headers, state }: Context): Refusal {
       : method === 'DELETE'
         ? 'Repeat it: not_found then means that it did.'
         : `It has no Idempotency-Key, so a retry may take effect twice: the operator can look it up by its x-request-id, ${state.requestId}.`
-  const words = `The database stopped responding, and it is unknown whether this request took effect. ${advice}`
-  return new Refusal('internal_error', null, { words })
+  const message = `The database stopped responding, and it is unknown whether this request took effect. ${advice}`
+  return new Refusal('internal_error', null, { message })
 }
 
-/** Errors of Koa and its router carry a status; below 500 the request was at fault. */
+/** Returns a Refusal as it is. An error of Koa with a status from 400 to 499 becomes `validation_error`. */
 function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
   const status = (error as { status?: unknown } | null)?.status

@@ -2,27 +2,27 @@ import { hash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import { createYield } from './yield.ts'
 
-/** Requests start for so long before the event loop receives more. */
-const TURN_MS = 1
+/** Requests start for this time before the event loop goes on. */
+const START_MS = 1
 
-/** How many keys are remembered; those of the longest ago are forgotten first. */
+/** The number of keys that are remembered; the least recently used are forgotten first. */
 const MAX_KEYS = 10_000
 
-/** The party of requests whose organisation is not known. */
-export const OTHERS = 'others'
+/** The owner of requests whose organisation is not known. */
+export const UNKNOWN_OWNER = 'unknown'
 
-/** Paths that have a place of their own in the order. */
-const OWN_PLACE = /^\/(healthz|readyz|providers)(?:\/|$)/
+/** Path prefixes whose requests have an owner of their own. */
+const PATH_OWNER = /^\/(healthz|readyz|providers)(?:\/|$)/
 
 /**
- * Starts the requests of organisations in turn, however many of one arrive at a time. All requests whose key
- * was not admitted lately share one place in the order, or a client could take many with invented keys.
- * The order is all that depends on a remembered key: each request is admitted by the database. Sets
- * `ctx.state.party`, by which later steps take turns.
+ * Starts requests round-robin by owner, so that a burst of one organisation does not delay the others. The
+ * owner is the organisation of the request's key if that key was admitted lately. All other keys share one
+ * owner: otherwise a client could get many places with invented keys. Remembered keys decide nothing but
+ * this order; the database admits each request. Sets `ctx.state.owner`, which later steps use as well.
  */
 export function fairStart(): Middleware {
-  const turns = createYield(TURN_MS)
-  /** The organisations of admitted keys, by the key's hash; the key of the latest request comes last. */
+  const starts = createYield(START_MS)
+  /** Organisations of admitted keys by the hash of the key, least recently used first. */
   const organisations = new Map<string, string>()
 
   function remember(key: string, organisationId: string) {
@@ -33,16 +33,16 @@ export function fairStart(): Middleware {
   }
 
   return async (ctx, next) => {
-    const [, place] = OWN_PLACE.exec(ctx.path) ?? []
+    const [, pathOwner] = PATH_OWNER.exec(ctx.path) ?? []
     const key = keyOf(ctx as Context)
-    ctx.state.party = place ?? organisations.get(key) ?? OTHERS
-    await turns.run(ctx.state.party, next)
+    ctx.state.owner = pathOwner ?? organisations.get(key) ?? UNKNOWN_OWNER
+    await starts.run(ctx.state.owner, next)
     const { organisationId } = ctx.state
     if (organisationId) remember(key, organisationId)
   }
 }
 
-/** The hash of a request's key: keys are not kept in memory. */
+/** Returns the hash of a request's key; keys themselves are not kept in memory. */
 function keyOf(ctx: Context): string {
   return hash('sha256', ctx.get('Authorization'), 'hex')
 }

@@ -1,9 +1,6 @@
 import type { PostRequest } from './endpoint.ts'
 
-/**
- * What SQL knows a call by (interface 4.12): whose it is, the key under which its answer is kept, if
- * the caller gave one, and what that key stands for.
- */
+/** The idempotency arguments of api functions: `key` is absent if the caller sent no Idempotency-Key. */
 export function callOf({ admission, idempotencyKey, fingerprint }: PostRequest) {
   return {
     organisation_id: admission.organisationId,

@@ -1,34 +1,34 @@
 const MB = 1024 * 1024
 
-/** The largest body of a request, unpacked; a single email has at most 2 MB of HTML. */
+/** The largest body of a single request, decompressed; an email has at most 2 MB of HTML. */
 export const BODY_BYTES = 4 * MB
 
-/** The largest body of a batch, unpacked: 1 000 messages of 16 KB each. */
+/** The largest body of a batch, decompressed: 1 000 messages of 16 KB each. */
 export const BATCH_BYTES = 16 * MB
 
-/** What each organisation may have in hand however much others have: a few small requests. */
+/** Each organisation may always have this much in progress, whatever others have: a few small requests. */
 export const GUARANTEED_BYTES = 256 * 1024
 
-/** What bounds the requests and connections of one process. */
+/** The limits on requests and connections of one process. */
 export type HttpLimits = {
-  /** Bytes of requests in hand, unpacked; see shares.ts for what one organisation may have of them. */
-  bytesInHand: number
-  /** Open connections; one more closes the one that has waited longest for its client. */
+  /** Decompressed bytes of all requests in progress; body/quota.ts divides them between organisations. */
+  bytesInProgress: number
+  /** Open connections; a further one closes the connection that has waited longest for its client. */
   connections: number
-  /** A request's headers arrive within this time. */
+  /** Time within which the headers of a request must arrive. */
   headersMs: number
-  /** A body arrives within this time and one second more for each 32 KB that has arrived. */
+  /** Time within which a body must arrive, plus one second for each 32 KB that has arrived. */
   bodyMs: number
-  /** A connection is kept open for the next request for this time. */
+  /** Time for which an idle connection is kept open for the next request. */
   keepAliveMs: number
-  /** A connection on which no byte moves for this long is closed, also while its response is not read. */
+  /** A connection without a byte sent or received for this time is closed, also if a response is unread. */
   silenceMs: number
 }
 
 export const HTTP_LIMITS: HttpLimits = {
-  // One organisation's share is a quarter of this: a full batch and sixty small requests. While the service
-  // parses bodies and sends them to Postgres, the process stays below 600 MB.
-  bytesInHand: 68 * MB,
+  // One organisation alone gets a quarter of this: a full batch and sixty small requests. With this limit the
+  // process stays below 600 MB while it parses bodies and sends them to Postgres.
+  bytesInProgress: 68 * MB,
   connections: 4096,
   headersMs: 10_000,
   bodyMs: 10_000,

@@ -7,12 +7,15 @@ import { encodeId } from '../text/ids.ts'
 const MESSAGE_ID = /"id": ?"((?:em|sm)_[0-9a-hjkmnp-tv-z]{26})"/g
 
 /**
- * Counts every request, and logs it: at info when an organisation's was refused or failed; at debug when
- * it went well, because at thousands of sends a second a line each would cost a tenth of them, and what
- * was accepted is in the database anyway; and when nobody knows whose it was, so that strangers cannot
- * fill the log. Nor can an organisation: refusals of one kind are summed to a line a second, unless all
- * requests are logged. Nothing that the caller wrote is in the line, neither its path nor its body: both
- * may hold addresses.
+ * Counts and logs every request.
+ *
+ * - Refused and failed requests of organisations are logged at info: refusals of one kind are one line a
+ *   second, so that an organisation cannot fill the log, but single lines if the log level is debug.
+ * - Successful requests are logged at debug: a line for each send would take a tenth of the throughput, and
+ *   the database has every accepted message.
+ * - Requests without a known organisation are logged at debug, so that strangers cannot fill the log.
+ *
+ * A line contains neither path nor body: both may contain addresses.
  */
 export function observe({ log, metrics }: { log: Logger; metrics: Metrics }) {
   const refusals = summarise<object>((line, requests) =>
@@ -44,13 +47,13 @@ export function observe({ log, metrics }: { log: Logger; metrics: Metrics }) {
   return { middleware, flush: refusals.flush }
 }
 
-/** The route that took a request, as it is declared: `/v1/emails/:id`. */
+/** Returns the pattern of the route that matched a request, such as `/v1/emails/:id`, or `none`. */
 export function routeOf(ctx: Context): string {
   const route: unknown = ctx._matchedRoute
   return typeof route === 'string' ? route : 'none'
 }
 
-/** The message that an answer is about, or the first of several and how many there are. */
+/** Returns the ID of the message in a response, or the first ID of several and their number. */
 function messagesIn(body: unknown): { message?: string; messages?: number } {
   if (typeof body !== 'string') return {}
   const ids = [...body.matchAll(MESSAGE_ID)].map(([, id = '']) => id)

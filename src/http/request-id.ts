@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Middleware } from 'koa'
 
-/** Names each request: the x-request-id of its response, and of what is logged about it. */
+/** Gives each request a UUID: the x-request-id of its response and of its log lines. */
 export function requestId(): Middleware {
   return (ctx, next) => {
     ctx.state.requestId = randomUUID()

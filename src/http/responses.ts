@@ -6,7 +6,7 @@ export type Schema = Record<string, unknown>
 const timestamp = { type: 'string', format: 'date-time' }
 const orNull = (schema: Schema) => ({ anyOf: [schema, { type: 'null' }] })
 
-/** The error of interface section 7. */
+/** The error object (src/docs/api.md#error-object). */
 export const error: Schema = {
   type: 'object',
   required: ['code', 'message', 'docs'],
@@ -17,7 +17,7 @@ export const error: Schema = {
     fields: {
       type: 'object',
       additionalProperties: { type: 'array', items: { type: 'string' } },
-      description: 'Problems by dotted path into the body; _ for the request as a whole.',
+      description: 'Problems by dotted path into the body; `_` lists those of the whole request.',
     },
   },
 }
@@ -34,8 +34,8 @@ const suppression = {
   },
 }
 
-/** What the statuses of answers say. */
-export const successes = { 200: 'Done.', 201: 'Made.' }
+/** The successful statuses and their descriptions. */
+export const successes = { 200: 'Success.', 201: 'Created.' }
 
 const domain: Schema = {
   type: 'object',
@@ -46,7 +46,7 @@ const domain: Schema = {
     mailFromDomain: { type: 'string' },
     records: {
       type: 'array',
-      description: 'To publish in DNS.',
+      description: 'The DNS records to publish.',
       items: {
         type: 'object',
         properties: {
@@ -74,20 +74,20 @@ const price = {
   credits: {
     type: 'integer',
     minimum: 0,
-    description: 'The segments among them that prepaid credits paid.',
+    description: 'The number of segments paid with prepaid credits.',
   },
 }
 const acceptedEmail = { id: emailId, status: { const: 'queued' } }
 const acceptedSms = { id: smsId, status: { enum: ['queued', 'scheduled'] }, ...price }
-/** Only where there is something to warn of. */
+/** Present only if there is something to warn of. */
 const warning = {
   type: 'object',
   description:
-    'The message will be rejected for this reason; only of marketing without an opt-out.',
+    'Only for a marketing SMS without an opt-out footer: the SMS will be rejected for this reason.',
   properties: { code: { const: 'opt_out_footer_missing' }, message: { type: 'string' } },
 }
 
-/** What a single send answers, from what is said of each message of a batch. */
+/** The response to a single send, made of the data of a batch result. */
 const sent = (accepted: Schema, optional: Schema = {}): Schema => ({
   type: 'object',
   required: [...Object.keys(accepted), 'mode'],
@@ -100,7 +100,7 @@ const batch = (accepted: Schema): Schema => ({
   properties: {
     results: {
       type: 'array',
-      description: 'In the order of the request.',
+      description: 'The results, in the order of the request.',
       items: {
         type: 'object',
         required: ['index', 'ok'],
@@ -115,7 +115,7 @@ const batch = (accepted: Schema): Schema => ({
   },
 })
 
-/** The message object of a channel, whose own fields stand before the timeline. */
+/** The message object of a channel; the fields of the channel come before the timeline. */
 const message = (id: Schema, channel: string, statuses: string, own: Schema = {}): Schema => ({
   type: 'object',
   properties: {
@@ -160,20 +160,21 @@ const usage: Schema = {
     period: { type: 'object', properties: { start: timestamp, end: timestamp } },
     emails: {
       type: 'object',
-      description: 'Recipients.',
+      description: 'Counts recipients.',
       properties: { used: count, included: count, remaining: count },
     },
     sms: {
       type: 'object',
-      description: 'Segments; credits are prepaid ones, beside what the plan includes.',
+      description:
+        'Counts segments; credits are prepaid segments on top of those that the plan includes.',
       properties: { used: count, included: count, remaining: count, credits: count },
     },
     domains: { type: 'object', properties: { used: count, included: count } },
   },
 }
 
-/** JSON Schemas of what endpoints answer, by the names by which they refer to them. */
-export const answers = {
+/** JSON Schemas of successful responses by the names that endpoints use. */
+export const responseSchemas = {
   sentEmail: sent(acceptedEmail),
   emailBatch: batch(acceptedEmail),
   email: message(emailId, 'email', 'queued sent delivered bounced complained failed rejected'),

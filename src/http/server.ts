@@ -1,66 +1,67 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type AppOptions, createApp } from './app.ts'
-import { hangUp } from './close-connection.ts'
-import { boundConnections } from './connections.ts'
+import { closeConnection } from './close-connection.ts'
+import { limitConnections } from './connections.ts'
 import { LATE_HEADERS, refuseMalformed } from './errors.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { listen } from './listen.ts'
 
 export type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
-  /** Those that differ from HTTP_LIMITS. */
+  /** Limits that differ from HTTP_LIMITS. */
   limits?: Partial<HttpLimits>
   host: string
-  /** 0: any that is free. */
+  /** 0 selects a free port. */
   port: number
-  /** null: made from host and the port that it got. */
+  /** null: `http://` with the host and the port that the server listens on. */
   publicUrl: string | null
 }
 
-/** What a request under way gets to finish in before its connection is cut. */
+/** After this time a stop closes the connections of requests that are still in progress. */
 const REQUESTS_FINISH_WITHIN_MS = 8000
 
-/** Serves the API; `stop` finishes the requests under way. */
+/** Serves the API; `stop` finishes the requests in progress. */
 export async function startApi(
   options: ApiOptions,
 ): Promise<{ address: string; stop(): Promise<void> }> {
   const limits = { ...HTTP_LIMITS, ...options.limits }
   const server = createServer({
-    // Node would refuse a request without a Host, or with an odd Expect, in words of its own; neither
-    // means anything here.
+    // Node would refuse a request without a Host header with a response outside the error envelope. No
+    // endpoint needs the header.
     requireHostHeader: false,
     headersTimeout: limits.headersMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersMs),
-    // Bodies have a limit by progress (body.ts), which a large one on a slow line meets.
+    // body/receive.ts limits bodies by their progress instead, so that a slow client can send a large one.
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveMs,
   })
   server.timeout = limits.silenceMs
-  // Who has closed their side after a request still gets the response. Node types this nowhere.
+  // A client that half-closes the connection after its request still gets the response. Missing in the types.
   Object.assign(server, { httpAllowHalfOpen: true })
-  const connections = boundConnections(server, limits.connections)
+  const connections = limitConnections(server, limits.connections)
   const address = await listen(server, options.host, options.port)
   const publicUrl = options.publicUrl ?? address
   const { app, idle, close } = createApp({ ...options, publicUrl, limits })
   const respond = app.callback()
   const handle = (request: IncomingMessage, response: ServerResponse) => {
-    // Requests that arrived together with the one that closed their connection.
+    // A request may have arrived together with one that closed the connection.
     if (!request.socket.destroyed) void respond(request, response)
   }
   server.on('request', handle)
+  // An unknown Expect header is ignored; by default Node responds 417 without a body.
   server.on('checkExpectation', handle)
-  // Node would close the connection without a word. There is nothing at the host that it names.
+  // Without a listener Node closes the connection of a CONNECT request; here it gets a not_found response.
   server.on('connect', (request, socket) => {
     const response = new ServerResponse(request)
     response.assignSocket(socket as Socket)
-    response.on('finish', () => hangUp(socket as Socket))
+    response.on('finish', () => closeConnection(socket as Socket))
     socket.on('error', () => socket.destroy())
     request.url = '/'
     handle(request, response)
   })
   const refuse = refuseMalformed(publicUrl, connections)
   server.on('clientError', refuse)
-  // No byte has moved for a while: the client does not read, or has sent a part of another request.
+  // No byte was sent or received for `silenceMs`: the client does not read, or it stopped within a request.
   server.on('timeout', (socket) => {
     if (connections.responseOn(socket)) socket.destroy()
     else refuse(Object.assign(new Error(), { code: LATE_HEADERS }), socket)
@@ -69,12 +70,12 @@ export async function startApi(
 }
 
 async function closeServer(server: Server, idle: () => Promise<unknown>) {
-  // A connection that is kept alive is never idle with a busy caller: its next answer is its last.
+  // A busy caller never leaves its kept-alive connection idle, so the next response closes the connection.
   server.prependListener('request', (_request, response) => {
     response.setHeader('Connection', 'close')
   })
-  const cut = setTimeout(() => server.closeAllConnections(), REQUESTS_FINISH_WITHIN_MS)
+  const timer = setTimeout(() => server.closeAllConnections(), REQUESTS_FINISH_WITHIN_MS)
   await new Promise((resolve) => server.close(resolve))
-  clearTimeout(cut)
+  clearTimeout(timer)
   await idle()
 }

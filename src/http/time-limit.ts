@@ -3,19 +3,19 @@ import { CLIENT_TIME_LIMIT, OutcomeUnknown } from '../db/repeated-call.ts'
 
 export type TimeLimit = {
   /**
-   * The result of work on the database. When the time of the request is up, work that has not begun is
-   * told by `signal` not to; of other work the outcome is unknown.
+   * Returns the result of database work. When the time of the request is up, `signal` aborts: work that has
+   * not begun then never begins. For other work OutcomeUnknown is thrown.
    */
   wait<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result>
 }
 
-/** Returns the time that a request may wait for the database in all; receiving its body does not count. */
+/** Returns the limit on the time that a request waits for the database; receiving its body does not count. */
 export function timeLimitOf(ctx: Context): TimeLimit {
-  ctx.state.patience ??= createTimeLimit(CLIENT_TIME_LIMIT.respondsWithinMs)
-  return ctx.state.patience
+  ctx.state.timeLimit ??= createTimeLimit(CLIENT_TIME_LIMIT.respondsWithinMs)
+  return ctx.state.timeLimit
 }
 
-/** `waitsMs`: how long all work together may take. */
+/** `waitsMs` limits the total time of all work. */
 export function createTimeLimit(waitsMs: number): TimeLimit {
   let leftMs = waitsMs
   return {
@@ -25,7 +25,7 @@ export function createTimeLimit(waitsMs: number): TimeLimit {
       const { promise: late, reject } = Promise.withResolvers<never>()
       const timer = setTimeout(() => {
         ending.abort()
-        // Work that the abort rejects settles first: it knows that nothing began.
+        // Work that rejects on the abort settles first: its error says that nothing began.
         setImmediate(() =>
           reject(new OutcomeUnknown(new Error(`the database took longer than ${waitsMs} ms`))),
         )

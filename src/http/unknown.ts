@@ -3,8 +3,8 @@ import { Refusal } from '../errors.ts'
 import type { Admit } from './admit.ts'
 
 /**
- * Everything no router took: 404 in the envelope (design section 8). A caller with a key is counted
- * and sees its rate headers as everywhere; one without learns nothing that a 401 would hide.
+ * Responds `not_found` to a request that no route matches. Below /v1 a request with a valid key counts for the
+ * rate limit and gets the rate headers; one without a valid key gets `not_found` as well, not `unauthorized`.
  */
 export function unknownRoute(admit: Admit): Middleware {
   return async (ctx) => {

@@ -1,15 +1,15 @@
-/** Spreads work over iterations of the event loop, which serves connections in between. */
+/** Runs work round-robin by owner, and yields to the event loop in between. */
 export type Yield = {
-  /** Runs `work` when the party's turn has come, and settles as it does. */
-  run<Result>(party: string, work: () => Result | Promise<Result>): Promise<Result>
+  /** Runs `work` when it is the owner's turn, and settles with its result. */
+  run<Result>(owner: string, work: () => Result | Promise<Result>): Promise<Result>
 }
 
 /**
- * In each iteration of the event loop runs work of the parties in turn until `maxMs` are over, and at least
- * once. Without it all requests that arrive together would run before the next is received.
+ * In each iteration of the event loop runs one piece of work, and more until `maxMs` are over. Without this all
+ * requests that arrive together would run before the event loop receives the next.
  */
 export function createYield(maxMs: number): Yield {
-  /** By party, first the one whose last turn was the longest ago. */
+  /** Waiting work by owner; the owner that has waited longest comes first. */
   const waiting = new Map<string, (() => void)[]>()
   let isScheduled = false
 
@@ -25,23 +25,24 @@ export function createYield(maxMs: number): Yield {
     })
   }
 
+  /** Runs one piece of work of the first owner, and moves the owner to the end. */
   function runNext() {
-    for (const [party, starts] of waiting) {
+    for (const [owner, starts] of waiting) {
       const start = starts.shift()
-      waiting.delete(party)
-      if (starts.length > 0) waiting.set(party, starts)
+      waiting.delete(owner)
+      if (starts.length > 0) waiting.set(owner, starts)
       start?.()
       return
     }
   }
 
   return {
-    run: (party, work) =>
+    run: (owner, work) =>
       new Promise((resolve) => {
         const start = () => resolve((async () => work())())
-        const starts = waiting.get(party)
+        const starts = waiting.get(owner)
         if (starts) starts.push(start)
-        else waiting.set(party, [start])
+        else waiting.set(owner, [start])
         schedule()
       }),
   }

@@ -1,13 +1,13 @@
 import { domainToASCII } from 'node:url'
 import { isLongerThan, tooLong } from './limits.ts'
 
-/** One mailbox: `address` is `local@domain`, its local part as given, `domain` lower-case ASCII. */
+/** A mailbox: `address` is `local@domain`; the local part is as given, the domain in lower-case ASCII. */
 export type Address = { name: string | null; address: string; domain: string }
 
-/** Why a text is not an address, as it is shown under the field. */
+/** The reason why a text is not an address, as it appears in `fields`. */
 export type Problem = { problem: string }
 
-// RFC 5322 2.1.1 for the line, RFC 5321 4.5.3.1 for the rest; 254 is its path without < and >.
+// RFC 5322, 2.1.1 limits the line, RFC 5321, 4.5.3.1 the rest; 254 is its path without < and >.
 const MAX_LENGTH = 998
 const MAX_LOCAL_LENGTH = 64
 const MAX_DOMAIN_LENGTH = 253
@@ -16,23 +16,23 @@ const MAX_ADDRESS_LENGTH = 254
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 const LOCAL = String.raw`${ATOM}(?:\.${ATOM})*`
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
-// No punycode, and no last label that could be read as a number: domainToASCII would only lower
-// the case of such a domain, so it need not be asked.
+// Without punycode and without a last label that could be a number: domainToASCII only lowers the case of
+// such a domain, so it is not called.
 const ORDINARY_DOMAIN = String.raw`(?:(?![Xx][Nn]--)${LABEL}\.)+(?![Xx][Nn]--|[0-9])${LABEL}`
 const ORDINARY_SPEC = new RegExp(`^(${LOCAL})@(${ORDINARY_DOMAIN})$`)
 
 const CONTROL = /\p{Cc}/u
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
-/** RFC 5322 3.2.3, without the dot, which is allowed in names: "Acme Inc." is common. */
+/** The specials of RFC 5322, 3.2.3, without the dot, which is common in names: "Acme Inc.". */
 const isSpecial = new Uint8Array(0x10000)
 for (const special of '"()<>[]:;@\\,') isSpecial[special.charCodeAt(0)] = 1
 const NOT_ASCII = /\P{ASCII}/u
-// Of any other domain domainToASCII would only lower the case.
+// domainToASCII only lowers the case of any other domain.
 const MAY_CHANGE_IN_ASCII = /\P{ASCII}|xn--|\.[0-9]/iu
 const IS_LOCAL = new RegExp(`^${LOCAL}$`)
 const IS_DOMAIN = new RegExp(String.raw`^(?:${LABEL}\.)+(?![0-9]+$)${LABEL}$`)
 const MAY_BECOME_DOMAIN = /^[A-Za-z0-9.-]*(?:\P{ASCII}[A-Za-z0-9.-]*)*$/u
-// No label is longer in ASCII; domainToASCII needs time by the square of a label's length.
+// A label has at most 63 characters in ASCII. The time of domainToASCII is quadratic in a label's length.
 const LONG_LABEL = /[^.\u3002\uff0e\uff61]{64}/u
 const NEEDS_NO_QUOTES = /^(?:[^\s\p{Cc}\p{Cs}()<>[\]:;@\\,".]| )+$/u
 
@@ -43,10 +43,9 @@ const QUOTE_THE_NAME = 'a name with any of ( ) < > [ ] : ; @ \\ , must be in dou
 const NOT_A_DOMAIN = 'must have a domain such as example.com after the @'
 
 /**
- * Reads one mailbox, bare or as `Display Name <address>`, by RFC 5322 without its comments, groups
- * and quoted local parts; RFC 6532 in the display name; an international domain becomes ASCII.
- * The text has at most 998 characters; a returned name is never empty. The time is linear in the
- * length, whatever the text.
+ * Parses one mailbox of at most 998 characters, bare or as `Display Name <address>`, by RFC 5322 without its
+ * comments, groups and quoted local parts. The display name may have any characters (RFC 6532); an
+ * international domain becomes ASCII. A returned name is never empty. The time is linear in the length.
  */
 export function parseAddress(text: string): Address | Problem {
   // Most addresses are bare and ordinary.
@@ -64,12 +63,12 @@ export function parseAddress(text: string): Address | Problem {
   const spec = readSpec(open < 0 ? text : text.slice(open + 1, close))
   if ('problem' in spec) return spec
   const name = text.slice(0, Math.max(open, 0))
-  // The grammar allows a dot behind a word only.
+  // The grammar allows a dot only after a word.
   if (/^ *\./.test(name)) return { problem: NOT_AN_ADDRESS }
   return { name: readName(name), ...spec }
 }
 
-/** Read one mailbox as `parseAddress` does, but without a display name and its angle brackets. */
+/** Parses one mailbox like `parseAddress`, but refuses a display name and angle brackets. */
 export function parseBareAddress(text: string): Address | Problem {
   if (/[<>]/.test(text)) return { problem: NOT_BARE }
   const parsed = parseAddress(text)
@@ -77,8 +76,8 @@ export function parseBareAddress(text: string): Address | Problem {
 }
 
 /**
- * The header form of a mailbox: bare without a name, otherwise `Name <address>` with the name in
- * double quotes when RFC 5322 asks for them. `parseAddress` reads it back unchanged.
+ * Returns the header form of a mailbox: bare without a name, otherwise `Name <address>`, with the name in double
+ * quotes where RFC 5322 needs them. `parseAddress` parses it back unchanged.
  */
 export function formatAddress({ name, address }: Pick<Address, 'name' | 'address'>): string {
   if (!name) return address
@@ -86,11 +85,11 @@ export function formatAddress({ name, address }: Pick<Address, 'name' | 'address
   return `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`
 }
 
-/** Where the syntax of a mailbox is, quoted strings left out. */
+/** The syntax of a mailbox without its quoted strings. */
 type Outline = {
-  /** The special characters, in order; a double quote stands for a string that is not closed. */
+  /** The special characters in order; a double quote is one that is not closed. */
   specials: string
-  /** The places of the first `<` and the first `>`, or -1. */
+  /** The positions of the first `<` and the first `>`, or -1. */
   open: number
   close: number
   /** Whether only spaces follow the first `>`. */
@@ -114,7 +113,7 @@ function readOutline(text: string): Outline {
   return { specials, open, close, isClosedAtEnd: /^ *$/.test(text.slice(close + 1)) }
 }
 
-/** The place of the quote that closes the string that opens at `start`; behind the text without one. */
+/** Returns the position of the quote that closes the string that opens at `start`, or the length of the text. */
 function endOfQuoted(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -136,7 +135,7 @@ function outlineProblem({ specials, close, isClosedAtEnd }: Outline): string | u
   return /[,;:@[\]\\]/.test(ofName) ? QUOTE_THE_NAME : undefined
 }
 
-/** The words of a display name without their quotes, one space between them. */
+/** Returns the words of a display name without quotes, with one space between them. */
 function readName(given: string): string | null {
   let name = ''
   let at = 0
@@ -157,7 +156,7 @@ function unescaped(quoted: string): string {
 
 type Spec = Omit<Address, 'name'>
 
-/** Reads a part of what `readSpec` accepts, with the same result, many times faster. */
+/** Parses ordinary addresses with the same result as `readSpec`, many times faster; undefined for others. */
 function readOrdinarySpec(text: string): Spec | undefined {
   if (text.length > MAX_ADDRESS_LENGTH) return
   const [, local, domain] = ORDINARY_SPEC.exec(text) ?? []
@@ -167,7 +166,7 @@ function readOrdinarySpec(text: string): Spec | undefined {
   return { address: `${local}@${lowered}`, domain: lowered }
 }
 
-/** Reads `local@domain` with spaces around it; the returned domain is ASCII. */
+/** Parses `local@domain`, with or without spaces around it. */
 function readSpec(text: string): Spec | Problem {
   const spec = text.trim()
   const ordinary = readOrdinarySpec(spec)
@@ -202,10 +201,10 @@ function longDomain(domain: string): string {
   return `must have at most ${MAX_DOMAIN_LENGTH} characters after the @ but has ${domain.length}`
 }
 
-/** The ASCII form of an international domain; empty without one. */
+/** Returns the ASCII form of an international domain, or an empty string if it has none. */
 function toAscii(domain: string): string {
   const composed = domain.normalize()
-  // Asked before domainToASCII, which would undo percent escapes.
+  // Tested first, because domainToASCII decodes percent escapes.
   const mayBecome = MAY_BECOME_DOMAIN.test(composed) && !LONG_LABEL.test(composed)
   return mayBecome ? domainToASCII(composed) : ''
 }

@@ -1,11 +1,10 @@
 import * as v from 'valibot'
-import { type Fields, judged, parseBody } from './fields.ts'
+import { checkedBy, type Fields, parseBody } from './fields.ts'
 import { tooMany } from './limits.ts'
 
-// Interface 8: batch size, email and SMS.
 const MAX_ITEMS = 1000
 
-const items = judged(
+const items = checkedBy(
   v.pipe(v.array(v.unknown()), v.minLength(1), v.maxLength(MAX_ITEMS)),
   (value, report): unknown[] | undefined => {
     if (!Array.isArray(value)) {
@@ -24,10 +23,7 @@ function batchOf(list: string) {
 
 const schemas = { emails: batchOf('emails'), messages: batchOf('messages') }
 
-/**
- * The 1 to 1 000 items of a batch body `{[list]: […]}`, in input order and not yet judged: each
- * item of a batch is accepted or refused on its own (interface 4.2).
- */
+/** Returns the 1 to 1 000 items of a batch body `{[list]: […]}` without checking them: each has its own result. */
 export function parseBatch(
   input: unknown,
   list: keyof typeof schemas,

@@ -1,16 +1,16 @@
 import { domainToASCII } from 'node:url'
 import { parse } from 'tldts'
 import * as v from 'valibot'
-import { judged } from './fields.ts'
+import { checkedBy } from './fields.ts'
 
-// RFC 1035 2.3.4, less room for a selector or the return-path label in front, which must fit too.
+// The limit of RFC 1035, 2.3.4, minus the length of a DKIM selector or MAIL FROM label in front.
 const MAX_LENGTH = 253 - 64
 const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
 const IS_NAME = new RegExp(String.raw`^(?:${LABEL}\.)+${LABEL}$`)
-// Asked before domainToASCII, which would undo percent escapes and cut off what looks like a path.
+// Tested first, because domainToASCII decodes percent escapes and cuts off paths.
 const MAY_BECOME_NAME = /^[a-z0-9.-]*(?:\P{ASCII}[a-z0-9.-]*)*$/iu
 
-const domainName = judged(v.string(), (value, report): string | undefined => {
+const domainName = checkedBy(v.string(), (value, report): string | undefined => {
   if (typeof value !== 'string') {
     report('must be a string')
     return
@@ -21,11 +21,11 @@ const domainName = judged(v.string(), (value, report): string | undefined => {
     report('must be a domain name, as example.com')
     return
   }
-  // Also of those that companies have listed: nobody holds github.io or co.za.
+  // Private suffixes such as github.io are refused like co.za.
   const { domain } = parse(name, { allowPrivateDomains: true, validateHostname: false })
   if (domain !== null) return name
   report('is a public suffix; give a domain below it')
 })
 
-/** The body of POST /v1/domains (interface 4.4); the name comes out in lower case and ASCII (design section 8). */
+/** The body of POST /v1/domains; the output name is in lower case and ASCII. */
 export const domainSchema = v.strictObject({ name: domainName })

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { type Address, formatAddress, parseAddress } from './address.ts'
 import {
-  across,
+  checkedBy,
+  crossFieldCheck,
   type Fields,
   isObject,
-  judged,
   line,
   parseBody,
   type Report,
@@ -16,8 +16,8 @@ import { type MessageClass, messageClass, tags } from './message.ts'
 import { type Variables, variables } from './variables.ts'
 
 /**
- * An email as the SQL function api.accept_emails takes it, hence its names.
- * Sender, `to`, `cc`, `bcc` and `reply_to` are header forms; the others are bare addresses.
+ * An item of api.accept_emails, with the names that SQL uses. `sender`, `to`, `cc`, `bcc` and `reply_to` are
+ * header forms; the other addresses are bare.
  */
 export type Email = {
   class: MessageClass
@@ -27,12 +27,12 @@ export type Email = {
   to: string[]
   cc: string[]
   bcc: string[]
-  /** The bare `to` addresses joined by `, `, as the message object shows them. */
+  /** The bare `to` addresses joined by `, `: the `to` of the message object. */
   to_addresses: string
-  /** Every address once over to, cc and bcc, wholly in lower case. */
+  /** Each address of to, cc and bcc once, in lower case. */
   recipients: string[]
   reply_to: string | null
-  /** Null only with a template, which then has its own. */
+  /** Null only with a template, which has a subject. */
   subject: string | null
   html: string | null
   text: string | null
@@ -42,7 +42,6 @@ export type Email = {
   tags: string[]
 }
 
-// Interface 4.1, and design 8 where that is silent.
 const MAX_RECIPIENTS = 50
 const MAX_SUBJECT_LENGTH = 998
 const MAX_HTML_BYTES = 2 * 1024 * 1024
@@ -59,11 +58,11 @@ function addressProblem(value: unknown, report: Report, ...path: number[]): Addr
   report(parsed.problem, ...path)
 }
 
-const address = judged(v.string(), addressProblem)
+const address = checkedBy(v.string(), addressProblem)
 
 function addresses(min: 0 | 1) {
   const many = v.pipe(v.array(v.string()), v.minLength(min), v.maxLength(MAX_RECIPIENTS))
-  return judged(v.union([v.string(), many]), (value, report): Address[] | undefined => {
+  return checkedBy(v.union([v.string(), many]), (value, report): Address[] | undefined => {
     if (typeof value === 'string') {
       const one = addressProblem(value, report)
       return one && [one]
@@ -88,7 +87,7 @@ function body(maxBytes: number) {
     text(),
     v.minLength(1, 'must not be empty'),
     v.check(
-      // UTF-8 takes at most three bytes for a UTF-16 unit: counting is for the long ones.
+      // A UTF-16 unit takes at most three bytes in UTF-8, so only long texts need counting.
       (value) => value.length * 3 <= maxBytes || Buffer.byteLength(value) <= maxBytes,
       ({ input }) => `must be at most ${maxBytes} bytes but has ${Buffer.byteLength(input)}`,
     ),
@@ -118,7 +117,7 @@ function checkTogether(email: Record<string, unknown>, report: Report): void {
   }
 }
 
-/** The body of POST /v1/emails (interface 4.1). Judge it by `parseEmail`, which reports more. */
+/** The body of POST /v1/emails. `parseEmail` checks more. */
 export const emailSchema = v.pipe(
   v.strictObject({
     from: address,
@@ -136,13 +135,13 @@ export const emailSchema = v.pipe(
     class: v.nullish(messageClass, 'transactional'),
     attachments: v.nullish(v.never('attachments are not yet available')),
   }),
-  across(checkTogether),
+  crossFieldCheck(checkTogether),
 )
 
 /**
- * One email from a request or from an item of a batch: every problem at once, or the email in the
- * form in which SQL takes it. Lengths are in code points, sizes in bytes of UTF-8. All strings can
- * be stored by Postgres; `headers` and `variables` are the objects of the input, not copies.
+ * Parses an email of a request or of an item of a batch. Returns the email in the form that SQL takes, or all
+ * problems at once. Lengths are in code points, sizes in bytes of UTF-8. Postgres can store all strings.
+ * `headers` and `variables` are the objects of the input, not copies.
  */
 export function parseEmail(input: unknown): { email: Email } | { fields: Fields } {
   const parsed = parseBody(emailSchema, input)

@@ -5,12 +5,12 @@ import { isLongerThan, tooLong, tooMany } from './limits.ts'
 
 export type { Fields }
 
-/** Tells one problem of a value, or of what is found in it along `path`. */
+/** Reports a problem of a value, or of the part of it at `path`. */
 export type Report = (problem: string, ...path: (string | number)[]) => void
 
 type BodySchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
 
-// A body can hold very many problems, and the response to a batch is stored for replay.
+// A body can have very many problems, and the response to a batch is stored for replay.
 export const MAX_FIELDS = 1000
 const MAX_KEY_LENGTH = 200
 
@@ -27,8 +27,7 @@ function keyOf(path: readonly { readonly key: unknown }[] | undefined): string {
   return storable(key.length > MAX_KEY_LENGTH ? `${key.slice(0, MAX_KEY_LENGTH - 1)}…` : key)
 }
 
-// A strict object makes three kinds of issue under one message; a schema's own message would have
-// to tell them apart in every schema again.
+// valibot has one message for three kinds of issue of a strict object; this distinguishes them for all schemas.
 function messageOf(issue: v.BaseIssue<unknown>): string {
   if (issue.type !== 'strict_object') return issue.message
   if (issue.expected === 'Object') return 'must be an object'
@@ -36,14 +35,14 @@ function messageOf(issue: v.BaseIssue<unknown>): string {
 }
 
 /**
- * The answer's `fields` for valibot issues: every problem once, in the order found, at most 1 000
- * keys of at most 200 characters, safe to store as jsonb. `unknownKeys` of the body come last.
+ * Returns `fields` for valibot issues: every problem once, in the order found, with at most 1 000 keys of at most
+ * 200 characters that jsonb can store. `unknownKeys` of the body come last.
  */
 function toFields(
   issues: readonly v.BaseIssue<unknown>[],
   unknownKeys: readonly string[] = [],
 ): Fields {
-  // A Map, and Object.fromEntries after it, because `fields['__proto__'] = …` would set a prototype.
+  // A Map, because `fields['__proto__'] = …` on an object would set its prototype.
   const fields = new Map<string, string[]>()
   const add = (key: string, problem: string) => {
     const problems = fields.get(key)
@@ -61,7 +60,7 @@ function toFields(
   return Object.fromEntries(fields)
 }
 
-/** The problems of both, those of the first before those of the second. */
+/** Merges problems; those of `first` come before those of `second`. */
 export function mergeFields(first: Fields, second: Fields): Fields {
   const merged = new Map(Object.entries(first))
   for (const [key, problems] of Object.entries(second)) {
@@ -71,8 +70,8 @@ export function mergeFields(first: Fields, second: Fields): Fields {
 }
 
 /**
- * Judge a body or a query by a `v.strictObject`, which may stand in a pipe with cross-field checks.
- * Every problem is reported, also every unknown key, of which valibot reports only the first.
+ * Checks a body or a query by a `v.strictObject`, which may be piped into cross-field checks. Reports every
+ * problem and every unknown key, of which valibot itself reports only the first.
  */
 export function parseBody<const S extends BodySchema>(
   schema: S,
@@ -86,18 +85,17 @@ export function parseBody<const S extends BodySchema>(
 }
 
 /**
- * A schema that is documented as `shape` and judged by `judge` instead of by `shape` itself.
- * For lists and records: valibot judges every entry of [1,1,1…] even when there are far too many,
- * which turns one large body into gigabytes of issues; its unions hide the path of a bad item; its
- * records silently drop the keys `__proto__`, `constructor` and `prototype`.
- * `judge` reports at least one problem whenever it returns undefined.
+ * Returns a schema that OpenAPI describes as `shape`, and that checks values by `check` instead of `shape`.
+ * valibot's own schemas do not fit lists and records: they check every item of a list that is far too long, so
+ * that one large body makes gigabytes of issues; unions hide the path of a bad item; records silently drop the
+ * keys `__proto__`, `constructor` and `prototype`. `check` reports a problem whenever it returns undefined.
  */
-export function judged<const S extends v.GenericSchema, Output>(
+export function checkedBy<const S extends v.GenericSchema, Output>(
   shape: S,
-  judge: (value: unknown, report: Report) => Output | undefined,
+  check: (value: unknown, report: Report) => Output | undefined,
 ): v.GenericSchema<v.InferInput<S>, Output> {
   const action = v.rawTransform<unknown, Output>(
-    ({ dataset, addIssue, NEVER }) => judge(dataset.value, reportTo(addIssue)) ?? NEVER,
+    ({ dataset, addIssue, NEVER }) => check(dataset.value, reportTo(addIssue)) ?? NEVER,
   )
   const documented: v.GenericSchema = shape
   const run: (typeof documented)['~run'] = (dataset, config) =>
@@ -106,10 +104,12 @@ export function judged<const S extends v.GenericSchema, Output>(
 }
 
 /**
- * A check across the fields of a body, for the pipe behind its `v.strictObject`. It is given what
- * the body has, judged or not, so that a wrong type elsewhere hides no problem.
+ * Returns a cross-field check for the pipe after a `v.strictObject`. The check receives the body even if some
+ * fields are not valid, so that it reports its problems as well.
  */
-export function across<Body>(check: (body: Record<string, unknown>, report: Report) => void) {
+export function crossFieldCheck<Body>(
+  check: (body: Record<string, unknown>, report: Report) => void,
+) {
   return v.rawCheck<Body>(({ dataset, addIssue }) => {
     if (isObject(dataset.value)) check(dataset.value, reportTo(addIssue))
   })
@@ -129,7 +129,7 @@ function pathItem(key: string | number): v.IssuePathItem {
   return { type: 'unknown', origin: 'value', input: null, key, value: null }
 }
 
-/** A non-empty string of bounded length on one line, without control characters. */
+/** A non-empty string of limited length on one line, without control characters. */
 export function line(maxLength: number, { tabs = false } = {}) {
   const control = tabs ? CONTROL_OTHER_THAN_TAB : CONTROL
   return v.pipe(
@@ -141,18 +141,18 @@ export function line(maxLength: number, { tabs = false } = {}) {
   )
 }
 
-/** At most `max` characters: code points, as JSON Schema (validation 6.3.1) and Postgres count. */
+/** At most `max` code points, which JSON Schema (validation, 6.3.1) and Postgres count as the length. */
 export function atMost(max: number): v.GenericValidation<string> {
   const check = v.check<string, (issue: v.CheckIssue<string>) => string>(
     (value) => !isLongerThan(value, max),
     ({ input }) => tooLong(max, input),
   )
-  // Documented as what it is to JSON Schema, though valibot would count UTF-16 units.
+  // OpenAPI describes it as maxLength; valibot's own maxLength counts UTF-16 units.
   const documented: v.GenericValidation<string> = v.maxLength(max)
   return { ...documented, '~run': (dataset, config) => check['~run'](dataset, config) }
 }
 
-/** A string of any length that Postgres can store; further rules are piped behind it. */
+/** A string of any length that Postgres can store. */
 export function text() {
   return v.pipe(
     v.string('must be a string'),
@@ -161,13 +161,10 @@ export function text() {
   )
 }
 
-/**
- * A list of at most `max` items, each judged by `item`. Of a longer list only its first `max` items
- * are judged, since its length alone refuses it.
- */
+/** A list of at most `max` items. Only the first `max` items of a longer list are checked by `item`. */
 export function list<const S extends v.GenericSchema>(item: S, max: number, noun: string) {
   const shape = v.pipe(v.array(item), v.maxLength(max))
-  return judged(shape, (value, report): v.InferOutput<S>[] | undefined => {
+  return checkedBy(shape, (value, report): v.InferOutput<S>[] | undefined => {
     if (!Array.isArray(value)) {
       report('must be an array')
       return
@@ -181,7 +178,7 @@ export function list<const S extends v.GenericSchema>(item: S, max: number, noun
   })
 }
 
-/** Reports, under `key`, every problem that a schema has with a value. */
+/** Reports every problem that a schema finds in a value under `key`. */
 export function reportAll(
   schema: v.GenericSchema,
   value: unknown,
@@ -191,7 +188,7 @@ export function reportAll(
   for (const issue of v.safeParse(schema, value).issues ?? []) report(issue.message, key)
 }
 
-/** Whoever copies a record with `copy[name] = value` would lose this one without a word. */
+/** Refuses the name `__proto__`: code that copies a record with `copy[name] = value` loses it silently. */
 export function reportPrototype(name: string, report: Report): void {
   if (name === '__proto__') report('must not be named __proto__', name)
 }

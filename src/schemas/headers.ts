@@ -1,20 +1,19 @@
 import * as v from 'valibot'
-import { isObject, judged, line, reportAll, reportPrototype } from './fields.ts'
+import { checkedBy, isObject, line, reportAll, reportPrototype } from './fields.ts'
 import { tooMany } from './limits.ts'
 
-// Design 8, where the interface is silent.
 export const MAX_HEADERS = 50
-// RFC 5322 2.1.1 wants lines of at most 78 characters; a name stands on the first with ": ".
+// RFC 5322, 2.1.1 recommends lines of at most 78 characters; the first has the name and ": ".
 const MAX_HEADER_NAME_LENGTH = 76
 const MAX_HEADER_VALUE_LENGTH = 998
-// Mailgun takes 16 KB for all that is not a body or a recipient; the rest is for tags and for the
-// headers that the service sets.
+// Mailgun accepts 16 KB besides bodies and recipients; the remaining 4 KB are for tags and the headers that the
+// service sets.
 const MAX_HEADERS_BYTES = 12 * 1024
 
 // An RFC 5322 field name may have any printable character; an RFC 9110 token passes every parser.
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
-/** Set by the service, or by the servers on the way (RFC 5321 4.4, 5322 3.6, 7208, 8601, 8617). */
+/** Headers that the service or mail servers set (RFC 5321, 4.4; RFC 5322, 3.6; RFC 7208, 8601, 8617). */
 const SERVICE_HEADER = anyOf(
   ...['From', 'Sender', 'To', 'Cc', 'Bcc', 'Reply-To', 'Subject', 'Date', 'Message-ID'],
   ...['MIME-Version', 'Content-*', 'DKIM-Signature', 'DomainKey-Signature', 'ARC-*'],
@@ -23,8 +22,8 @@ const SERVICE_HEADER = anyOf(
 )
 
 /**
- * Settings that SMTP relays read from a message, such as tracking, templates, sender identity or
- * sandbox mode; they are the operator's. Each with the place where its provider documents it.
+ * Headers by which SMTP relays are controlled, such as tracking, templates, sender identity or sandbox mode; only
+ * the operator decides these. Each entry names the documentation of its provider.
  */
 const CONTROL_HEADER = anyOf(
   // Mailgun: documentation.mailgun.com, "Passing sending options" of "Sending via SMTP"
@@ -61,13 +60,13 @@ const CONTROL_HEADER = anyOf(
   'X-MS-Exchange-*',
 )
 
-/** What the service itself sets in marketing email (RFC 8058). */
+/** Headers that the service sets in marketing email (RFC 8058). */
 export const UNSUBSCRIBE_HEADER = /^list-unsubscribe(?:-post)?$/i
 
 const headerValue = line(MAX_HEADER_VALUE_LENGTH, { tabs: true })
 
-/** Custom headers by name (interface 4.1), as they came. */
-export const headers = judged(
+/** Custom headers by name, unchanged. */
+export const headers = checkedBy(
   v.record(v.string(), v.string()),
   (value, report): Record<string, string> | undefined => {
     if (!isObject(value)) {
@@ -100,7 +99,7 @@ export const headers = judged(
   },
 )
 
-/** Matches these names in any case; a star stands for any end. */
+/** Matches these names in any case; a star matches any ending. */
 function anyOf(...names: string[]): RegExp {
   return new RegExp(`^(?:${names.map((name) => name.replace('*', '.*')).join('|')})$`, 'i')
 }

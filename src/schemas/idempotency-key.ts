@@ -1,9 +1,9 @@
 import type { Fields } from './fields.ts'
 
-// Interface 4.12. Node reads header bytes as Latin-1, so anything beyond ASCII is not what was meant.
+// ASCII only: Node decodes header bytes as Latin-1, which garbles other characters.
 const KEY = /^[ -~]{1,255}$/
 
-/** The value of an Idempotency-Key header, null when there is none. */
+/** Checks an Idempotency-Key header; the key is null if there is no header. */
 export function parseIdempotencyKey(
   header: string | undefined,
 ): { key: string | null } | { fields: Fields } {

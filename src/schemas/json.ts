@@ -7,8 +7,8 @@ const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * The JSON value of a body. Throws a Refusal of a text that is not JSON, and before parsing it of one
- * that is nested deeper than 20 levels or has more than `maxValues` values.
+ * Returns the JSON value of a body. Throws a Refusal if the text is not JSON and, before parsing it, if it is
+ * nested deeper than 20 levels or has more than `maxValues` values.
  */
 export function parseJson(text: string, maxValues: number): unknown {
   const problem = structureProblem(text, maxValues)
@@ -21,12 +21,12 @@ export function parseJson(text: string, maxValues: number): unknown {
 }
 
 /**
- * Why the structure of a JSON text is too large to be parsed, or null. Reads the text once and builds
- * nothing: parsing nested brackets takes a thousand times as long as reading them.
+ * Returns why the structure of a JSON text is too large to be parsed, or null. Only counts, because parsing nested
+ * brackets takes a thousand times as long.
  */
 export function structureProblem(text: string, maxValues: number): string | null {
   let depth = 0
-  // Of each array and object the first value follows a bracket and the others a comma.
+  // In an array or object the first value follows a bracket, each other value a comma.
   let values = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -41,7 +41,7 @@ export function structureProblem(text: string, maxValues: number): string | null
   return values > maxValues ? tooMany(maxValues, 'values', values) : null
 }
 
-/** The place of the quote that ends the string that begins at `start`; behind the text without one. */
+/** Returns the position of the quote that ends the string that begins at `start`, or the length of the text. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0

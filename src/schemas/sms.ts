@@ -1,32 +1,31 @@
 import * as v from 'valibot'
 import { segmentsOf } from '../sms/segments.ts'
-import { type Fields, judged, parseBody, text } from './fields.ts'
+import { checkedBy, type Fields, parseBody, text } from './fields.ts'
 import { isLongerThan, tooLong } from './limits.ts'
 import { type MessageClass, messageClass, tags } from './message.ts'
 import { timestamp } from './timestamp.ts'
 
-/** An SMS as the SQL function api.accept_sms takes it, hence its names. */
+/** An item of api.accept_sms, with the names that SQL uses. */
 export type Sms = {
   class: MessageClass
-  /** Null for the shared sender. */
+  /** null: the shared sender of the organisation. */
   sender_id: string | null
-  /** In E.164. */
+  /** A number in E.164. */
   recipient: string
   body: string
   segments: number
-  /** ISO 8601 in UTC; null for at once. */
+  /** ISO 8601 in UTC; null: send now. */
   scheduled_at: string | null
   tags: string[]
 }
 
-// Interface 4.11.
 const MAX_LENGTH = 1600
 const MAX_SEGMENTS = 10
 
 const E164 = /^\+[1-9]\d{6,14}$/
 const SENDER_ID = /^(?:\+[1-9]\d{6,14}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/
 
-/** Never rewritten: libraries that know the national plans change numbers that they do not know. */
+/** Numbers are not normalised: libraries change numbers that their numbering plans do not contain. */
 const phone = v.pipe(
   v.string('must be a string'),
   v.regex(E164, 'must be a phone number in E.164, as +27821234567'),
@@ -41,10 +40,10 @@ const senderId = v.pipe(
 )
 
 /**
- * A text with the number of its segments. 10 segments hold at most 1 530 characters: the limit on
- * characters refuses nothing else, but keeps a long text from being cut at all.
+ * A text and the number of its segments. 10 segments hold at most 1 530 characters, so the limit on characters
+ * refuses nothing more; it avoids dividing a long text into segments.
  */
-const body = judged(
+const body = checkedBy(
   v.pipe(text(), v.minLength(1), v.maxLength(MAX_LENGTH)),
   (value, report): { text: string; segments: number } | undefined => {
     const { output, issues = [] } = v.safeParse(text(), value)
@@ -64,7 +63,7 @@ const body = judged(
   },
 )
 
-/** The body of POST /v1/sms (interface 4.11). Judge it by `parseSms`, which reports more. */
+/** The body of POST /v1/sms. */
 export const smsSchema = v.strictObject({
   to: phone,
   body,
@@ -75,9 +74,8 @@ export const smsSchema = v.strictObject({
 })
 
 /**
- * One SMS from a request or from an item of a batch: every problem at once, or the SMS in the form in
- * which SQL takes it. Whether the organisation may use its sender ID, and whether its time is one for
- * which it can be scheduled, is for SQL to say.
+ * Parses an SMS of a request or of an item of a batch. Returns the SMS in the form that SQL takes, or all problems
+ * at once. SQL checks whether the organisation may use the sender ID, and the range of `scheduledAt`.
  */
 export function parseSms(input: unknown): { sms: Sms } | { fields: Fields } {
   const parsed = parseBody(smsSchema, input)

@@ -1,9 +1,8 @@
 import { domainToASCII } from 'node:url'
 import * as v from 'valibot'
 import { parseBareAddress } from './address.ts'
-import { atMost, judged, text } from './fields.ts'
+import { atMost, checkedBy, text } from './fields.ts'
 
-// Interface 4.8 and 8; the length of an address is that of RFC 5321.
 const MAX_PAGE = 200
 const DEFAULT_PAGE = 50
 const MAX_EMAIL_LENGTH = 254
@@ -12,7 +11,7 @@ const MAX_NOTE_LENGTH = 2000
 const NOT_ASCII = /\P{ASCII}/u
 const CURSOR = /^cur_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
-const bareAddress = judged(v.string(), (value, report): string | undefined => {
+const bareAddress = checkedBy(v.string(), (value, report): string | undefined => {
   if (typeof value !== 'string') {
     report('must be a string')
     return
@@ -22,7 +21,7 @@ const bareAddress = judged(v.string(), (value, report): string | undefined => {
   report(parsed.problem)
 })
 
-/** The body of POST /v1/suppressions (interface 4.9); the address comes out in lower case. */
+/** The body of POST /v1/suppressions; the output address is in lower case. */
 export const suppressionSchema = v.strictObject({
   email: bareAddress,
   reason: v.nullish(
@@ -32,10 +31,10 @@ export const suppressionSchema = v.strictObject({
   note: v.nullish(v.pipe(text(), atMost(MAX_NOTE_LENGTH)), ''),
 })
 
-/** A query parameter; Node makes an array of one that is repeated. */
+/** A query parameter; a repeated one is an array, which is refused. */
 const parameter = v.string('must be given once')
 
-const pageSize = judged(
+const pageSize = checkedBy(
   v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PAGE)),
   (value, report): number | undefined => {
     const size = /^[0-9]{1,3}$/.test(String(value)) ? Number(value) : 0
@@ -44,7 +43,7 @@ const pageSize = judged(
   },
 )
 
-/** The query of GET /v1/suppressions (interface 4.8). */
+/** The query of GET /v1/suppressions. */
 export const suppressionsQuery = v.strictObject({
   email: v.exactOptional(
     v.pipe(
@@ -59,7 +58,7 @@ export const suppressionsQuery = v.strictObject({
   ),
 })
 
-/** A text to search addresses for, as they are stored: the labels of a domain in ASCII. */
+/** Converts a search text to the form of stored addresses: the labels of its domain in ASCII. */
 export function asStored(text: string): string {
   const domain = text.lastIndexOf('@') + 1
   const labels = text.slice(domain).split('.')

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { judged } from './fields.ts'
+import { checkedBy } from './fields.ts'
 
 const FORM =
   /^(?<date>\d{4}-\d\d-\d\d)T(?<hour>[01]\d|2[0-3]):(?<minute>[0-5]\d)(?::(?<second>[0-5]\d)(?:[.,](?<fraction>\d{1,9}))?)?(?<offset>Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/
@@ -7,9 +7,9 @@ const FORM =
 const EXAMPLE = '2026-07-01T09:00:00+02:00'
 
 /**
- * An ISO 8601 date and time with its offset from UTC (Z, +02, +02:00 or +0200) as the same moment in
- * UTC, to the millisecond; or the problem with it. Seconds may be left out. Leap seconds and 24:00
- * are refused: they are other moments in other programs.
+ * Converts an ISO 8601 date and time with an offset from UTC (Z, +02, +02:00 or +0200) to UTC in milliseconds, or
+ * returns its problem. Seconds are optional. Leap seconds and 24:00 are refused, because programs interpret them
+ * differently.
  */
 export function parseTimestamp(value: string): { utc: string } | { problem: string } {
   const groups = FORM.exec(value)?.groups
@@ -19,15 +19,15 @@ export function parseTimestamp(value: string): { utc: string } | { problem: stri
   const local = new Date(
     `${date}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}Z`,
   )
-  // Of a day that its month does not have, some engines make one of the next month.
+  // Some engines convert 30 February to 1 or 2 March.
   const exists = !Number.isNaN(local.getTime()) && local.toISOString().startsWith(date)
   const utc = exists ? new Date(local.getTime() - minutesOf(offset) * 60_000).toISOString() : ''
-  // Years of other than four digits are not written in this form, and Postgres knows no year 0.
+  // The offset may move the year out of four digits; Postgres has no year 0.
   if (!/^(?!0000)\d{4}-/.test(utc)) return { problem: 'must be a date that exists' }
   return { utc }
 }
 
-/** How far the clocks of an offset are ahead of UTC. */
+/** Returns the minutes by which an offset is ahead of UTC. */
 function minutesOf(offset: string): number {
   if (offset === 'Z') return 0
   const digits = offset.replaceAll(/\D/g, '')
@@ -35,8 +35,8 @@ function minutesOf(offset: string): number {
   return offset.startsWith('-') ? -minutes : minutes
 }
 
-/** A moment, as `parseTimestamp` reads it. */
-export const timestamp = judged(v.pipe(v.string(), v.isoTimestamp()), (value, report) => {
+/** A timestamp; the output is in UTC. */
+export const timestamp = checkedBy(v.pipe(v.string(), v.isoTimestamp()), (value, report) => {
   if (typeof value !== 'string') {
     report('must be a string')
     return

@@ -1,19 +1,18 @@
 import * as v from 'valibot'
-import { atMost, isObject, judged, reportAll, reportPrototype, text } from './fields.ts'
+import { atMost, checkedBy, isObject, reportAll, reportPrototype, text } from './fields.ts'
 import { tooMany } from './limits.ts'
 
 export type Variables = Record<string, string | number | boolean>
 
-// Design 8, where the interface is silent.
 const MAX_VARIABLES = 200
 const MAX_VARIABLE_LENGTH = 10_000
-// What a placeholder can name.
+// The names that a placeholder can have.
 const VARIABLE_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
 const variableText = v.pipe(text(), atMost(MAX_VARIABLE_LENGTH))
 
-/** What fills a template's placeholders (interface 4.1), as it came. */
-export const variables = judged(
+/** The values of a template's placeholders, unchanged. */
+export const variables = checkedBy(
   v.record(v.string(), v.union([v.string(), v.number(), v.boolean()])),
   (value, report): Variables | undefined => {
     if (!isObject(value)) {

@@ -1,7 +1,7 @@
-/** The digits of ids as callers see them: Crockford's base32. */
+/** The digits of public IDs: Crockford's base32. */
 export const ID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** As core.encode_id() does, without asking the database for each message and event. */
+/** Does the same as core.encode_id() in SQL, without a database call. */
 export function encodeId(prefix: string, uuid: string): string {
   let value = BigInt(`0x${uuid.replaceAll('-', '')}`)
   let digits = ''

@@ -1,30 +1,30 @@
 import type { Sql } from '../../src/db/client.ts'
 
-/** Whose key takes part in an attack. */
+/** An attacking organisation. */
 export type Attacker = {
   key: string
-  /** A verified domain of its own. */
+  /** Its verified domain. */
   domain: string
-  /** What `prepare` made for it. */
+  /** The IDs that `prepare` returned. */
   ids: string[]
 }
 
 export type Attack = {
   name: string
-  /** What the attack does, for the reader of the table. */
+  /** What the attack does, for `--list`. */
   title: string
-  /** The attack does not depend on who is attacking: one row, with one live key. */
+  /** The attack does not depend on its key, so it runs once, with one live key. */
   isKeyless?: true
-  /** The service runs with Mailgun, whose API takes two seconds to respond; nothing leaves this machine. */
+  /** The service uses a local stub of Mailgun's API that responds after 2 s. */
   hasSlowProvider?: true
-  /** Makes what the attack needs in the database, as its owner; one of `share` organisations that do. */
+  /** Prepares one of `share` attacking organisations in the database; returns IDs for the attack. */
   prepare?(sql: Sql, organisation: string, share: number): Promise<string[]>
-  /** Builds what is sent, before anything is measured. The result runs the attack until `gun.isOver()`. */
-  aim(gun: Gun): () => Promise<void>
+  /** Builds the requests before the measurement. The returned function attacks until `client.isOver()`. */
+  build(client: AttackClient): () => Promise<void>
 }
 
 /** One request of an attack. */
-export type Shot = {
+export type AttackRequest = {
   method?: 'GET' | 'POST' | 'DELETE'
   path: string
   key: string
@@ -32,35 +32,35 @@ export type Shot = {
   headers?: Record<string, string>
 }
 
-export type Gun = {
+export type AttackClient = {
   attackers: Attacker[]
   host: string
   port: number
-  /** The attack has used up its time. */
+  /** Whether the time of the attack is over. */
   isOver(): boolean
-  /** Settles when the time is used up. */
+  /** Settles when the time is over. */
   over: Promise<void>
-  /** Sends one request and counts the response by status, or by the error's code. */
-  fire(shot: Shot): Promise<void>
+  /** Sends a request and counts the response by its status, or the error by its code. */
+  send(request: AttackRequest): Promise<void>
   /**
-   * Fires from `lanes` places at a time, for each attacker: `next` makes the nth shot of an attacker, up to
-   * `count` shots of each.
+   * Sends requests of each attacker, `lanes` at a time and up to `count`: `next` returns the nth request of an
+   * attacker.
    */
-  flood(
+  repeat(
     lanes: number,
-    next: (attacker: Attacker, n: number) => Shot,
+    next: (attacker: Attacker, n: number) => AttackRequest,
     options?: { count?: number },
   ): Promise<void>
-  /** Counts something that is not a response. */
+  /** Counts another result than a response. */
   note(what: string): void
 }
 
-/** An email that is sent to the sandbox. */
+/** An email to the sandbox. */
 export function anEmail(domain: string, to: string | string[] = 'delivered@sandbox.postgram.test') {
   return { from: `hello@${domain}`, to, subject: 'Hello', text: 'Hello.' }
 }
 
-/** An email as a shot. */
-export function email(attacker: Attacker, content: object): Shot {
+/** The request that sends an email. */
+export function email(attacker: Attacker, content: object): AttackRequest {
   return { path: '/v1/emails', key: attacker.key, body: JSON.stringify(content) }
 }

@@ -1,12 +1,12 @@
-// The attacking process: gets one JSON line, builds its bodies, says ready, waits for a line, attacks,
-// and prints what came back as one JSON line.
+// The attacking process: reads one JSON line, builds its requests, prints that it is ready, waits for a line,
+// attacks, and prints the numbers of responses as one JSON line.
 import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { Attacker } from './attack.ts'
 import { attacks } from './attacks/index.ts'
-import { createGun } from './gun.ts'
+import { createAttackClient } from './client.ts'
 
-// Attackers have machines of their own: here they take only the processor time that is left.
+// Real attackers use other machines: here the process runs only on idle processor time.
 setPriority(10)
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
@@ -14,12 +14,12 @@ const order: { name: string; base: string; attackers: Attacker[]; seconds: numbe
   (await lines.next()).value ?? '',
 )
 const attack = attacks.find(({ name }) => name === order.name)
-if (!attack) throw new Error(`there is no attack ${order.name}`)
-const { gun, start, answers } = createGun(order)
-const run = attack.aim(gun)
+if (!attack) throw new Error(`unknown attack ${order.name}`)
+const { client, start, responses } = createAttackClient(order)
+const run = attack.build(client)
 console.log(JSON.stringify({ ready: true }))
 await lines.next()
 start()
-await Promise.race([run(), gun.over.then(() => new Promise((late) => setTimeout(late, 3000)))])
-console.log(JSON.stringify({ answers }))
+await Promise.race([run(), client.over.then(() => new Promise((late) => setTimeout(late, 3000)))])
+console.log(JSON.stringify({ responses }))
 process.exit()

@@ -1,6 +1,6 @@
-// "npm run attack": one tenant against all others. Runs every attack of test/attack/attacks against a
-// service beside a victim that sends one email every 100 ms, and prints the victim's figures beside the
-// undisturbed ones. Exits 1 if any is outside its goal.
+// `npm run attack`: runs every attack of test/attack/attacks against a service while a victim, another
+// organisation, sends one email every 100 ms. Prints the victim's times with and without the attack. Exits 1 if
+// any time is outside its goal.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism, loadavg, networkInterfaces } from 'node:os'
@@ -10,28 +10,28 @@ import { formatTable } from '../../src/cli/table.ts'
 import type { Attack, Attacker } from './attack.ts'
 import { attacks } from './attacks/index.ts'
 import {
-  type Grounds,
-  givenGrounds,
+  type Environment,
+  givenEnvironment,
   type Mode,
-  NotHere,
-  ownGrounds,
+  NotApplicable,
+  ownEnvironment,
   type Target,
 } from './target.ts'
-import { type Suffering, suffer } from './victim.ts'
+import { measureVictim, type VictimFigures } from './victim.ts'
 
 const USAGE = `usage: npm run attack [-- options]
-  --only NAME,…       these attacks; without it all of them
-  --keys 1,10         how many keys attack, each of another organisation
+  --only NAME,…       the attacks to run; default all
+  --keys 1,10         number of attacking keys, each of another organisation
   --modes live,test   the mode of their keys
-  --seconds 12        how long each attack lasts
+  --seconds 12        duration of each attack
   --list              print the attacks
-A service that runs already, instead of one that is started for each attack:
-  --base URL          its address, of this machine unless --elsewhere is given
-  --victim KEY:DOMAIN        a live key and a verified domain
-  --attackers KEY:DOMAIN,…   the same of other organisations
-  --pid PID           its process, to see its memory`
+To attack a running service instead of starting one for each attack:
+  --base URL          its URL; another machine needs --elsewhere
+  --victim KEY:DOMAIN        a live key and a verified domain of its organisation
+  --attackers KEY:DOMAIN,…   keys and domains of other organisations
+  --pid PID           its process ID, to measure memory`
 
-/** What the victim may feel, whoever attacks: milliseconds, and MB of the process. */
+/** The limits during every attack: milliseconds of the victim's requests, and MB of the process. */
 const GOAL = { p50: 50, p99: 500, health: 500, rss: 600 }
 
 const { values: options } = parseArgs({
@@ -76,18 +76,18 @@ function attackerOf(text: string): Attacker {
   return { key, domain, ids: [] }
 }
 
-async function openGrounds(): Promise<Grounds> {
-  if (!options.base) return ownGrounds()
+async function openEnvironment(): Promise<Environment> {
+  if (!options.base) return ownEnvironment()
   const { hostname } = new URL(options.base)
   const own = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
   const isHere =
     hostname === 'localhost' ||
     own.some(({ address }) => address === hostname.replaceAll(/[[\]]/g, ''))
   if (!isHere && !options.elsewhere) {
-    stopWith(`${hostname} is not this machine; --elsewhere attacks it nevertheless`)
+    stopWith(`${hostname} is not this machine; add --elsewhere to attack it`)
   }
   if (!options.victim) stopWith('--base needs --victim KEY:DOMAIN')
-  return givenGrounds({
+  return givenEnvironment({
     base: options.base.replace(/\/$/, ''),
     victim: attackerOf(options.victim),
     attackers: options.attackers.split(',').filter(Boolean).map(attackerOf),
@@ -95,18 +95,18 @@ async function openGrounds(): Promise<Grounds> {
   })
 }
 
-/** One attack beside the victim; null for the victim alone. */
-async function measure(grounds: Grounds, attack: Attack | null, mode: Mode, keys: number) {
-  const target = await grounds.open(attack, mode, keys)
+/** Measures the victim during an attack, or alone if `attack` is null. */
+async function measure(environment: Environment, attack: Attack | null, mode: Mode, keys: number) {
+  const target = await environment.open(attack, mode, keys)
   try {
     const attacker = attack && (await startAttacker(attack, target))
     const { base, victim } = target
-    await suffer({ base, ...victim, seconds: 1 })
+    await measureVictim({ base, ...victim, seconds: 1 })
     await target.begin()
-    const answers = attacker?.attack() ?? Promise.resolve({})
-    const felt = await suffer({ base, ...victim, seconds })
-    const [damage, responses] = [await target.damage(), await answers]
-    return rowOf(attack, keys > 0 ? `${keys} ${mode}` : '', felt, damage, responses)
+    const attacking = attacker?.attack() ?? Promise.resolve({})
+    const figures = await measureVictim({ base, ...victim, seconds })
+    const [effects, responses] = [await target.effects(), await attacking]
+    return rowOf(attack, keys > 0 ? `${keys} ${mode}` : '', figures, effects, responses)
   } finally {
     await target.close()
   }
@@ -125,7 +125,7 @@ async function startAttacker(attack: Attack, { base, attackers }: Target) {
       child.stdin.write('\n')
       const { value } = await lines.next()
       await exit
-      return value ? JSON.parse(value).answers : {}
+      return value ? JSON.parse(value).responses : {}
     },
   }
 }
@@ -133,8 +133,8 @@ async function startAttacker(attack: Attack, { base, attackers }: Target) {
 function rowOf(
   attack: Attack | null,
   keys: string,
-  { sends, health, errors }: Suffering,
-  { rss, isDead, logBytes, notes }: Awaited<ReturnType<Target['damage']>>,
+  { sends, health, errors }: VictimFigures,
+  { rss, isDead, logBytes, notes }: Awaited<ReturnType<Target['effects']>>,
   responses: Record<string, number>,
 ): Row {
   const isWithin =
@@ -183,7 +183,7 @@ if (options.list) {
 
 const seconds = Number(options.seconds)
 const wanted = wantedAttacks()
-const grounds = await openGrounds()
+const environment = await openEnvironment()
 const rows: Row[] = []
 let isInterrupted = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -194,13 +194,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 const add = async (attack: Attack | null, mode: Mode, keys: number) => {
   if (isInterrupted) return
   try {
-    const row = await measure(grounds, attack, mode, keys)
+    const row = await measure(environment, attack, mode, keys)
     rows.push(row)
     console.error(COLUMNS.map((column) => `${column} ${row[column]}`).join(' | '))
   } catch (error) {
     const { message } = error as Error
     console.error(`${attack?.name}, ${keys} ${mode}: ${message}`)
-    if (error instanceof NotHere) return
+    if (error instanceof NotApplicable) return
     const row = Object.fromEntries(COLUMNS.map((column) => [column, '']))
     rows.push({
       ...row,
@@ -220,13 +220,13 @@ try {
   }
   await add(null, 'live', 0)
 } finally {
-  await grounds.close()
+  await environment.close()
 }
 console.log(formatTable(rows, COLUMNS))
 const load = loadavg()[1]?.toFixed(1)
 console.log(
   `Times in ms. Goal: p50 < ${GOAL.p50}, p99 < ${GOAL.p99}, /healthz p99 < ${GOAL.health},`,
 )
-console.log(`memory < ${GOAL.rss} MB, no restart, no error of the victim's.`)
+console.log(`memory < ${GOAL.rss} MB, no restart, no error of the victim.`)
 console.log(`Load of this machine: ${load} on ${availableParallelism()} processors.`)
 if (rows.some((row) => row['within goal'] === 'NO')) process.exitCode = 1

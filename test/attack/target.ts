@@ -1,4 +1,4 @@
-// What is attacked: a service of our own on a database of its own, or one that runs already.
+// The attacked service: one that is started on its own database, or a running one.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -18,25 +18,25 @@ export type Target = {
   base: string
   victim: Victim
   attackers: Attacker[]
-  /** From here on the figures below count. */
+  /** Starts the measurement. */
   begin(): Promise<void>
-  /** What the attack did to the service since `begin`, as far as that can be told from outside it. */
-  damage(): Promise<Damage>
+  /** Returns the measured effects on the service since `begin`. */
+  effects(): Promise<Effects>
   close(): Promise<void>
 }
 
-export type Damage = {
-  /** Peak resident memory in MB; null when the process is not known. */
+export type Effects = {
+  /** Peak resident memory in MB; null if the process is unknown. */
   rss: number | null
   isDead: boolean
-  /** Bytes of log lines; null when they cannot be read. */
+  /** Bytes of log lines; null if they cannot be read. */
   logBytes: number | null
   notes: string[]
 }
 
 export type Mode = 'live' | 'test'
 
-export type Grounds = {
+export type Environment = {
   /** Starts a service with its organisations for one attack. */
   open(attack: Attack | null, mode: Mode, keys: number): Promise<Target>
   close(): Promise<void>
@@ -44,10 +44,10 @@ export type Grounds = {
 
 const SLOW_PROVIDER_MS = 2000
 
-/** A server of TEST_DATABASE_URL or an embedded one, with a migrated database that each attack gets a copy of. */
-export async function ownGrounds(): Promise<Grounds> {
+/** Uses the server of TEST_DATABASE_URL or an embedded one. Each attack gets a copy of a migrated database. */
+export async function ownEnvironment(): Promise<Environment> {
   const folder = await mkdtemp(join(tmpdir(), 'postgram-attack-'))
-  // As root its data would otherwise lie where user postgres cannot enter.
+  // So that user postgres can enter the folder when this runs as root.
   await chmod(folder, 0o711)
   const server = process.env.TEST_DATABASE_URL
     ? { url: process.env.TEST_DATABASE_URL, close: async () => undefined }
@@ -69,7 +69,7 @@ export async function ownGrounds(): Promise<Grounds> {
       for (const one of attackers) {
         one.ids = (await attack?.prepare?.(sql, one.organisation, keys)) ?? []
       }
-      // What was prepared has settled, as in a service that has run for long.
+      // As in a service that has run for long.
       await sql.unsafe('vacuum analyze')
       const slow = attack?.hasSlowProvider ? await slowProvider() : null
       const service = await startService(url, slow?.env ?? {})
@@ -86,7 +86,7 @@ export async function ownGrounds(): Promise<Grounds> {
           slow?.reset()
           await watch.reset()
         },
-        async damage() {
+        async effects() {
           const after = await database(sql)
           const notes = [
             grown('temporary files', after.temporary - before.temporary),
@@ -119,27 +119,27 @@ export async function ownGrounds(): Promise<Grounds> {
   }
 }
 
-/** A service that runs already: attacks that need something in its database are not run. */
-export function givenGrounds(options: {
+/** Uses a running service; skips attacks that need access to its database. */
+export function givenEnvironment(options: {
   base: string
   victim: Victim
   attackers: Attacker[]
   pid: number | null
-}): Grounds {
+}): Environment {
   const { base, victim, attackers, pid } = options
   return {
     async open(attack, mode, keys) {
       const watch = watchProcess(pid ?? undefined)
       if (attack?.prepare || attack?.hasSlowProvider)
-        throw new NotHere('needs a service of its own')
+        throw new NotApplicable('needs access to the database of the service')
       const chosen = attackers.filter(({ key }) => key.startsWith(`sk_${mode}_`)).slice(0, keys)
-      if (attack && chosen.length < keys) throw new NotHere(`needs ${keys} ${mode} keys`)
+      if (attack && chosen.length < keys) throw new NotApplicable(`needs ${keys} ${mode} keys`)
       return {
         base,
         victim,
         attackers: chosen,
         begin: () => watch.reset(),
-        damage: async () => ({
+        effects: async () => ({
           rss: await watch.rss(),
           isDead: pid !== null && (await watch.rss()) === null,
           logBytes: null,
@@ -152,8 +152,8 @@ export function givenGrounds(options: {
   }
 }
 
-/** An attack that cannot be run on these grounds, and why. */
-export class NotHere extends Error {}
+/** An attack cannot run in this environment. */
+export class NotApplicable extends Error {}
 
 function urlOf(url: string, name: string): string {
   return Object.assign(new URL(url), { pathname: `/${name}` }).href
@@ -177,7 +177,7 @@ async function createOrganisations(
   return rows.map(({ organisation, domain, key }) => ({ organisation, domain, key, ids: [] }))
 }
 
-/** The service with all its roles, as its operator starts it. */
+/** Starts the service with all its roles, like an operator. */
 async function startService(url: string, env: Record<string, string>) {
   const flags = ['--max-semi-space-size=16', '--heap-growing-percent=150']
   const child = spawn(process.execPath, [...flags, 'src/main.ts', 'start'], {
@@ -213,14 +213,14 @@ async function startService(url: string, env: Record<string, string>) {
     base,
     logged: () => logged,
     async stop() {
-      // It may have more in hand than it can finish.
+      // A graceful stop could take long after an attack.
       child.kill('SIGKILL')
       await exit
     },
   }
 }
 
-/** The peak of a process's memory, which the kernel begins anew on demand. */
+/** Measures the peak memory of a process, which the kernel resets on demand. */
 function watchProcess(pid: number | undefined) {
   return {
     async reset() {
@@ -246,7 +246,7 @@ function grown(what: string, bytes: number): string | null {
   return bytes < 10e6 ? null : `${what} +${Math.round(bytes / 1e6)} MB`
 }
 
-/** How long the victim's own emails waited until they were sent. */
+/** Returns how long the victim's emails waited until they were sent. */
 async function waits(sql: Sql, victim: Victim): Promise<string> {
   const [row] = await sql<{ p50: number | null; waiting: number }[]>`
     select percentile_cont(0.5) within group (order by extract(epoch from sent_at - created_at) * 1000)::float as p50,
@@ -256,7 +256,7 @@ async function waits(sql: Sql, victim: Victim): Promise<string> {
   return row?.waiting ? `${sent}, ${row.waiting} still queued` : sent
 }
 
-/** Mailgun's API as far as it takes two seconds to respond. */
+/** Starts a stub of Mailgun's API that responds after 2 s. */
 async function slowProvider() {
   let calls = 0
   const server = createServer((request, response) => {

@@ -1,30 +1,30 @@
 import { Agent, request } from 'node:http'
 
 const EVERY_MS = 100
-const GIVES_UP_AFTER_MS = 20_000
+const TIMEOUT_MS = 20_000
 
 export type Figures = { p50: number; p99: number; max: number }
 
-export type Suffering = {
+export type VictimFigures = {
   sends: Figures
   health: Figures
   /** Responses other than 200, and errors, by status or code. */
   errors: Record<string, number>
 }
 
-/** Milliseconds of one request, counted also when it fails; `status` or the error's code beside it. */
+/** The time of a request, also of a failed one, and its status or error code. */
 type Measured = { ms: number; status: string }
 
 /**
- * Sends one email every 100 ms for some seconds, and asks for /healthz as often. Each at its time,
- * whether the one before has been answered or not, so that a stall hides nothing.
+ * Sends an email and requests /healthz every 100 ms. The requests do not wait for earlier responses, so that a
+ * stall delays all requests in its time and shows in the figures.
  */
-export async function suffer(options: {
+export async function measureVictim(options: {
   base: string
   key: string
   domain: string
   seconds: number
-}): Promise<Suffering> {
+}): Promise<VictimFigures> {
   const { base, key, domain, seconds } = options
   const agent = new Agent({ keepAlive: true })
   const body = JSON.stringify({
@@ -41,7 +41,7 @@ export async function suffer(options: {
     if (wait > 0) await new Promise((done) => setTimeout(done, wait))
     const due = started + n * EVERY_MS
     sends.push(measure(due, `${base}/v1/emails`, { agent, key, body }))
-    // On a connection of its own, as a load balancer does it.
+    // On a new connection, like a load balancer.
     health.push(measure(due, `${base}/healthz`, { agent: false }))
   }
   const [sent, checked] = [await Promise.all(sends), await Promise.all(health)]
@@ -66,7 +66,7 @@ function measure(
         method: body === undefined ? 'GET' : 'POST',
         agent,
         headers: key ? { authorization: `Bearer ${key}` } : {},
-        signal: AbortSignal.timeout(GIVES_UP_AFTER_MS),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
       },
       (response) => {
         response.resume()

@@ -10,7 +10,7 @@ import { createOrganisation, type TestOrganisation } from '../fixtures/organisat
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
 
-// What one organisation sends never keeps the sends of another waiting.
+// The sends of one organisation do not delay those of another.
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -20,7 +20,7 @@ const uuidOf = async ({ id }: TestOrganisation): Promise<string> => {
   return row?.uuid
 }
 
-/** Runs `work` while another transaction has locked the organisation, as a long accept does. */
+/** Runs `work` while another transaction holds the lock of the organisation, as a long accept does. */
 async function whileLocked(organisation: TestOrganisation, work: () => Promise<void>) {
   const uuid = await uuidOf(organisation)
   await sql.begin(async (tx) => {
@@ -52,22 +52,22 @@ t.test('a victim sends while every accept of an attacker waits, heavy and light'
   await whileLocked(attacker, async () => {
     for (let round = 0; round < 3; round++) {
       attacks.push(...attack())
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         post(`${base}/v1/emails`, victim.liveKey, anEmail(victim.domain)),
         post(`${base}/v1/sms`, victim.liveKey, anSms()),
         post(`${base}/v1/emails`, victim.testKey, anEmail(victim.domain)),
       ])
       t.strictSame(
-        answers.map(({ status }) => status),
+        responses.map(({ status }) => status),
         [200, 200, 200],
       )
     }
   })
-  const answers = await Promise.all(attacks)
-  t.strictSame([...new Set(answers.map(({ status }) => status))], [200], 'and then the attacker')
+  const responses = await Promise.all(attacks)
+  t.strictSame([...new Set(responses.map(({ status }) => status))], [200], 'then the attacker')
 })
 
-/** Calls api.accept_emails or api.accept_sms as a shared run does; answers which calls got a row. */
+/** Calls api.accept_emails or api.accept_sms like a shared run; returns the calls that got a row. */
 async function acceptShared(
   name: 'accept_emails' | 'accept_sms',
   calls: [TestOrganisation, object][],
@@ -82,13 +82,13 @@ async function acceptShared(
       batch: false,
     })),
   )
-  const answers = await caller(sql)(name, {
+  const responses = await caller(sql)(name, {
     calls: anyJson(described),
     items: anyJson(calls.map(([, item], call) => ({ ...item, call, index: 0 }))),
     catalogue: catalogueJson('https://postgram.test'),
     is_shared: true,
   })
-  return answers.map(({ n, code }) => [n, code]).toSorted()
+  return responses.map(({ n, code }) => [n, code]).toSorted()
 }
 
 const emailOf = ({ domain }: TestOrganisation, fields: Record<string, unknown> = {}) => {
@@ -97,43 +97,40 @@ const emailOf = ({ domain }: TestOrganisation, fields: Record<string, unknown> =
   return parsed.email
 }
 
-t.test(
-  'a shared run leaves out calls whose organisation is locked, of both channels',
-  async (t) => {
-    const locked = await createOrganisation(sql)
-    const free = await createOrganisation(sql)
-    const sms = parseSms(anSms())
-    if ('fields' in sms) throw new Error('no SMS')
-    await whileLocked(locked, async () => {
-      const before = await traces(sql)
-      t.same(
-        await acceptShared('accept_emails', [
-          [locked, emailOf(locked)],
-          [free, emailOf(free)],
-          [locked, emailOf(locked)],
-          [free, emailOf(locked)],
-        ]),
-        [
-          [1, null],
-          [3, 'domain_not_verified'],
-        ],
-      )
-      t.same(
-        await acceptShared('accept_sms', [
-          [locked, sms.sms],
-          [free, sms.sms],
-        ]),
-        [[1, null]],
-      )
-      const { messages } = await traces(sql)
-      t.equal(messages, before.messages + 2)
-      t.same(await acceptShared('accept_emails', [[locked, emailOf(locked)]]), [])
-    })
-  },
-)
+t.test('a shared run leaves out calls of a locked organisation, in both channels', async (t) => {
+  const locked = await createOrganisation(sql)
+  const free = await createOrganisation(sql)
+  const sms = parseSms(anSms())
+  if ('fields' in sms) throw new Error('no SMS')
+  await whileLocked(locked, async () => {
+    const before = await traces(sql)
+    t.same(
+      await acceptShared('accept_emails', [
+        [locked, emailOf(locked)],
+        [free, emailOf(free)],
+        [locked, emailOf(locked)],
+        [free, emailOf(locked)],
+      ]),
+      [
+        [1, null],
+        [3, 'domain_not_verified'],
+      ],
+    )
+    t.same(
+      await acceptShared('accept_sms', [
+        [locked, sms.sms],
+        [free, sms.sms],
+      ]),
+      [[1, null]],
+    )
+    const { messages } = await traces(sql)
+    t.equal(messages, before.messages + 2)
+    t.same(await acceptShared('accept_emails', [[locked, emailOf(locked)]]), [])
+  })
+})
 
 t.test(
-  'a shared run leaves out calls that render more than 256 KB for an organisation',
+  'a shared run leaves out calls that render more than 256 KB of one organisation',
   async (t) => {
     const attacker = await createOrganisation(sql)
     const victim = await createOrganisation(sql)
@@ -170,15 +167,15 @@ t.test(
         [5, null],
       ],
     )
-    // Which the service then runs alone.
+    // The service then runs these calls alone.
     const fields = { subject: undefined, text: undefined, templateId: large }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 5 }, () =>
         post(`${base}/v1/emails`, attacker.liveKey, anEmail(attacker.domain, fields)),
       ),
     )
     t.strictSame(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       Array(5).fill(200),
     )
   },

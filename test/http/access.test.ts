@@ -19,7 +19,7 @@ type Known = {
   scope: string
   body?: unknown
   isSend?: boolean
-  /** Makes what the request is about, whose id ends its path. */
+  /** Creates the resource of the request; its ID is appended to the path. */
   makeId?: () => Promise<string>
 }
 
@@ -34,51 +34,58 @@ const states = {
 }
 
 for (const [state, enter] of Object.entries(states)) {
-  t.test(`keys of an organisation that is ${state} may do what their scopes say`, async (t) => {
-    const organisation = await createOrganisation(sql)
-    const { id, domain, liveKey } = organisation
-    await liftRate(sql, organisation)
-    const email = anEmail(domain)
-    const sms = anSms()
-    const { json } = await request('POST', `${base}/v1/emails`, liveKey, email)
-    const sent = await request('POST', `${base}/v1/sms`, liveKey, sms)
-    const send = { method: 'POST', scope: 'emails:send', isSend: true }
-    const sendSms = { ...send, scope: 'sms:send' }
-    const entry = () => suppress(sql, organisation, `${Math.random()}@c.example`)
-    const body = { email: 'ann@c.example' }
-    const endpoints: Known[] = [
-      { ...send, path: '/v1/emails', body: email },
-      { ...send, path: '/v1/emails/batch', body: { emails: [email] } },
-      { method: 'GET', path: `/v1/emails/${json.id}`, scope: 'read' },
-      { ...sendSms, path: '/v1/sms', body: sms },
-      { ...sendSms, path: '/v1/sms/batch', body: { messages: [sms] } },
-      { method: 'GET', path: `/v1/sms/${sent.json.id}`, scope: 'read' },
-      { method: 'GET', path: '/v1/suppressions', scope: 'read' },
-      { method: 'GET', path: '/v1/usage', scope: 'read' },
-      { method: 'POST', path: '/v1/suppressions', scope: 'emails:send', body },
-      { method: 'DELETE', path: '/v1/suppressions/', scope: 'emails:send', makeId: entry },
-    ]
-    await enter(id)
-    for (const mode of MODES) {
-      for (const scopes of someScopes) {
-        const [row] = await sql`select ops.create_api_key(${id}, ${mode}, ${scopes}) as key`
-        for (const { method, path, scope, body, isSend, makeId } of endpoints) {
-          const id = makeId ? await makeId() : ''
-          const answer = await request(method, base + path + id, row?.key, body)
-          const name = `${method} ${path} with a ${mode} key for ${scopes}`
-          if (state === 'suspended') isRefused(t, answer, 'org_suspended', undefined, { name })
-          else if (!scopes.includes(scope)) {
-            isRefused(t, answer, 'insufficient_scope', undefined, {
-              name,
-              words: lacksScope(scope),
-            })
-          } else if (method === 'DELETE' && mode === 'test') {
-            t.strictSame([answer.status, answer.json.error.code], [403, 'insufficient_scope'], name)
-          } else if (state === 'paused' && mode === 'live' && isSend) {
-            isRefused(t, answer, 'org_paused', undefined, { name })
-          } else t.ok([200, 201].includes(answer.status), name)
+  t.test(
+    `access of an organisation that is ${state}: keys can do what their scopes allow`,
+    async (t) => {
+      const organisation = await createOrganisation(sql)
+      const { id, domain, liveKey } = organisation
+      await liftRate(sql, organisation)
+      const email = anEmail(domain)
+      const sms = anSms()
+      const { json } = await request('POST', `${base}/v1/emails`, liveKey, email)
+      const sent = await request('POST', `${base}/v1/sms`, liveKey, sms)
+      const send = { method: 'POST', scope: 'emails:send', isSend: true }
+      const sendSms = { ...send, scope: 'sms:send' }
+      const entry = () => suppress(sql, organisation, `${Math.random()}@c.example`)
+      const body = { email: 'ann@c.example' }
+      const endpoints: Known[] = [
+        { ...send, path: '/v1/emails', body: email },
+        { ...send, path: '/v1/emails/batch', body: { emails: [email] } },
+        { method: 'GET', path: `/v1/emails/${json.id}`, scope: 'read' },
+        { ...sendSms, path: '/v1/sms', body: sms },
+        { ...sendSms, path: '/v1/sms/batch', body: { messages: [sms] } },
+        { method: 'GET', path: `/v1/sms/${sent.json.id}`, scope: 'read' },
+        { method: 'GET', path: '/v1/suppressions', scope: 'read' },
+        { method: 'GET', path: '/v1/usage', scope: 'read' },
+        { method: 'POST', path: '/v1/suppressions', scope: 'emails:send', body },
+        { method: 'DELETE', path: '/v1/suppressions/', scope: 'emails:send', makeId: entry },
+      ]
+      await enter(id)
+      for (const mode of MODES) {
+        for (const scopes of someScopes) {
+          const [row] = await sql`select ops.create_api_key(${id}, ${mode}, ${scopes}) as key`
+          for (const { method, path, scope, body, isSend, makeId } of endpoints) {
+            const id = makeId ? await makeId() : ''
+            const response = await request(method, base + path + id, row?.key, body)
+            const name = `${method} ${path} with a ${mode} key for ${scopes}`
+            if (state === 'suspended') isRefused(t, response, 'org_suspended', undefined, { name })
+            else if (!scopes.includes(scope)) {
+              isRefused(t, response, 'insufficient_scope', undefined, {
+                name,
+                words: lacksScope(scope),
+              })
+            } else if (method === 'DELETE' && mode === 'test') {
+              t.strictSame(
+                [response.status, response.json.error.code],
+                [403, 'insufficient_scope'],
+                name,
+              )
+            } else if (state === 'paused' && mode === 'live' && isSend) {
+              isRefused(t, response, 'org_paused', undefined, { name })
+            } else t.ok([200, 201].includes(response.status), name)
+          }
         }
       }
-    }
-  })
+    },
+  )
 }

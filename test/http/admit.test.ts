@@ -16,7 +16,7 @@ const createKey = async (organisation: string, mode: string, scopes: string[]) =
   return row?.key as string
 }
 
-t.test('a key that is missing, malformed or unknown gets 401 at every endpoint', async (t) => {
+t.test('a missing, malformed or unknown key gets 401 at every endpoint', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const before = await traces(sql)
   const secret = liveKey.slice('sk_live_'.length)
@@ -45,59 +45,65 @@ t.test('a key that is missing, malformed or unknown gets 401 at every endpoint',
       ['POST', '/v1/emails/batch', { emails: [anEmail(domain)] }],
       ['GET', '/v1/emails/em_00000000000000000000000000', undefined],
     ] as const) {
-      const answer = await request(method, base + path, null, body, headers)
-      isRefused(t, answer, 'unauthorized', undefined, {
+      const response = await request(method, base + path, null, body, headers)
+      isRefused(t, response, 'unauthorized', undefined, {
         name: `${method} ${path} with ${value?.slice(0, 100)}`,
       })
     }
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('the scheme of the Authorization header may be in any case', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
     const headers = { Authorization: `${scheme} ${liveKey}` }
-    const answer = await request('POST', `${base}/v1/emails`, null, anEmail(domain), headers)
-    t.equal(answer.status, 200, scheme)
+    const response = await request('POST', `${base}/v1/emails`, null, anEmail(domain), headers)
+    t.equal(response.status, 200, scheme)
   }
 })
 
-t.test('a revoked key is refused at the very next request, also the last one', async (t) => {
-  const { liveKey, testKey, domain } = await createOrganisation(sql)
-  const send = (key: string) => post(`${base}/v1/emails`, key, anEmail(domain))
-  t.equal((await send(liveKey)).status, 200)
+t.test(
+  'a revoked key is refused at the next request, also the last key of an organisation',
+  async (t) => {
+    const { liveKey, testKey, domain } = await createOrganisation(sql)
+    const send = (key: string) => post(`${base}/v1/emails`, key, anEmail(domain))
+    t.equal((await send(liveKey)).status, 200)
 
-  await sql`select ops.revoke_api_key(${liveKey})`
-  isRefused(t, await send(liveKey), 'unauthorized')
-  t.equal((await send(testKey)).status, 200, 'another key of the organisation still works')
+    await sql`select ops.revoke_api_key(${liveKey})`
+    isRefused(t, await send(liveKey), 'unauthorized')
+    t.equal((await send(testKey)).status, 200, 'another key of the organisation still works')
 
-  await sql`select ops.revoke_api_key(${testKey})`
-  isRefused(t, await send(testKey), 'unauthorized')
-  isRefused(t, await send(liveKey), 'unauthorized')
-})
+    await sql`select ops.revoke_api_key(${testKey})`
+    isRefused(t, await send(testKey), 'unauthorized')
+    isRefused(t, await send(liveKey), 'unauthorized')
+  },
+)
 
-t.test('a suspended organisation is refused everywhere from the very next request', async (t) => {
-  const { id, liveKey, testKey, domain } = await createOrganisation(sql)
-  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
-  const before = await traces(sql)
+t.test(
+  'a suspended organisation is refused at every endpoint from the next request on',
+  async (t) => {
+    const { id, liveKey, testKey, domain } = await createOrganisation(sql)
+    const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+    const before = await traces(sql)
 
-  await sql`select ops.suspend(${id}, 'did not pay')`
-  for (const key of [liveKey, testKey]) {
-    isRefused(t, await post(`${base}/v1/emails`, key, anEmail(domain)), 'org_suspended')
-    isRefused(
-      t,
-      await post(`${base}/v1/emails/batch`, key, { emails: [anEmail(domain)] }),
-      'org_suspended',
-    )
-    isRefused(t, await get(`${base}/v1/emails/${json.id}`, key), 'org_suspended')
-    isRefused(t, await get(`${base}/v1/nothing/here`, key), 'org_suspended')
-  }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+    await sql`select ops.suspend(${id}, 'did not pay')`
+    for (const key of [liveKey, testKey]) {
+      isRefused(t, await post(`${base}/v1/emails`, key, anEmail(domain)), 'org_suspended')
+      isRefused(
+        t,
+        await post(`${base}/v1/emails/batch`, key, { emails: [anEmail(domain)] }),
+        'org_suspended',
+      )
+      isRefused(t, await get(`${base}/v1/emails/${json.id}`, key), 'org_suspended')
+      isRefused(t, await get(`${base}/v1/nothing/here`, key), 'org_suspended')
+    }
+    t.strictSame(await traces(sql), before, 'nothing is stored')
 
-  await sql`select ops.reinstate(${id})`
-  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
-})
+    await sql`select ops.reinstate(${id})`
+    t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+  },
+)
 
 t.test('a suspended organisation over the rate limit gets 429, within it 403', async (t) => {
   const organisation = await createOrganisation(sql)
@@ -108,7 +114,7 @@ t.test('a suspended organisation over the rate limit gets 429, within it 403', a
   isRefused(t, await send(), 'rate_limited')
 })
 
-t.test('a 401 names the scheme that it asks for', async (t) => {
+t.test('a 401 response has WWW-Authenticate: Bearer', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const unknown = await get(`${base}/v1/usage`, null)
   t.strictSame([unknown.status, unknown.headers.get('www-authenticate')], [401, 'Bearer'])
@@ -116,44 +122,47 @@ t.test('a 401 names the scheme that it asks for', async (t) => {
   t.strictSame([missing.status, missing.headers.get('www-authenticate')], [404, null])
 })
 
-t.test('a paused organisation reads, and sends with test keys, and no more', async (t) => {
-  const { id, liveKey, testKey, domain } = await createOrganisation(sql)
-  const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
-  const before = await traces(sql)
+t.test(
+  'a paused organisation reads and sends with test keys, but not with live keys',
+  async (t) => {
+    const { id, liveKey, testKey, domain } = await createOrganisation(sql)
+    const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+    const before = await traces(sql)
 
-  await sql`select ops.pause(${id}, 'complaints')`
-  isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'org_paused')
-  const batch = { emails: [anEmail(domain), anEmail(domain)] }
-  isRefused(t, await post(`${base}/v1/emails/batch`, liveKey, batch), 'org_paused')
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
-  t.equal((await get(`${base}/v1/emails/${json.id}`, liveKey)).status, 200)
-  t.equal((await get(`${base}/v1/emails/${json.id}`, testKey)).status, 200)
-  t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
+    await sql`select ops.pause(${id}, 'complaints')`
+    isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'org_paused')
+    const batch = { emails: [anEmail(domain), anEmail(domain)] }
+    isRefused(t, await post(`${base}/v1/emails/batch`, liveKey, batch), 'org_paused')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
+    t.equal((await get(`${base}/v1/emails/${json.id}`, liveKey)).status, 200)
+    t.equal((await get(`${base}/v1/emails/${json.id}`, testKey)).status, 200)
+    t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
 
-  await sql`select ops.resume(${id})`
-  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
-})
+    await sql`select ops.resume(${id})`
+    t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+  },
+)
 
 t.test('a key without the scope of an endpoint gets 403 there', async (t) => {
   const { id, domain } = await createOrganisation(sql)
   const reader = await createKey(id, 'live', ['read', 'sms:send', 'domains:write'])
   const sender = await createKey(id, 'live', ['emails:send', 'sms:send', 'domains:write'])
   const batch = { emails: [anEmail(domain)] }
-  for (const answer of [
+  for (const response of [
     await post(`${base}/v1/emails`, reader, anEmail(domain)),
     await post(`${base}/v1/emails/batch`, reader, batch),
   ]) {
-    isRefused(t, answer, 'insufficient_scope', undefined, { words: lacksScope('emails:send') })
+    isRefused(t, response, 'insufficient_scope', undefined, { words: lacksScope('emails:send') })
   }
   const { json } = await post(`${base}/v1/emails`, sender, anEmail(domain))
-  const answer = await get(`${base}/v1/emails/${json.id}`, sender)
-  isRefused(t, answer, 'insufficient_scope', undefined, { words: lacksScope('read') })
+  const response = await get(`${base}/v1/emails/${json.id}`, sender)
+  isRefused(t, response, 'insufficient_scope', undefined, { words: lacksScope('read') })
   t.equal((await get(`${base}/v1/emails/${json.id}`, reader)).status, 200)
 })
 
-t.test('every response has an x-request-id of its own', async (t) => {
+t.test('every response has a different x-request-id', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
-  const answers = [
+  const responses = [
     await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
     await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
     await post(`${base}/v1/emails`, liveKey, '{'),
@@ -168,12 +177,12 @@ t.test('every response has an x-request-id of its own', async (t) => {
     await request('HEAD', `${base}/docs/errors`, null),
     await request('HEAD', `${base}/v1/emails`, liveKey),
   ]
-  const ids = answers.map(({ headers }) => headers.get('x-request-id') ?? '')
+  const ids = responses.map(({ headers }) => headers.get('x-request-id') ?? '')
   for (const id of ids) t.match(id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-  t.equal(new Set(ids).size, answers.length)
+  t.equal(new Set(ids).size, responses.length)
 })
 
-t.test('a caller cannot choose the x-request-id', async (t) => {
+t.test("a caller's x-request-id is ignored", async (t) => {
   const { headers } = await request('GET', `${base}/healthz`, null, undefined, {
     'x-request-id': 'chosen',
   })
@@ -183,7 +192,7 @@ t.test('a caller cannot choose the x-request-id', async (t) => {
 t.test('every authenticated response has the rate headers, whatever its status', async (t) => {
   const { id, liveKey, domain } = await createOrganisation(sql)
   const reader = await createKey(id, 'live', ['read'])
-  const answers = [
+  const responses = [
     await post(`${base}/v1/emails`, liveKey, anEmail(domain)),
     await post(`${base}/v1/emails`, liveKey, ''),
     await post(`${base}/v1/emails`, liveKey, {}),
@@ -194,17 +203,17 @@ t.test('every authenticated response has the rate headers, whatever its status',
     await get(`${base}/v1/unknown`, liveKey),
   ]
   t.strictSame(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [200, 400, 422, 403, 403, 200, 404, 404],
   )
-  for (const { status, headers } of answers) {
+  for (const { status, headers } of responses) {
     t.equal(headers.get('x-ratelimit-limit'), '100', `limit with ${status}`)
     t.match(headers.get('x-ratelimit-remaining'), /^\d+$/, `remaining with ${status}`)
     t.equal(headers.get('retry-after'), null, `no Retry-After with ${status}`)
   }
 })
 
-t.test('a key has the UTC day of its last request, which no request waits to note', async (t) => {
+t.test('a key records the UTC day of its last use, and no request waits for that', async (t) => {
   const { id, liveKey, testKey } = await createOrganisation(sql)
   const usedOn = async () => {
     const rows = await sql<{ prefix: string; day: string | null }[]>`
@@ -227,7 +236,7 @@ t.test('a key has the UTC day of its last request, which no request waits to not
 })
 
 t.test(
-  'the commit that notes the use of a key does not wait for the disk or a standby',
+  'the commit that records the use of a key does not wait for the disk or a standby',
   async (t) => {
     const { liveKey } = await createOrganisation(sql)
     await rolledBack(sql, async (tx) => {

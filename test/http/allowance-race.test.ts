@@ -12,7 +12,7 @@ const [one, two] = await Promise.all([spawnService(url, 'api'), spawnService(url
 const bases = [one.base, two.base]
 
 t.test(
-  '400 sends over three keys and two processes take an allowance of 100 exactly',
+  '400 concurrent sends over three keys and two processes take exactly an allowance of 100',
   async (t) => {
     const organisation = await createOrganisation(sql, { emailsIncluded: 100 })
     const { id, liveKey, domain } = organisation
@@ -20,17 +20,17 @@ t.test(
     const rows = await sql`
     select ops.create_api_key(${id}) as key from generate_series(1, 2)`
     const keys = [liveKey, ...rows.map(({ key }) => key as string)]
-    const answers = await meetAt(sql, organisation, 2, () =>
+    const responses = await meetAt(sql, organisation, 2, () =>
       Promise.all(
         Array.from({ length: 400 }, (_, n) =>
           post(`${bases[n % 2]}/v1/emails`, keys[n % 3] ?? '', anEmail(domain)),
         ),
       ),
     )
-    const accepted = answers.filter(({ status }) => status === 200)
+    const accepted = responses.filter(({ status }) => status === 200)
     t.equal(accepted.length, 100)
     t.equal(new Set(accepted.map(({ json }) => json.id)).size, 100)
-    const [refused, ...others] = answers.filter(({ status }) => status !== 200)
+    const [refused, ...others] = responses.filter(({ status }) => status !== 200)
     isRefused(t, refused as Answer, 'plan_allowance_exceeded')
     t.ok(others.every(({ status, text }) => status === 402 && text === refused?.text))
     const [row] = await sql`
@@ -42,26 +42,26 @@ t.test(
   },
 )
 
-t.test('of two sends that meet at the last place one is accepted', async (t) => {
+t.test('two concurrent sends for the last unit of the allowance: one is accepted', async (t) => {
   for (let round = 0; round < 10; round++) {
     const organisation = await createOrganisation(sql, { emailsIncluded: 1 })
-    const answers = await meetAt(sql, organisation, 2, () =>
+    const responses = await meetAt(sql, organisation, 2, () =>
       Promise.all(
         bases.map((base) =>
           post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain)),
         ),
       ),
     )
-    t.strictSame(answers.map(({ status }) => status).sort(), [200, 402])
+    t.strictSame(responses.map(({ status }) => status).sort(), [200, 402])
   }
 })
 
-t.test('batches and single sends at a time never take more than the allowance', async (t) => {
+t.test('concurrent batches and single sends never exceed the allowance', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 101 })
   const { id, liveKey, domain } = organisation
   await liftRate(sql, organisation)
   const pair = { to: ['a@c.example', 'b@c.example'] }
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       n % 4 === 0
         ? post(`${bases[n % 2]}/v1/emails`, liveKey, anEmail(domain))
@@ -70,7 +70,7 @@ t.test('batches and single sends at a time never take more than the allowance', 
           }),
     ),
   )
-  const taken = answers.flatMap(({ status, json }) => {
+  const taken = responses.flatMap(({ status, json }) => {
     if (!json.results) return status === 200 ? [1] : []
     return json.results.filter(({ ok }: { ok: boolean }) => ok).map(() => 2)
   })
@@ -80,5 +80,9 @@ t.test('batches and single sends at a time never take more than the allowance', 
     from app.allowances a join app.messages m on m.organisation_id = a.organisation_id
     where a.organisation_id = core.decode_id('org', ${id}) group by a.emails_used`
   t.strictSame({ ...row }, { emailsUsed: total, recipients: total })
-  t.equal(total, 101, 'all of it is used: there is a single send for what no pair can take')
+  t.equal(
+    total,
+    101,
+    'the allowance is used up: a single send takes the unit that no pair can take',
+  )
 })

@@ -18,11 +18,11 @@ const usedBy = async ({ id }: TestOrganisation) => {
   return row as { emailsUsed: number; messagesAccepted: number; periodStart: Date; periodEnd: Date }
 }
 
-/** So many addresses of their own. */
+/** Returns so many different addresses. */
 const people = (count: number, name = 'r') =>
   Array.from({ length: count }, (_, n) => `${name}${n}@c.example`)
 
-t.test('the allowance counts each address over to, cc and bcc once', async (t) => {
+t.test('the allowance counts each address of to, cc and bcc once', async (t) => {
   const cases = [
     [{ to: 'a@c.example' }, 1],
     [{ to: ['a@c.example', 'b@c.example'] }, 2],
@@ -48,7 +48,7 @@ t.test('the allowance counts each address over to, cc and bcc once', async (t) =
 })
 
 t.test(
-  'an email is refused when its recipients no longer fit, and nothing is queued',
+  'an email whose recipients exceed the allowance is refused and nothing is queued',
   async (t) => {
     const organisation = await createOrganisation(sql, { emailsIncluded: 5 })
     const { liveKey, domain } = organisation
@@ -58,26 +58,29 @@ t.test(
     t.equal((await send(3)).status, 200)
     const before = await traces(sql)
     isRefused(t, await send(3), 'plan_allowance_exceeded')
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
     t.equal((await send(2)).status, 200, 'a smaller one still fits')
     isRefused(t, await send(1), 'plan_allowance_exceeded')
     t.equal((await usedBy(organisation)).emailsUsed, 5)
   },
 )
 
-t.test('a plan without emails takes none, and a larger plan counts at once', async (t) => {
-  const organisation = await createOrganisation(sql, { emailsIncluded: 0 })
-  await createOrganisation(sql, { emailsIncluded: 1 })
-  const send = () => post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
-  isRefused(t, await send(), 'plan_allowance_exceeded')
-  await sql`select ops.set_plan(${organisation.id}, 'plan-1')`
-  t.equal((await send()).status, 200)
-  isRefused(t, await send(), 'plan_allowance_exceeded')
-  await sql`select ops.set_plan(${organisation.id}, 'plan-0')`
-  isRefused(t, await send(), 'plan_allowance_exceeded')
-})
+t.test(
+  'a plan without emails refuses every email, and a larger plan takes effect at once',
+  async (t) => {
+    const organisation = await createOrganisation(sql, { emailsIncluded: 0 })
+    await createOrganisation(sql, { emailsIncluded: 1 })
+    const send = () => post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
+    isRefused(t, await send(), 'plan_allowance_exceeded')
+    await sql`select ops.set_plan(${organisation.id}, 'plan-1')`
+    t.equal((await send()).status, 200)
+    isRefused(t, await send(), 'plan_allowance_exceeded')
+    await sql`select ops.set_plan(${organisation.id}, 'plan-0')`
+    isRefused(t, await send(), 'plan_allowance_exceeded')
+  },
+)
 
-t.test('a batch over the end of the allowance accepts what fits, in order', async (t) => {
+t.test('a batch beyond the allowance accepts the items that fit, in order', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 10 })
   const { liveKey, domain } = organisation
   const sizes = [4, 7, 3, 4, 2, 2, 1, 1]
@@ -108,63 +111,63 @@ t.test('a batch over the end of the allowance accepts what fits, in order', asyn
   t.equal((await usedBy(organisation)).emailsUsed, 10)
 })
 
-t.test('what is refused for another reason uses up nothing of a batch', async (t) => {
-  const organisation = await createOrganisation(sql, { emailsIncluded: 3 })
-  const { liveKey, domain } = organisation
-  const emails = [
-    anEmail('elsewhere.example', { to: people(3) }),
-    {},
-    anEmail(domain, { to: people(2) }),
-    anEmail(domain, { to: people(2), templateId: 'tpl_1', text: undefined }),
-    anEmail(domain),
-    anEmail(domain),
-  ]
-  const { json } = await post(`${base}/v1/emails/batch`, liveKey, { emails })
-  t.strictSame(
-    json.results.map(({ error }: { error?: { code: string } }) => error?.code),
-    [
-      'domain_not_verified',
-      'validation_error',
-      undefined,
-      'validation_error',
-      undefined,
-      'plan_allowance_exceeded',
-    ],
-  )
-})
-
 t.test(
-  'calls of one transaction share the allowance in the order in which they came',
+  'items of a batch that are refused for other reasons use none of the allowance',
   async (t) => {
-    const ours = await createOrganisation(sql, { emailsIncluded: 3 })
-    const theirs = await createOrganisation(sql, { emailsIncluded: 1 })
-    const send = (organisation: TestOrganisation, key: string, count: number, mode?: 'test') => ({
-      organisation,
-      key,
-      email: anEmail(organisation.domain, { to: people(count) }),
-      ...(mode ? { mode } : {}),
-    })
-    const answers = await acceptTogether(sql, [
-      send(ours, 'a', 2),
-      send(theirs, 'a', 1),
-      send(ours, 'b', 2),
-      send(ours, 't', 50, 'test'),
-      send(ours, 'c', 1),
-      send(ours, 'a', 2),
-      send(theirs, 'b', 1),
-      send(ours, 'd', 1),
-    ])
-    const refused = 'plan_allowance_exceeded'
+    const organisation = await createOrganisation(sql, { emailsIncluded: 3 })
+    const { liveKey, domain } = organisation
+    const emails = [
+      anEmail('elsewhere.example', { to: people(3) }),
+      {},
+      anEmail(domain, { to: people(2) }),
+      anEmail(domain, { to: people(2), templateId: 'tpl_1', text: undefined }),
+      anEmail(domain),
+      anEmail(domain),
+    ]
+    const { json } = await post(`${base}/v1/emails/batch`, liveKey, { emails })
     t.strictSame(
-      answers.map(({ code }) => code),
-      [null, null, refused, null, null, null, refused, refused],
+      json.results.map(({ error }: { error?: { code: string } }) => error?.code),
+      [
+        'domain_not_verified',
+        'validation_error',
+        undefined,
+        'validation_error',
+        undefined,
+        'plan_allowance_exceeded',
+      ],
     )
-    t.equal((await usedBy(ours)).emailsUsed, 3)
-    t.equal((await usedBy(theirs)).emailsUsed, 1)
   },
 )
 
-t.test('the first send after the end of the period opens the next one', async (t) => {
+t.test('calls of one transaction use the allowance in the order of their arrival', async (t) => {
+  const ours = await createOrganisation(sql, { emailsIncluded: 3 })
+  const theirs = await createOrganisation(sql, { emailsIncluded: 1 })
+  const send = (organisation: TestOrganisation, key: string, count: number, mode?: 'test') => ({
+    organisation,
+    key,
+    email: anEmail(organisation.domain, { to: people(count) }),
+    ...(mode ? { mode } : {}),
+  })
+  const responses = await acceptTogether(sql, [
+    send(ours, 'a', 2),
+    send(theirs, 'a', 1),
+    send(ours, 'b', 2),
+    send(ours, 't', 50, 'test'),
+    send(ours, 'c', 1),
+    send(ours, 'a', 2),
+    send(theirs, 'b', 1),
+    send(ours, 'd', 1),
+  ])
+  const refused = 'plan_allowance_exceeded'
+  t.strictSame(
+    responses.map(({ code }) => code),
+    [null, null, refused, null, null, null, refused, refused],
+  )
+  t.equal((await usedBy(ours)).emailsUsed, 3)
+  t.equal((await usedBy(theirs)).emailsUsed, 1)
+})
+
+t.test('the first send after the end of a period begins the next period', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 2 })
   const { id, liveKey, domain } = organisation
   const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain))
@@ -172,7 +175,7 @@ t.test('the first send after the end of the period opens the next one', async (t
   await send()
   isRefused(t, await send(), 'plan_allowance_exceeded')
 
-  // As if the organisation had been made 100 days ago and had sent nothing since its first month.
+  // As if the organisation was created 100 days ago and sent nothing after its first month.
   await sql`
     update app.organisations set created_at = now() - interval '100 days'
     where id = core.decode_id('org', ${id})`
@@ -183,7 +186,7 @@ t.test('the first send after the end of the period opens the next one', async (t
   t.equal((await send()).status, 200)
   const { emailsUsed, messagesAccepted, periodStart, periodEnd } = await usedBy(organisation)
   t.equal(emailsUsed, 1)
-  t.equal(messagesAccepted, 3, 'what was ever accepted is not reset')
+  t.equal(messagesAccepted, 3, 'the total of accepted messages is not reset')
   t.ok(periodStart <= new Date() && new Date() < periodEnd, 'the period is the current one')
   const [row] = await sql`
     select p.* from app.organisations o cross join lateral core.period_at(o.created_at, now()) p
@@ -191,13 +194,13 @@ t.test('the first send after the end of the period opens the next one', async (t
   t.strictSame(
     { periodStart: +periodStart, periodEnd: +periodEnd },
     { periodStart: +row?.periodStart, periodEnd: +row?.periodEnd },
-    'months are counted from the day on which the organisation was made',
+    'months start on the day on which the organisation was created',
   )
   t.equal((await send()).status, 200)
   isRefused(t, await send(), 'plan_allowance_exceeded')
 })
 
-t.test('a refused send, too, leaves the new period open', async (t) => {
+t.test('a refused send also begins the next period', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 1 })
   const { id, liveKey, domain } = organisation
   t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)

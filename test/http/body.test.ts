@@ -20,7 +20,7 @@ await liftRate(sql, organisation)
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
-/** A POST of bytes with exactly these headers and no Content-Type that nobody asked for. */
+/** Posts bytes with exactly these headers; fetch would add a Content-Type. */
 async function postBytes(
   path: string,
   body: Buffer | string,
@@ -70,8 +70,8 @@ t.test('a body is JSON whatever its content type says, and without one', async (
     '',
   ]
   for (const type of types) {
-    const answer = await postBytes('/v1/emails', body, { 'Content-Type': type })
-    t.equal(answer.status, 200, type)
+    const response = await postBytes('/v1/emails', body, { 'Content-Type': type })
+    t.equal(response.status, 200, type)
   }
   const marked = await postBytes('/v1/emails', Buffer.concat([Buffer.from('\uFEFF'), body]))
   t.equal(marked.status, 200, 'a byte order mark is passed over')
@@ -82,7 +82,7 @@ t.test('a body is JSON whatever its content type says, and without one', async (
   t.equal(message?.subject, 'Grüße 💌', 'and it is UTF-8')
 })
 
-t.test('a compressed body is read', async (t) => {
+t.test('a compressed body is decompressed', async (t) => {
   const body = JSON.stringify(anEmail(domain))
   for (const [encoding, bytes] of [
     ['gzip', gzipSync(body)],
@@ -93,16 +93,16 @@ t.test('a compressed body is read', async (t) => {
     ['br', brotliCompressSync(body)],
     ['identity', Buffer.from(body)],
   ] as const) {
-    const answer = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
-    t.equal(answer.status, 200, encoding)
+    const response = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
+    t.equal(response.status, 200, encoding)
   }
 })
 
-t.test('a body that cannot be decompressed is refused as a request, not as a fault', async (t) => {
+t.test('a body that cannot be decompressed gets invalid_json, not internal_error', async (t) => {
   const before = await traces(sql)
   const body = JSON.stringify(anEmail(domain))
-  const corrupt = 'The body cannot be unpacked by its Content-Encoding.'
-  const unknown = 'The Content-Encoding is none of gzip, deflate and br.'
+  const corrupt = 'The body cannot be decompressed by its Content-Encoding.'
+  const unknown = 'The Content-Encoding must be gzip, deflate or br.'
   for (const [name, bytes, encoding, words] of [
     ['not gzip at all', Buffer.from(body), 'gzip', corrupt],
     ['gzip cut short', gzipSync(body).subarray(0, -12), 'gzip', corrupt],
@@ -110,13 +110,13 @@ t.test('a body that cannot be decompressed is refused as a request, not as a fau
     ['an unknown encoding', Buffer.from(body), 'zstd-of-tomorrow', unknown],
     ['a name of every object', Buffer.from(body), 'constructor', unknown],
   ] as const) {
-    const answer = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
-    isRefused(t, answer, 'invalid_json', undefined, { name, words })
+    const response = await postBytes('/v1/emails', bytes, { 'Content-Encoding': encoding })
+    isRefused(t, response, 'invalid_json', undefined, { name, words })
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('a body that is not UTF-8, or says that it is not, gets 400 invalid_json', async (t) => {
+t.test('a body that is not UTF-8, or whose charset is not, gets 400 invalid_json', async (t) => {
   const before = await traces(sql)
   const body = JSON.stringify(anEmail(domain, { subject: 'Grüße' }))
   const words = 'The body is not UTF-8.'
@@ -128,21 +128,21 @@ t.test('a body that is not UTF-8, or says that it is not, gets 400 invalid_json'
     ['packed latin1', gzipSync(Buffer.from(body, 'latin1'))],
   ] as const) {
     const headers = name.startsWith('packed') ? { 'Content-Encoding': 'gzip' } : {}
-    const answer = await postBytes('/v1/emails', bytes, headers)
-    isRefused(t, answer, 'invalid_json', undefined, { name, words })
+    const response = await postBytes('/v1/emails', bytes, headers)
+    isRefused(t, response, 'invalid_json', undefined, { name, words })
   }
   for (const charset of ['latin1', 'ISO-8859-1', '"windows-1252"', 'utf-16', 'utf-7']) {
     const type = `application/json; charset=${charset}`
-    const answer = await postBytes('/v1/emails', body, { 'Content-Type': type })
-    isRefused(t, answer, 'invalid_json', undefined, {
+    const response = await postBytes('/v1/emails', body, { 'Content-Type': type })
+    isRefused(t, response, 'invalid_json', undefined, {
       name: type,
       words: `${words} Its charset must be utf-8.`,
     })
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('a body that is empty or not JSON is refused with invalid_json', async (t) => {
+t.test('an empty body or one that is not JSON gets invalid_json', async (t) => {
   const before = await traces(sql)
   const bodies = {
     'no byte': '',
@@ -170,10 +170,10 @@ t.test('a body that is empty or not JSON is refused with invalid_json', async (t
     undefined,
     { name: 'no byte, and says so' },
   )
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('a body that is JSON but no object is refused with validation_error', async (t) => {
+t.test('a JSON body other than an object gets validation_error', async (t) => {
   for (const body of ['null', 'true', '1', '1e999', '"text"', '[]', '[{}]']) {
     for (const path of ['/v1/emails', '/v1/emails/batch']) {
       isRefused(
@@ -195,38 +195,41 @@ for (const [path, limit, fits] of [
   ['/v1/emails/batch', 16, 422],
   ['/v1/sms/batch', 16, 422],
 ] as const) {
-  t.test(`POST ${path}: a body over ${limit} MB unpacked gets 422, announced or not`, async (t) => {
-    const before = await traces(sql)
-    const bytes = limit * 1024 * 1024
-    const fields = { _: [`the body is larger than ${limit} MB`] }
-    const bodyOf = (length: number) => JSON.stringify(anEmail(domain)).padEnd(length, ' ')
-    const over = bodyOf(bytes + 1)
-    const packed = ['once unpacked', gzipSync(over), { 'Content-Encoding': 'gzip' }] as const
-    const plain = [
-      ['with a Content-Length', over, {}],
-      ['in chunks', over, { 'Transfer-Encoding': 'chunked' }],
-    ] as const
-    for (const [name, body, headers] of path.startsWith('/v1/emails')
-      ? [packed, ...plain]
-      : [packed]) {
-      const answer = await postBytes(path, body, headers)
-      isRefused(t, answer, 'validation_error', fields, { name })
-    }
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.test(
+    `POST ${path}: a body over ${limit} MB decompressed gets 422, with or without Content-Length`,
+    async (t) => {
+      const before = await traces(sql)
+      const bytes = limit * 1024 * 1024
+      const fields = { _: [`the body is larger than ${limit} MB`] }
+      const bodyOf = (length: number) => JSON.stringify(anEmail(domain)).padEnd(length, ' ')
+      const over = bodyOf(bytes + 1)
+      const packed = ['once unpacked', gzipSync(over), { 'Content-Encoding': 'gzip' }] as const
+      const plain = [
+        ['with a Content-Length', over, {}],
+        ['in chunks', over, { 'Transfer-Encoding': 'chunked' }],
+      ] as const
+      for (const [name, body, headers] of path.startsWith('/v1/emails')
+        ? [packed, ...plain]
+        : [packed]) {
+        const response = await postBytes(path, body, headers)
+        isRefused(t, response, 'validation_error', fields, { name })
+      }
+      t.strictSame(await traces(sql), before, 'nothing is stored')
 
-    const most = await postBytes(path, gzipSync(bodyOf(bytes)), { 'Content-Encoding': 'gzip' })
-    t.equal(most.status, fits, 'the limit itself is taken')
-    t.notOk(most.json.error?.fields._?.[0].includes('larger'))
-  })
+      const most = await postBytes(path, gzipSync(bodyOf(bytes)), { 'Content-Encoding': 'gzip' })
+      t.equal(most.status, fits, 'a body of exactly the limit is accepted')
+      t.notOk(most.json.error?.fields._?.[0].includes('larger'))
+    },
+  )
 }
 
-t.test('fetch, too, reads the refusal of a body far over the limit', async (t) => {
-  const answer = await post(`${base}/v1/emails`, liveKey, ' '.repeat(40 * 1024 * 1024))
-  isRefused(t, answer, 'validation_error', { _: ['the body is larger than 4 MB'] })
+t.test('fetch receives the refusal of a body far over the limit', async (t) => {
+  const response = await post(`${base}/v1/emails`, liveKey, ' '.repeat(40 * 1024 * 1024))
+  isRefused(t, response, 'validation_error', { _: ['the body is larger than 4 MB'] })
   t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
 })
 
-t.test('a connection serves on after refusals, whether the body was read or not', async (t) => {
+t.test('a connection stays usable after refusals, whether the body was read or not', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
   const suspended = await createOrganisation(sql)
@@ -250,12 +253,12 @@ t.test('a connection serves on after refusals, whether the body was read or not'
     t.equal((await answerTo(request)).status, status)
     ports.add(request.socket?.localPort)
   }
-  t.equal(ports.size, 1, 'one connection carried them all')
+  t.equal(ports.size, 1, 'all on one connection')
 })
 
 const MB = 1024 * 1024
 
-/** Writes everything before it reads anything, as simple clients do. */
+/** Writes the whole request before it reads the response, as simple clients do. */
 async function writeThenRead(key: string, body: string, more = ''): Promise<Answer> {
   const client = await openRaw(base)
   client.socket.pause()
@@ -283,8 +286,8 @@ t.test(
     ] as const) {
       const body = ' '.repeat(bytes)
       isRefused(t, await writeThenRead(key, body, close), code, fields, { name: `${name}, raw` })
-      const answer = await post(`${base}/v1/emails/batch`, key, body)
-      isRefused(t, answer, code, fields, { name: `${name}, fetch` })
+      const response = await post(`${base}/v1/emails/batch`, key, body)
+      isRefused(t, response, code, fields, { name: `${name}, fetch` })
       const request = open(`${base}/v1/emails/batch`, {
         method: 'POST',
         agent: new Agent({ keepAlive: false }),
@@ -311,7 +314,7 @@ t.test('curl reads the refusal of a 5 MB body', { skip: !hasCurl && 'no curl' },
   }
 })
 
-t.test('a connection serves on after a refusal of 5 MB', async (t) => {
+t.test('a connection stays usable after the refusal of a 5 MB body', async (t) => {
   const client = await openRaw(base)
   const body = ' '.repeat(5 * MB)
   client.write(postHead('/v1/emails/batch', `sk_live_${'0'.repeat(64)}`, body.length) + body)
@@ -319,7 +322,7 @@ t.test('a connection serves on after a refusal of 5 MB', async (t) => {
   t.match(await client.received, /^HTTP\/1\.1 401 .*HTTP\/1\.1 200 .*"up"/s)
 })
 
-t.test('an upload that breaks off leaves nothing behind and harms nobody', async (t) => {
+t.test('an upload that breaks off stores nothing and affects no other request', async (t) => {
   const before = await traces(sql)
   const body = JSON.stringify(anEmail(domain))
   for (const headers of [

@@ -18,13 +18,13 @@ const { url, sql } = await createDatabase()
 const { base, metricsAddress } = await startTestService(url, {
   roles: ['api'],
   metricsPort: 0,
-  httpLimits: { bytesInHand: 4 * MB, bodyMs: 600_000 },
+  httpLimits: { bytesInProgress: 4 * MB, bodyMs: 600_000 },
 })
 
 const ofOrganisation =
-  'This organisation has more than 1 MB of requests in progress, unpacked. Wait for their responses before sending more.'
+  'This organisation has more than 1 MB of requests in progress, decompressed. Wait for their responses before sending more.'
 const ofAll =
-  'The requests in progress of all organisations come close to 4 MB, unpacked. Try again in a second.'
+  'The requests in progress of all organisations come close to 4 MB, decompressed. Try again in a second.'
 
 async function anOrganisation() {
   const organisation = await createOrganisation(sql)
@@ -50,7 +50,7 @@ async function bytesInProgress(): Promise<number> {
   return Number(/^postgram_http_request_bytes (\d+)$/m.exec(text)?.[1])
 }
 
-/** Starts a send that stays half-sent, and waits until the service has that much of it. */
+/** Starts a send and leaves it incomplete; waits until the service has received that part. */
 async function holdBytes({ liveKey }: TestOrganisation, bytes: number) {
   const before = await bytesInProgress()
   const client = await openRaw(base)
@@ -61,23 +61,23 @@ async function holdBytes({ liveKey }: TestOrganisation, bytes: number) {
 }
 
 t.test(
-  'a gzip bomb is stopped at the share of its organisation: 429 with Retry-After',
+  'a gzip bomb is stopped at the quota of its organisation: 429 with Retry-After',
   async (t) => {
     const organisation = await anOrganisation()
     const before = await traces(sql)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => sendBomb(organisation)))
-    for (const answer of answers) {
-      isRefused(t, answer, 'rate_limited', undefined, { words: ofOrganisation })
+    const responses = await Promise.all(Array.from({ length: 20 }, () => sendBomb(organisation)))
+    for (const response of responses) {
+      isRefused(t, response, 'rate_limited', undefined, { words: ofOrganisation })
     }
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
-    t.equal((await sendOf(organisation, 400 * KB)).status, 200, 'all of it was given back')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
+    t.equal((await sendOf(organisation, 400 * KB)).status, 200, 'its reservation is released')
   },
 )
 
-t.test('packed bodies of an organisation are unpacked one after the other', async (t) => {
+t.test('compressed bodies of one organisation are decompressed one after the other', async (t) => {
   const organisation = await anOrganisation()
   const decoders = new Set<number>()
-  /** Whose chunks came back from zlib, without those of the same one in a row. */
+  /** The order in which bodies returned from zlib, consecutive chunks of one body counted once. */
   const order: number[] = []
   const hook = createHook({
     init(id, type) {
@@ -98,12 +98,12 @@ t.test('bombs of ten organisations leave room for the message of another', async
   const other = await anOrganisation()
   const attack = organisations.flatMap((each) => [sendBomb(each), sendBomb(each)])
   for (let n = 0; n < 20; n++) t.equal((await sendOf(other, 32 * KB)).status, 200)
-  for (const answer of await Promise.all(attack)) {
-    t.strictSame([answer.status, answer.json.error.code], [429, 'rate_limited'])
+  for (const response of await Promise.all(attack)) {
+    t.strictSame([response.status, response.json.error.code], [429, 'rate_limited'])
   }
 })
 
-t.test('half-sent requests count as long as they last, and say who is full', async (t) => {
+t.test('half-sent requests count, and the refusal says whose quota is used up', async (t) => {
   const [one, two, three] = await Promise.all([
     anOrganisation(),
     anOrganisation(),
@@ -113,24 +113,24 @@ t.test('half-sent requests count as long as they last, and say who is full', asy
   isRefused(t, await sendOf(one, 300 * KB), 'rate_limited', undefined, { words: ofOrganisation })
   const second = await holdBytes(two, 700 * KB)
   isRefused(t, await sendOf(three, 700 * KB), 'rate_limited', undefined, { words: ofAll })
-  t.equal((await sendOf(three, 500 * KB)).status, 200, 'what is free is shared')
+  t.equal((await sendOf(three, 500 * KB)).status, 200, 'a quarter of the free bytes is available')
   first.destroy()
   second.destroy()
-  await until('their bytes to be given back', async () => (await bytesInProgress()) === 0)
+  await until('their reservations to be released', async () => (await bytesInProgress()) === 0)
   t.equal((await sendOf(one, 1000 * KB)).status, 200)
 })
 
-t.test('small requests count 16 KB each, so that an organisation may have 64 here', async (t) => {
+t.test('small requests count 16 KB each: 64 fit into a quota of 1 MB', async (t) => {
   const organisation = await anOrganisation()
   const clients = await Promise.all(Array.from({ length: 64 }, () => openRaw(base)))
   for (const client of clients) client.write(postHead('/v1/emails', organisation.liveKey, 100))
   await until('all to be counted', async () => (await bytesInProgress()) === MB)
-  for (const answer of [
+  for (const response of [
     await sendOf(organisation, 100),
     await get(`${base}/v1/usage`, organisation.liveKey),
   ]) {
-    isRefused(t, answer, 'rate_limited', undefined, { words: ofOrganisation })
+    isRefused(t, response, 'rate_limited', undefined, { words: ofOrganisation })
   }
   for (const { socket } of clients) socket.destroy()
-  await until('all to be given back', async () => (await bytesInProgress()) === 0)
+  await until('all reservations to be released', async () => (await bytesInProgress()) === 0)
 })

@@ -29,7 +29,7 @@ const STARTED_AT = Date.now() / 1000
 
 type Step = { recipient: number; event: string }
 
-/** Lives of messages, each step `<recipient> <event>` in the order in which it happens. */
+/** Sequences of events of a message, each step `<recipient> <event>`. */
 const lives = [
   '0 accepted, 0 delivered',
   '0 accepted, 0 deferred, 0 deferred, 0 delivered',
@@ -51,7 +51,7 @@ const lives = [
   }),
 )
 
-/** As many messages as it takes to have that many events. */
+/** Returns messages with at least so many events together. */
 const plan: Step[][] = []
 for (let left = EVENTS; left > 0; ) {
   const life = lives[plan.length % lives.length]?.slice(0, left) ?? []
@@ -77,7 +77,7 @@ async function sendAll(domain: string) {
 }
 type Sent = Awaited<ReturnType<typeof sendAll>>
 
-/** All events of an organisation's messages as they happened, apart from ids the same for all. */
+/** Returns the events of an organisation's messages in order, without IDs. */
 function happened({ messages, domain }: Sent): MailgunEvent[] {
   return plan.flatMap((life, place) =>
     life.map((step, number) => {
@@ -110,15 +110,15 @@ function eventOf({ event }: Step, messageId: string, common: Record<string, unkn
   }
 }
 
-/** Makes callbacks one after the other on a connection of its own; answers their statuses. */
+/** Posts callbacks one after the other on a connection of its own; returns their statuses. */
 async function report(bodies: string[]): Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const statuses: number[] = []
   for (const body of bodies) {
     const asked = request(`${base}/providers/mailgun/events`, { method: 'POST', agent })
     const { promise, resolve, reject } = Promise.withResolvers<number>()
-    asked.once('error', reject).once('response', (answer) => {
-      text(answer).then(() => resolve(answer.statusCode ?? 0), reject)
+    asked.once('error', reject).once('response', (response) => {
+      text(response).then(() => resolve(response.statusCode ?? 0), reject)
     })
     asked.end(body)
     statuses.push(await promise)
@@ -132,7 +132,7 @@ function shuffled<Item>(items: Item[], seed: string): Item[] {
   return keyed.sort((one, other) => (one.key < other.key ? -1 : 1)).map(({ item }) => item)
 }
 
-/** All that callbacks decide; ids, times of our own and the domain of the recipients left out. */
+/** Returns everything that callbacks change, without IDs, times and the domain of the recipients. */
 async function outcomeOf({ organisation, messages, domain }: Sent) {
   const places = new Map(messages.map(({ uuid }, place) => [uuid, place]))
   const states = []
@@ -158,7 +158,7 @@ async function outcomeOf({ organisation, messages, domain }: Sent) {
 }
 
 t.test(
-  'in any order, repeated, from four connections at once: the outcome is the same',
+  'callbacks in any order, repeated, from four connections: the result is the same',
   async (t) => {
     const [ordered, mixed] = [await sendAll('ordered.example'), await sendAll('mixed.example')]
     const inOrder = happened(ordered)

@@ -65,7 +65,7 @@ const bounced = ({ messageId }: SentMessage, recipient = 'gone@example.com') =>
 const report = (body: unknown, headers?: Record<string, string>) =>
   post(address, null, body, headers)
 
-/** All that a callback may change. */
+/** Returns everything that a callback may change. */
 async function everything() {
   const [row] = await sql<{ everything: unknown }[]>`
     select jsonb_build_object(
@@ -78,12 +78,12 @@ async function everything() {
   return row?.everything
 }
 
-t.test('a delivery is recorded and seen by the sender', async (t) => {
+t.test('a delivery is recorded and shown in the message', async (t) => {
   const message = aMessage()
-  const answer = await report(callbackOf(delivered(message)))
-  t.match(answer, { status: 200, json: { status: 'recorded' } })
-  t.match(answer.headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
-  t.equal(answer.headers.get('x-ratelimit-limit'), null)
+  const response = await report(callbackOf(delivered(message)))
+  t.match(response, { status: 200, json: { status: 'recorded' } })
+  t.match(response.headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
+  t.equal(response.headers.get('x-ratelimit-limit'), null)
   t.match(await get(`${base}/v1/emails/${message.id}`, organisation.liveKey), {
     json: {
       status: 'delivered',
@@ -123,25 +123,22 @@ t.test('a bounce for any other reason suppresses nothing', async (t) => {
   t.same(await sql`select from app.suppressions where email = 'here@example.com'`, [])
 })
 
-t.test(
-  'who unsubscribes at the provider gets no more marketing from that organisation',
-  async (t) => {
-    const message = toNoMore
-    const event = mailgunEvent('unsubscribed', message.messageId, {
-      recipient: 'no-more@example.com',
-    })
-    await report(callbackOf(event))
-    t.match(await messageOf(sql, message.id), { status: 'sent' })
-    t.match(await timelineOf(sql, message.id), [
-      { type: 'queued' },
-      { type: 'sent' },
-      { type: 'opted_out', detail: { recipient: 'no-more@example.com' } },
-    ])
-    t.match(await sql`select * from app.suppressions where email = 'no-more@example.com'`, [
-      { reason: 'unsubscribe', messageId: message.uuid },
-    ])
-  },
-)
+t.test('an unsubscribe at the provider suppresses marketing of that organisation', async (t) => {
+  const message = toNoMore
+  const event = mailgunEvent('unsubscribed', message.messageId, {
+    recipient: 'no-more@example.com',
+  })
+  await report(callbackOf(event))
+  t.match(await messageOf(sql, message.id), { status: 'sent' })
+  t.match(await timelineOf(sql, message.id), [
+    { type: 'queued' },
+    { type: 'sent' },
+    { type: 'opted_out', detail: { recipient: 'no-more@example.com' } },
+  ])
+  t.match(await sql`select * from app.suppressions where email = 'no-more@example.com'`, [
+    { reason: 'unsubscribe', messageId: message.uuid },
+  ])
+})
 
 t.test('a callback that names a recipient the email was not sent to is ignored', async (t) => {
   const message = aMessage()
@@ -171,7 +168,7 @@ t.test('a callback that names a recipient the email was not sent to is ignored',
   t.equal(await ok(), true)
 })
 
-t.test('a recipient is the same in any case and in either form of its domain', async (t) => {
+t.test('a recipient matches in any case and in both forms of its domain', async (t) => {
   for (const recipient of ['HERE@example.COM', 'Jorg@Bücher.example']) {
     const event = delivered(toHere, { recipient })
     t.match(await report(callbackOf(event)), { status: 200, json: { status: 'recorded' } })
@@ -182,31 +179,34 @@ t.test('a recipient is the same in any case and in either form of its domain', a
   t.same(recipients, ['here@example.com', 'jorg@xn--bcher-kva.example'])
 })
 
-t.test('what the provider says it took is sent, though its answer was lost', async (t) => {
-  provider.onSend = () => {
-    throw new Error('the answer was lost')
-  }
-  // Another attempt, should it come before the callback, finds out nothing and hands nothing over.
-  provider.onLookup = provider.onSend as never
-  const id = await send(base, organisation)
-  const { id: uuid } = await until('the lost answer', async () => {
-    const message = await messageOf(sql, id)
-    const deferrals = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
-    return message.attemptStartedAt !== null && deferrals.length > 0 && message
-  })
-  const mailFromDomain = `mail.${organisation.domain}`
-  const messageId = messageIdOf({ id: uuid, copy: null, mailFromDomain })
-  await report(callbackOf(mailgunEvent('accepted', messageId)))
-  t.match(await messageOf(sql, id), { status: 'sent', sentAt: Date })
-  const types = (await timelineOf(sql, id)).map(({ type }) => type)
-  t.same(types.slice(0, 3), ['queued', 'sent', 'deferred'])
-  t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
-  provider.onSend = () => ({ outcome: 'sent' })
-  provider.onLookup = () => false
-})
+t.test(
+  'an email that the provider reports as accepted is sent, although its response was lost',
+  async (t) => {
+    provider.onSend = () => {
+      throw new Error('the response was lost')
+    }
+    // An attempt before the callback neither finds nor sends the message.
+    provider.onLookup = provider.onSend as never
+    const id = await send(base, organisation)
+    const { id: uuid } = await until('the attempt with the lost response', async () => {
+      const message = await messageOf(sql, id)
+      const deferrals = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
+      return message.attemptStartedAt !== null && deferrals.length > 0 && message
+    })
+    const mailFromDomain = `mail.${organisation.domain}`
+    const messageId = messageIdOf({ id: uuid, copy: null, mailFromDomain })
+    await report(callbackOf(mailgunEvent('accepted', messageId)))
+    t.match(await messageOf(sql, id), { status: 'sent', sentAt: Date })
+    const types = (await timelineOf(sql, id)).map(({ type }) => type)
+    t.same(types.slice(0, 3), ['queued', 'sent', 'deferred'])
+    t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
+    provider.onSend = () => ({ outcome: 'sent' })
+    provider.onLookup = () => false
+  },
+)
 
 t.test(
-  'an event that means nothing, or is of mail unknown, is taken and changes nothing',
+  'an irrelevant event or one of an unknown message gets 200 and changes nothing',
   async (t) => {
     const { tokens: _, ...before } = (await everything()) as Record<string, unknown>
     const unknown = 'em_01jz0000000000000000000000@mail.sender.example'
@@ -220,11 +220,11 @@ t.test(
     }
     const { tokens, ...after } = (await everything()) as Record<string, unknown>
     t.same(after, before)
-    t.ok(tokens, 'but their signatures are used up')
+    t.ok(tokens, 'their tokens are used up')
   },
 )
 
-t.test('a callback that comes again changes nothing', async (t) => {
+t.test('a repeated callback changes nothing', async (t) => {
   const message = aMessage()
   const event = failure('temporary', message.messageId, deliveryStatus(451, 'Later'))
   const body = callbackOf(event)
@@ -233,20 +233,20 @@ t.test('a callback that comes again changes nothing', async (t) => {
   t.match(await report(body), { status: 200, json: { status: 'repeated' } })
   t.same(await everything(), before)
 
-  t.match(await report(callbackOf(event)), { status: 200 }, 'signed anew')
+  t.match(await report(callbackOf(event)), { status: 200 }, 'with a new signature')
   t.equal((await timelineOf(sql, message.id)).length, 3)
 })
 
-t.test('a callback that comes many times at once is recorded once', async (t) => {
+t.test('a callback that arrives many times at once is recorded once', async (t) => {
   const message = aMessage()
   const body = callbackOf(delivered(message))
-  const answers = await Promise.all(Array.from({ length: 20 }, () => report(body)))
-  t.ok(answers.every(({ status }) => status === 200))
-  t.equal(answers.filter(({ json }) => json.status === 'recorded').length, 1)
+  const responses = await Promise.all(Array.from({ length: 20 }, () => report(body)))
+  t.ok(responses.every(({ status }) => status === 200))
+  t.equal(responses.filter(({ json }) => json.status === 'recorded').length, 1)
   t.equal((await timelineOf(sql, message.id)).length, 3)
 })
 
-t.test('what cannot be right is refused for good and changes nothing', async (t) => {
+t.test('a callback that can never be valid gets 406 and changes nothing', async (t) => {
   const message = aMessage()
   const opened = sign()
   t.match(await report(callbackOf(mailgunEvent('opened', message.messageId), opened)), {
@@ -312,61 +312,64 @@ t.test('what cannot be right is refused for good and changes nothing', async (t)
 
   const taken = callbackOf({ ...deferred, event: 'complained' }, first)
   t.match(await report(taken), { status: 200, json: { status: 'repeated' } })
-  t.same(await everything(), before, 'nor does another event under the id of the first')
+  t.same(await everything(), before, 'another event with the same ID changes nothing')
 })
 
-t.test('a callback is taken for 8 hours, and by clocks that are minutes ahead', async (t) => {
+t.test('a callback is accepted for 8 hours, and if its clock is minutes ahead', async (t) => {
   for (const at of [-8 * HOUR_MS + MINUTE_MS, 4 * MINUTE_MS]) {
     const body = callbackOf(delivered(aMessage()), sign({ at: Date.now() + at }))
     t.match(await report(body), { status: 200, json: { status: 'recorded' } })
   }
 })
 
-t.test('a body that is too large is refused for good', async (t) => {
+t.test('a callback with too large a body gets 406', async (t) => {
   const before = await everything()
   const event = delivered(aMessage(), { tags: ['a'.repeat(1024 * 1024)] })
   const body = callbackOf(event)
   t.match(await report(body), { status: 406, json: { status: 'unreadable' } })
 
   const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024))
-  const answer = await fetch(address, {
+  const response = await fetch(address, {
     method: 'POST',
     body: packed,
     headers: { 'Content-Encoding': 'gzip' },
   })
-  t.equal(answer.status, 406, 'also one that is small until it is unpacked')
+  t.equal(response.status, 406, 'also one that is too large only after decompression')
   t.same(await everything(), before)
 
   const almost = callbackOf(delivered(aMessage(), { tags: ['a'.repeat(1000 * 1024)] }))
   t.match(await report(almost), { status: 200 })
 })
 
-t.test('the rest of a body that is too large is not taken for a request', async (t) => {
+t.test('the rest of too large a body is not parsed as a request', async (t) => {
   const head = `POST /providers/mailgun/events HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n`
   const { status, headers } = await sendRaw(base, head)
   t.equal(status, 406)
   t.equal(headers.get('connection'), 'close')
 })
 
-t.test('a body is read whatever its type', async (t) => {
+t.test('a callback is read with any content type', async (t) => {
   for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded', 'x']) {
     const body = callbackOf(delivered(aMessage()))
     t.match(await report(body, { 'Content-Type': type }), { status: 200 }, type)
   }
 })
 
-t.test('while the database cannot record it, the provider is told to try again', async (t) => {
-  const message = aMessage()
-  const body = callbackOf(delivered(message))
-  await sql`revoke execute on function api.receive_callbacks from postgram_service`
-  t.match(await report(body), { status: 500, json: { error: errorOf('internal_error') } })
-  await sql`grant execute on function api.receive_callbacks to postgram_service`
-  t.match(await messageOf(sql, message.id), { status: 'sent' })
-  t.match(await report(body), { status: 200, json: { status: 'recorded' } })
-  t.match(await messageOf(sql, message.id), { status: 'delivered' })
-})
+t.test(
+  'while the database cannot record a callback it gets 500, so that the provider retries',
+  async (t) => {
+    const message = aMessage()
+    const body = callbackOf(delivered(message))
+    await sql`revoke execute on function api.receive_callbacks from postgram_service`
+    t.match(await report(body), { status: 500, json: { error: errorOf('internal_error') } })
+    await sql`grant execute on function api.receive_callbacks to postgram_service`
+    t.match(await messageOf(sql, message.id), { status: 'sent' })
+    t.match(await report(body), { status: 200, json: { status: 'recorded' } })
+    t.match(await messageOf(sql, message.id), { status: 'delivered' })
+  },
+)
 
-t.test('there are callbacks of the provider in use only, and by POST', async (t) => {
+t.test('callbacks exist only for the configured provider and only by POST', async (t) => {
   for (const [method, path] of [
     ['GET', '/providers/mailgun/events'],
     ['PUT', '/providers/mailgun/events'],
@@ -376,51 +379,54 @@ t.test('there are callbacks of the provider in use only, and by POST', async (t)
     ['POST', '/v1/providers/mailgun/events'],
   ] as const) {
     const body = method === 'GET' ? undefined : callbackOf(delivered(aMessage()))
-    const answer = await request(method, `${base}${path}`, null, body)
-    isRefused(t, answer, 'not_found', undefined, { name: `${method} ${path}`, hasKey: false })
+    const response = await request(method, `${base}${path}`, null, body)
+    isRefused(t, response, 'not_found', undefined, { name: `${method} ${path}`, hasKey: false })
   }
 })
 
-t.test('a provider that makes no callbacks has no address for them', async (t) => {
+t.test('a provider without callbacks has no route for them', async (t) => {
   const sandbox = await startTestService(url, { roles: ['api'] })
   const body = callbackOf(delivered(aMessage()))
   for (const name of ['sandbox', 'mailgun']) {
-    const answer = await post(`${sandbox.base}/providers/${name}/events`, null, body)
-    isRefused(t, answer, 'not_found', undefined, { hasKey: false })
+    const response = await post(`${sandbox.base}/providers/${name}/events`, null, body)
+    isRefused(t, response, 'not_found', undefined, { hasKey: false })
   }
-})
-
-t.test('refused callbacks are a line at once and one with the count at the stop', async (t) => {
-  const lines: string[] = []
-  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
-  const quiet = await startTestService(url, {
-    roles: ['api'],
-    createEmailProvider: () => createReporter(),
-    log,
-  })
-  const before = lines.length
-  const event = delivered(aMessage(), { recipient: 'secret@example.com' })
-  for (let count = 0; count < 50; count++) {
-    const body = callbackOf(event, sign({ key: 'secret' }))
-    await post(`${quiet.base}/providers/mailgun/events`, null, body)
-  }
-  const body = callbackOf(event)
-  t.match(await post(`${quiet.base}/providers/mailgun/events`, null, body), { status: 200 })
-  const said = () => lines.slice(before).map((line) => JSON.parse(line))
-  const line = { level: 40, reason: 'unreadable' }
-  t.match(said(), [{ ...line, refused: 1 }])
-  t.equal(said().length, 1)
-  await quiet.stop()
-  t.match(said(), [
-    { ...line, refused: 1 },
-    { ...line, refused: 49 },
-  ])
-  t.equal(said().length, 2)
-  t.notMatch(lines.slice(before).join(), /secret|em_|delivered/)
 })
 
 t.test(
-  'a callback that is recorded counts as a receipt, a repeated or refused one does not',
+  'refused callbacks are logged once at once, and with their number at the stop',
+  async (t) => {
+    const lines: string[] = []
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
+    const quiet = await startTestService(url, {
+      roles: ['api'],
+      createEmailProvider: () => createReporter(),
+      log,
+    })
+    const before = lines.length
+    const event = delivered(aMessage(), { recipient: 'secret@example.com' })
+    for (let count = 0; count < 50; count++) {
+      const body = callbackOf(event, sign({ key: 'secret' }))
+      await post(`${quiet.base}/providers/mailgun/events`, null, body)
+    }
+    const body = callbackOf(event)
+    t.match(await post(`${quiet.base}/providers/mailgun/events`, null, body), { status: 200 })
+    const said = () => lines.slice(before).map((line) => JSON.parse(line))
+    const line = { level: 40, reason: 'unreadable' }
+    t.match(said(), [{ ...line, refused: 1 }])
+    t.equal(said().length, 1)
+    await quiet.stop()
+    t.match(said(), [
+      { ...line, refused: 1 },
+      { ...line, refused: 49 },
+    ])
+    t.equal(said().length, 2)
+    t.notMatch(lines.slice(before).join(), /secret|em_|delivered/)
+  },
+)
+
+t.test(
+  'a recorded callback counts as a receipt in the metrics, a repeated or refused one does not',
   async (t) => {
     const counted = async () => {
       const { text } = await get(`${metricsAddress}/metrics`, null)

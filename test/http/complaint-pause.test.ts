@@ -28,7 +28,7 @@ async function complain(ids: string[]) {
   await call('finish_poll', { receipts: anyJson(receipts) })
 }
 
-t.test('what is queued at a pause waits for the review, and is sent after it', async (t) => {
+t.test('messages that are queued at a pause wait, and are sent after the resume', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(api.base, organisation, [{}, {}, {}, {}])
   await complain(await haveSent(sql, organisation, 3))
@@ -50,7 +50,7 @@ t.test('what is queued at a pause waits for the review, and is sent after it', a
   await worker.stop()
 })
 
-t.test('a newcomer sees the pause by writing to complaint@', async (t) => {
+t.test('emails to complaint@ of the sandbox pause the organisation', async (t) => {
   const worker = await startTestService(url, { roles: ['worker'] })
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation
@@ -79,7 +79,7 @@ t.test('a newcomer sees the pause by writing to complaint@', async (t) => {
   const tested = await post(`${api.base}/v1/emails`, testKey, emailsOf(organisation))
   t.match(tested, { status: 200, json: { mode: 'test' } })
 
-  const [notice] = await until('the owner to be told', async () => {
+  const [notice] = await until('the notice to the owner', async () => {
     const notices = await noticesOf(sql, organisation)
     return notices.every(({ sentAt }) => sentAt) && notices
   })

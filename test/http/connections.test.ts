@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import t from 'tap'
-import { boundConnections } from '../../src/http/connections.ts'
+import { limitConnections } from '../../src/http/connections.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -68,10 +68,10 @@ t.test('a half-sent body: 408 in the envelope, then the connection closes', asyn
   const dripping = await openRaw(base)
   dripping.write(postHead('/v1/emails', liveKey, 1_000_000))
   const drip = setInterval(() => dripping.socket.writable && dripping.write(' '), 10)
-  const answer = await dripping.answer()
+  const response = await dripping.answer()
   clearInterval(drip)
-  isRefused(t, answer, 'invalid_json', undefined, { status: 408, words, name: 'byte by byte' })
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  isRefused(t, response, 'invalid_json', undefined, { status: 408, words, name: 'byte by byte' })
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
 t.test('a large body in progress has more time than one that stopped', async (t) => {
@@ -89,12 +89,12 @@ t.test('a large body in progress has more time than one that stopped', async (t)
 t.test('a refused request whose body never ends gets its response and is cut off', async (t) => {
   const client = await openRaw(base)
   client.write(postHead('/v1/emails', `sk_live_${'0'.repeat(64)}`, 1000))
-  const answer = await client.answer()
-  isRefused(t, answer, 'unauthorized')
-  t.equal(answer.headers.get('connection'), 'close')
+  const response = await client.answer()
+  isRefused(t, response, 'unauthorized')
+  t.equal(response.headers.get('connection'), 'close')
 })
 
-t.test('a body that the client ends too soon: 400 invalid_json', async (t) => {
+t.test('a body that ends early: 400 invalid_json', async (t) => {
   for (const more of ['', 'Content-Encoding: gzip\r\n']) {
     const client = await openRaw(base)
     client.socket.end(postHead('/v1/emails', liveKey, body.length, more) + body.slice(0, -1))
@@ -105,28 +105,25 @@ t.test('a body that the client ends too soon: 400 invalid_json', async (t) => {
   }
 })
 
-t.test(
-  'a connection that is reset within a body is logged as a refusal, not a fault',
-  async (t) => {
-    log.length = 0
-    const client = await openRaw(base)
-    client.write(postHead('/v1/emails', liveKey, body.length) + body.slice(0, -1))
-    client.socket.resetAndDestroy()
-    const line = await until('its line in the log', async () =>
-      log.map((each) => JSON.parse(each)).find(({ route }) => route === '/v1/emails'),
-    )
-    t.match(line, { msg: 'request', status: 400 })
-    t.notMatch(log.join(''), '"level":50')
-  },
-)
+t.test('a connection reset within a body is logged as a refusal, not as an error', async (t) => {
+  log.length = 0
+  const client = await openRaw(base)
+  client.write(postHead('/v1/emails', liveKey, body.length) + body.slice(0, -1))
+  client.socket.resetAndDestroy()
+  const line = await until('its line in the log', async () =>
+    log.map((each) => JSON.parse(each)).find(({ route }) => route === '/v1/emails'),
+  )
+  t.match(line, { msg: 'request', status: 400 })
+  t.notMatch(log.join(''), '"level":50')
+})
 
-/** How many requests a server makes of those that arrive together on one connection. */
+/** Returns how many requests a server emits of those that arrive together on one connection. */
 async function requestsOf(count: number): Promise<number> {
   let requests = 0
   const server = createServer({ requireHostHeader: false }, () => {
     requests += 1
   })
-  boundConnections(server, 10)
+  limitConnections(server, 10)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -143,7 +140,7 @@ t.test('a 17th request on a connection whose responses are not sent closes it', 
   many.write(`${health}\r\n`.repeat(17))
   t.equal(await many.received, '')
   const parsed = await requestsOf(1000)
-  t.equal(parsed, 17, 'what it sent beyond that is not parsed')
+  t.equal(parsed, 17, 'further requests are not parsed')
   const some = await openRaw(base)
   some.write(`${health}\r\n`.repeat(16))
   t.equal((await some.received).split('{"status":"up"}').length, 17, '16 are served')
@@ -163,7 +160,7 @@ t.test('one connection too many closes the one that has waited longest', async (
   for (let n = 0; n < limits.connections; n++) {
     const client = await openRaw(base)
     client.write(postHead('/v1/emails', liveKey, 1_000_000))
-    // More time than the others of this file have.
+    // A longer time limit than the other tests of this file.
     client.write(' '.repeat(900_000))
     waiting.push(client)
   }
@@ -176,7 +173,7 @@ t.test('one connection too many closes the one that has waited longest', async (
   for (const { socket } of waiting) socket.destroy()
 })
 
-t.test('connections whose requests are served stay open when there are too many', async (t) => {
+t.test('over the limit connections with a received request stay open', async (t) => {
   const served: RawClient[] = []
   await sql.begin(async (sql) => {
     await sql`lock table app.request_counts in exclusive mode`
@@ -193,7 +190,7 @@ t.test('connections whose requests are served stay open when there are too many'
       return locked.length > 0
     })
     const newcomer = await openRaw(base)
-    t.equal(await newcomer.received, '', 'the newcomer is closed')
+    t.equal(await newcomer.received, '', 'the new connection is closed')
   })
   for (const client of served) t.equal((await client.answer()).status, 200)
   t.equal((await get(`${base}/healthz`, null)).status, 200)

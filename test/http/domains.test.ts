@@ -76,7 +76,7 @@ t.test('a domain is added with the six records to publish', async (t) => {
   t.strictSame((await get(`${base}/v1/domains/${json.id}`, liveKey)).json, json)
 })
 
-t.test('one that the organisation holds is answered as it is', async (t) => {
+t.test('POST /v1/domains: a domain of the organisation gets 200 and is unchanged', async (t) => {
   const { liveKey, testKey } = await createOrganisation(sql)
   const first = await add(liveKey, 'held.example')
   const again = await add(testKey, 'HELD.example.')
@@ -84,7 +84,7 @@ t.test('one that the organisation holds is answered as it is', async (t) => {
   t.strictSame(again.json, first.json)
 })
 
-t.test('one that another organisation holds is refused', async (t) => {
+t.test('POST /v1/domains: a domain of another organisation is refused', async (t) => {
   const holder = await createOrganisation(sql)
   const other = await createOrganisation(sql)
   t.equal((await add(holder.liveKey, 'taken.example')).status, 201)
@@ -93,7 +93,7 @@ t.test('one that another organisation holds is refused', async (t) => {
   t.equal((await add(other.liveKey, 'below.taken.example')).status, 201, 'a subdomain is another')
 })
 
-t.test('the plan limits how many, and what is held already stays to be had', async (t) => {
+t.test('POST /v1/domains: the plan limits new domains, not existing ones', async (t) => {
   const { id, liveKey } = await createOrganisation(sql)
   await sql`select ops.create_plan('two', 'Two', 0, 100, 0, 2)`
   await sql`select ops.set_plan(${id}, 'two')`
@@ -104,7 +104,7 @@ t.test('the plan limits how many, and what is held already stays to be had', asy
   t.equal((await add(liveKey, 'third.example')).status, 201)
 })
 
-t.test('a name that is none is refused, with why', async (t) => {
+t.test('POST /v1/domains: an invalid name is refused with its problem', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const problem = 'must be a domain name, as example.com'
   for (const name of [
@@ -157,13 +157,13 @@ t.test('a name that is none is refused, with why', async (t) => {
   t.equal(json.data.length, 1, 'nothing was added')
 })
 
-t.test('names are kept in lower case and ASCII', async (t) => {
+t.test('domain names are stored in lower case and ASCII', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   t.match((await add(liveKey, 'Bücher.Example')).json, { name: 'xn--bcher-kva.example' })
   t.equal((await add(liveKey, 'xn--bcher-kva.example')).status, 200)
 })
 
-t.test('the list has the newest first, and only what is held', async (t) => {
+t.test('GET /v1/domains: lists the domains of the organisation, newest first', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const other = await createOrganisation(sql)
   await add(liveKey, 'one.list.example')
@@ -178,7 +178,7 @@ t.test('the list has the newest first, and only what is held', async (t) => {
   isRefused(t, await get(`${base}/v1/domains/${row.id}`, other.liveKey), 'not_found')
 })
 
-t.test('a check verifies a domain whose records are found, from when on it may send', async (t) => {
+t.test('verify: a domain whose records are found is verified and may send', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const { json } = await add(liveKey, 'ready.example')
   const email = anEmail('ready.example')
@@ -194,7 +194,7 @@ t.test('a check verifies a domain whose records are found, from when on it may s
   t.equal((await post(`${base}/v1/emails`, liveKey, email)).status, 200)
 })
 
-t.test('what is missing or wrong is shown', async (t) => {
+t.test('verify: missing and wrong records are shown', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const missing = await add(liveKey, 'missing.example.test')
   const gone = await verify(liveKey, missing.json.id)
@@ -212,7 +212,7 @@ t.test('what is missing or wrong is shown', async (t) => {
   }
 })
 
-t.test('a check takes no body, or an empty one', async (t) => {
+t.test('verify: the body is absent or an empty object', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const { json } = await add(liveKey, 'bodies.example')
   t.equal((await verify(liveKey, json.id)).status, 200)
@@ -223,13 +223,13 @@ t.test('a check takes no body, or an empty one', async (t) => {
   isRefused(t, await verify(liveKey, json.id, '{'), 'invalid_json')
 })
 
-t.test('a removed domain is gone, and may no longer be sent from', async (t) => {
+t.test('DELETE: a deleted domain is not found, and sends from it are refused', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const { json } = await get(`${base}/v1/domains`, liveKey)
   const [{ id }] = json.data
-  const { status, json: answer } = await remove(liveKey, id)
+  const { status, json: response } = await remove(liveKey, id)
   t.equal(status, 200)
-  t.strictSame(answer, { id, deleted: true })
+  t.strictSame(response, { id, deleted: true })
   isRefused(t, await post(`${base}/v1/emails`, liveKey, anEmail(domain)), 'domain_not_verified')
   isRefused(t, await remove(liveKey, id), 'not_found')
   isRefused(t, await get(`${base}/v1/domains/${id}`, liveKey), 'not_found')
@@ -238,7 +238,7 @@ t.test('a removed domain is gone, and may no longer be sent from', async (t) => 
   t.equal((await add(other.liveKey, domain)).status, 201, 'anyone may add it now')
 })
 
-t.test('ids that are none, or of another organisation, are not found', async (t) => {
+t.test('malformed domain IDs and those of other organisations are not found', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const other = await createOrganisation(sql)
   const { json } = await add(other.liveKey, 'others.example')
@@ -259,7 +259,7 @@ t.test('ids that are none, or of another organisation, are not found', async (t)
   t.equal((await get(`${base}/v1/domains/${json.id}`, other.liveKey)).status, 200)
 })
 
-t.test('domains are managed while the organisation is paused', async (t) => {
+t.test('domains can be added, verified and deleted while the organisation is paused', async (t) => {
   const { id, liveKey } = await createOrganisation(sql)
   await sql`select ops.pause(${id}, 'review')`
   const { status, json } = await add(liveKey, 'paused.example')
@@ -268,29 +268,32 @@ t.test('domains are managed while the organisation is paused', async (t) => {
   t.equal((await remove(liveKey, json.id)).status, 200)
 })
 
-t.test('an Idempotency-Key replays what was answered, also once that has changed', async (t) => {
-  const { liveKey } = await createOrganisation(sql)
-  const key = { 'Idempotency-Key': 'add-1' }
-  const first = await add(liveKey, 'replayed.example', key)
-  await verify(liveKey, first.json.id)
-  const again = await add(liveKey, 'replayed.example', key)
-  t.equal(again.status, 201)
-  t.equal(again.text, first.text)
-  t.equal(again.headers.get('idempotent-replayed'), 'true')
-  isRefused(t, await add(liveKey, 'another.example', key), 'idempotency_conflict')
-  isRefused(
-    t,
-    await post(`${base}/v1/emails`, liveKey, anEmail('replayed.example'), key),
-    'idempotency_conflict',
-  )
-  const path = `${base}/v1/domains/${first.json.id}/verify`
-  const checked = await post(path, liveKey, {}, { 'Idempotency-Key': 'check-1' })
-  const replayed = await post(path, liveKey, {}, { 'Idempotency-Key': 'check-1' })
-  t.equal(replayed.text, checked.text)
-  t.equal(replayed.headers.get('idempotent-replayed'), 'true')
-})
+t.test(
+  'an Idempotency-Key replays the first response, although the domain has changed',
+  async (t) => {
+    const { liveKey } = await createOrganisation(sql)
+    const key = { 'Idempotency-Key': 'add-1' }
+    const first = await add(liveKey, 'replayed.example', key)
+    await verify(liveKey, first.json.id)
+    const again = await add(liveKey, 'replayed.example', key)
+    t.equal(again.status, 201)
+    t.equal(again.text, first.text)
+    t.equal(again.headers.get('idempotent-replayed'), 'true')
+    isRefused(t, await add(liveKey, 'another.example', key), 'idempotency_conflict')
+    isRefused(
+      t,
+      await post(`${base}/v1/emails`, liveKey, anEmail('replayed.example'), key),
+      'idempotency_conflict',
+    )
+    const path = `${base}/v1/domains/${first.json.id}/verify`
+    const checked = await post(path, liveKey, {}, { 'Idempotency-Key': 'check-1' })
+    const replayed = await post(path, liveKey, {}, { 'Idempotency-Key': 'check-1' })
+    t.equal(replayed.text, checked.text)
+    t.equal(replayed.headers.get('idempotent-replayed'), 'true')
+  },
+)
 
-t.test('a refused call releases its key', async (t) => {
+t.test('a refused domain call releases its Idempotency-Key', async (t) => {
   const holder = await createOrganisation(sql)
   const { liveKey } = await createOrganisation(sql)
   const key = { 'Idempotency-Key': 'add-2' }
@@ -302,7 +305,7 @@ t.test('a refused call releases its key', async (t) => {
   t.equal(headers.get('idempotent-replayed'), null)
 })
 
-t.test('operators see each record, and what was found of it', async (t) => {
+t.test('ops.domains shows each record and what was found', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const { json } = await add(liveKey, 'wrong-operator.example')
   await verify(liveKey, json.id)

@@ -24,7 +24,7 @@ const people = (count: number) => Array.from({ length: count }, (_, n) => `r${n}
 
 const MB = 1024 * 1024
 
-/** Each field's ordinary and largest values. */
+/** Ordinary and largest values of each field. */
 const good: Record<string, object> = {
   'from, bare': email({}),
   'from, named': email({ from: `"Acme, Inc." <hello@${domain}>` }),
@@ -39,8 +39,10 @@ const good: Record<string, object> = {
   'html of 2 MB': email({ html: 'x'.repeat(2 * MB) }),
   'text of 1 MB': email({ text: 'x'.repeat(MB) }),
   'a template': fromTemplate({}),
-  'a template with a subject of its own': fromTemplate({ subject: 'Own' }),
-  'variables that nobody needs': fromTemplate({ variables: { a: 'x', b: 1, c: true } }),
+  'a template with a subject': fromTemplate({ subject: 'Own' }),
+  'variables that the template does not use': fromTemplate({
+    variables: { a: 'x', b: 1, c: true },
+  }),
   headers: email({ headers: { 'X-Order': '17', 'List-Id': '<orders.c.example>' } }),
   'ten tags of 64 characters': email({ tags: Array(10).fill('💌'.repeat(64)) }),
   'no tags': email({ tags: [] }),
@@ -54,7 +56,7 @@ const good: Record<string, object> = {
 
 const NOT_AN_ADDRESS = 'must be an email address, as name@example.com or Name <name@example.com>'
 
-/** Each field's first values that are too much, and what is said of them. */
+/** Invalid values of each field with their problems; sizes and lengths are one over the limit. */
 const bad: Record<string, [object, Record<string, string[]>]> = {
   nothing: [
     {},
@@ -182,23 +184,26 @@ const bad: Record<string, [object, Record<string, string[]>]> = {
   ],
 }
 
-t.test('what each field may be is accepted', async (t) => {
+t.test('POST /v1/emails: ordinary and largest values of each field are accepted', async (t) => {
   for (const [name, body] of Object.entries(good)) {
-    const answer = await post(`${base}/v1/emails`, liveKey, body)
-    t.strictSame([answer.status, answer.json.error?.fields], [200, undefined], name)
+    const response = await post(`${base}/v1/emails`, liveKey, body)
+    t.strictSame([response.status, response.json.error?.fields], [200, undefined], name)
   }
 })
 
-t.test('what each field may not be is refused with exactly its problems', async (t) => {
-  const before = await traces(sql)
-  for (const [name, [body, fields]] of Object.entries(bad)) {
-    const answer = await post(`${base}/v1/emails`, liveKey, body)
-    isRefused(t, answer, 'validation_error', fields, { name })
-  }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
-})
+t.test(
+  'POST /v1/emails: invalid values of each field are refused with exactly their problems',
+  async (t) => {
+    const before = await traces(sql)
+    for (const [name, [body, fields]] of Object.entries(bad)) {
+      const response = await post(`${base}/v1/emails`, liveKey, body)
+      isRefused(t, response, 'validation_error', fields, { name })
+    }
+    t.strictSame(await traces(sql), before, 'nothing is stored')
+  },
+)
 
-t.test('names that every object inherits are unknown fields like any other', async (t) => {
+t.test('POST /v1/emails: names that objects inherit are unknown fields', async (t) => {
   const body = `{"__proto__":{"text":"x"},"constructor":1,${JSON.stringify(email({})).slice(1)}`
   const single = await post(`${base}/v1/emails`, liveKey, body)
   const fields = '"fields":{"__proto__":["unknown field"],"constructor":["unknown field"]}'
@@ -208,7 +213,7 @@ t.test('names that every object inherits are unknown fields like any other', asy
   t.ok(batch.text.replaceAll(': ', ':').replaceAll(', ', ',').includes(fields), batch.text)
 })
 
-t.test('items of a batch are judged by the same rules, with paths of their own', async (t) => {
+t.test('batch items are checked by the same rules, with paths within their item', async (t) => {
   const items = Object.values(bad).map(([body]) => body)
   const { status, json } = await post(`${base}/v1/emails/batch`, liveKey, { emails: items })
   t.equal(status, 200)
@@ -218,7 +223,7 @@ t.test('items of a batch are judged by the same rules, with paths of their own',
   }
 })
 
-t.test('what is accepted is stored as it was given', async (t) => {
+t.test('an accepted email is stored unchanged', async (t) => {
   const { json } = await post(
     `${base}/v1/emails`,
     liveKey,

@@ -15,10 +15,10 @@ function started(middleware: ReturnType<typeof fairStart>, requests: Request[]) 
   return Promise.all(requests.map(send)).then(() => order)
 }
 
-/** `organisation`: whose key the request has, once it is admitted. */
+/** `organisation`: the organisation of the request's key. */
 type Request = { name: string; key?: string; path?: string; organisation?: string }
 
-t.test('requests of organisations whose keys were admitted start in turn', async (t) => {
+t.test('fairStart(): requests with admitted keys start round-robin by organisation', async (t) => {
   const middleware = fairStart()
   const a = { key: 'Bearer a', organisation: 'a' }
   const other = { key: 'bearer  a', organisation: 'a' }

@@ -7,13 +7,13 @@ import { startTestService } from '../fixtures/service.ts'
 import { atTime, createOrganisationAt } from '../fixtures/sms-clock.ts'
 import { traces } from '../fixtures/traces.ts'
 
-// Test messages, and sandbox messages beside a real provider, cost nothing: a plan bounds them by the day.
+// Test messages and sandbox messages beside a real provider cost nothing, so a plan limits them by the day.
 
 const { url, sql } = await createDatabase()
 const time = '2026-03-04T22:30:00Z'
 const clock = { 'postgram.now': time }
 await atTime(sql, time, (tx) => tx`select api.make_partitions()`)
-/** As beside real providers. */
+/** Treats sandbox recipients as beside real providers. */
 const { base } = await startTestService(url, {
   roles: ['api'],
   hasSandboxMessages: true,
@@ -77,46 +77,52 @@ t.test(
   },
 )
 
-t.test('sandbox messages beside a real provider share the limit of test messages', async (t) => {
-  const organisation = await anOrganisation(3)
-  const { liveKey, testKey, domain } = organisation
-  t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
-  t.equal((await post(`${base}/v1/sms`, liveKey, anSms())).status, 200)
-  t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
-  const email = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
-  t.strictSame([email.status, email.json.error], [429, refusalOf(3)])
-  const sms = await post(`${base}/v1/sms`, liveKey, anSms())
-  t.strictSame([sms.status, sms.json.error], [429, refusalOf(3)])
-})
-
-t.test('in a batch the items beyond the limit of test messages fail one by one', async (t) => {
-  for (const [path, list, item] of [
-    ['/v1/emails', 'emails', (domain: string) => anEmail(domain)],
-    ['/v1/sms', 'messages', () => anSms()],
-  ] as const) {
+t.test(
+  'sandbox messages beside a real provider count for the limit of test messages',
+  async (t) => {
     const organisation = await anOrganisation(3)
-    const { testKey, domain } = organisation
-    const good = item(domain)
-    const before = await traces(sql)
-    const batch = { [list]: [good, {}, good, good, good, {}, good] }
-    const { status, json } = await post(`${base}${path}/batch`, testKey, batch)
-    t.equal(status, 200)
-    t.strictSame(
-      json.results.map(
-        ({ ok, error }: { ok: boolean; error: { code: string } }) => ok || error.code,
-      ),
-      [true, 'validation_error', true, true, 'rate_limited', 'validation_error', 'rate_limited'],
-    )
-    t.strictSame(json.results[4].error, refusalOf(3))
-    t.strictSame(await testMessagesOf(organisation), [3, '2026-03-04'])
-    const after = await traces(sql)
-    t.strictSame(after, { ...before, messages: before.messages + 3, keys: before.keys + 1 })
-    await post(`${base}${path}/batch`, testKey, batch)
-    t.strictSame(await traces(sql), after, 'a batch of which nothing is accepted keeps nothing')
-  }
-})
+    const { liveKey, testKey, domain } = organisation
+    t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(domain))).status, 200)
+    t.equal((await post(`${base}/v1/sms`, liveKey, anSms())).status, 200)
+    t.equal((await post(`${base}/v1/emails`, testKey, anEmail(domain))).status, 200)
+    const email = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+    t.strictSame([email.status, email.json.error], [429, refusalOf(3)])
+    const sms = await post(`${base}/v1/sms`, liveKey, anSms())
+    t.strictSame([sms.status, sms.json.error], [429, refusalOf(3)])
+  },
+)
 
-t.test('a new day in UTC begins the count of test messages again', async (t) => {
+t.test(
+  'batch items beyond the limit of test messages fail, earlier ones are accepted',
+  async (t) => {
+    for (const [path, list, item] of [
+      ['/v1/emails', 'emails', (domain: string) => anEmail(domain)],
+      ['/v1/sms', 'messages', () => anSms()],
+    ] as const) {
+      const organisation = await anOrganisation(3)
+      const { testKey, domain } = organisation
+      const good = item(domain)
+      const before = await traces(sql)
+      const batch = { [list]: [good, {}, good, good, good, {}, good] }
+      const { status, json } = await post(`${base}${path}/batch`, testKey, batch)
+      t.equal(status, 200)
+      t.strictSame(
+        json.results.map(
+          ({ ok, error }: { ok: boolean; error: { code: string } }) => ok || error.code,
+        ),
+        [true, 'validation_error', true, true, 'rate_limited', 'validation_error', 'rate_limited'],
+      )
+      t.strictSame(json.results[4].error, refusalOf(3))
+      t.strictSame(await testMessagesOf(organisation), [3, '2026-03-04'])
+      const after = await traces(sql)
+      t.strictSame(after, { ...before, messages: before.messages + 3, keys: before.keys + 1 })
+      await post(`${base}${path}/batch`, testKey, batch)
+      t.strictSame(await traces(sql), after, 'a batch of which nothing is accepted keeps nothing')
+    }
+  },
+)
+
+t.test('the limit of test messages restarts at midnight UTC', async (t) => {
   const organisation = await anOrganisation(1)
   const send = () => post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
   t.equal((await send()).status, 200)
@@ -128,21 +134,21 @@ t.test('a new day in UTC begins the count of test messages again', async (t) => 
   t.strictSame(await testMessagesOf(organisation), [1, '2026-03-04'])
 })
 
-t.test('test messages sent at once do not pass their limit', async (t) => {
+t.test('concurrent test messages do not exceed their limit', async (t) => {
   const organisation = await anOrganisation(5)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       n % 2
         ? post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
         : post(`${base}/v1/sms`, organisation.testKey, anSms()),
     ),
   )
-  t.equal(answers.filter(({ status }) => status === 200).length, 5)
-  t.equal(answers.filter(({ status }) => status === 429).length, 15)
+  t.equal(responses.filter(({ status }) => status === 200).length, 5)
+  t.equal(responses.filter(({ status }) => status === 429).length, 15)
 })
 
 t.test(
-  'where the sandbox is the provider its messages are live ones, with bodies and no limit',
+  'with the sandbox as provider its messages are live ones, with bodies and without a limit',
   async (t) => {
     const { base } = await startTestService(url, { roles: ['api'] })
     const { liveKey, domain } = await anOrganisation(0)

@@ -10,10 +10,10 @@ import { traces } from '../fixtures/traces.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-/** What objects inherit, and what items get on their way to SQL. */
+/** Names that objects inherit, and names that the service adds to items for SQL. */
 const SPECIAL = ['__proto__', 'constructor', 'call', 'index', 'error', 'is_sandbox']
 
-t.test('emails of any kind are accepted or refused, never at fault', async (t) => {
+t.test('POST /v1/emails: random bodies are accepted or refused, never 500', async (t) => {
   const organisation = await createOrganisation(sql)
   await liftRate(sql, organisation)
   const { id, domain } = organisation
@@ -53,7 +53,7 @@ t.test('emails of any kind are accepted or refused, never at fault', async (t) =
   })
 })
 
-t.test('SMS of any kind are accepted or refused, never at fault', async (t) => {
+t.test('POST /v1/sms: random bodies are accepted or refused, never 500', async (t) => {
   const organisation = await createOrganisation(sql, { smsIncluded: 1_000_000 })
   await liftRate(sql, organisation)
   await sql`

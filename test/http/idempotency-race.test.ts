@@ -21,7 +21,7 @@ const idsOf = async ({ id }: TestOrganisation) => {
 
 const isReplay = ({ headers }: Answer) => headers.get('idempotent-replayed') === 'true'
 
-/** So many sends of one body under one key at a time, in turns at each of the bases. */
+/** Sends one body with one key concurrently, alternating between the services. */
 function sendTogether(organisation: TestOrganisation, count: number, at: string[], body: object) {
   return Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -36,58 +36,69 @@ for (const [name, at] of [
   ['one process', bases.slice(0, 1)],
   ['two processes', bases],
 ] as const) {
-  t.test(`of 64 sends with one key at ${name} one is accepted and 63 replay it`, async (t) => {
-    for (let round = 0; round < 5; round++) {
-      const organisation = await createOrganisation(sql)
-      const answers = await sendTogether(organisation, 64, [...at], anEmail(organisation.domain))
-      const ids = await idsOf(organisation)
-      t.equal(ids.length, 1)
-      t.strictSame(
-        new Set(answers.map(({ status, text }) => `${status} ${text}`)),
-        new Set([`200 {"id":"${ids[0]}","status":"queued","mode":"live"}`]),
-      )
-      t.equal(answers.filter(isReplay).length, 63)
-    }
-  })
+  t.test(
+    `${name}: of 64 concurrent sends with one key one is accepted and 63 are replays`,
+    async (t) => {
+      for (let round = 0; round < 5; round++) {
+        const organisation = await createOrganisation(sql)
+        const responses = await sendTogether(
+          organisation,
+          64,
+          [...at],
+          anEmail(organisation.domain),
+        )
+        const ids = await idsOf(organisation)
+        t.equal(ids.length, 1)
+        t.strictSame(
+          new Set(responses.map(({ status, text }) => `${status} ${text}`)),
+          new Set([`200 {"id":"${ids[0]}","status":"queued","mode":"live"}`]),
+        )
+        t.equal(responses.filter(isReplay).length, 63)
+      }
+    },
+  )
 
-  t.test(`of two bodies with one key at ${name} one is accepted and one refused`, async (t) => {
-    for (let round = 0; round < 20; round++) {
-      const organisation = await createOrganisation(sql)
-      const answers = await Promise.all(
-        ['One', 'Two'].map((subject, n) =>
-          post(
-            `${at[n % at.length]}/v1/emails`,
-            organisation.liveKey,
-            anEmail(organisation.domain, { subject }),
-            { 'Idempotency-Key': 'a' },
+  t.test(
+    `${name}: of two concurrent bodies with one key one is accepted and one refused`,
+    async (t) => {
+      for (let round = 0; round < 20; round++) {
+        const organisation = await createOrganisation(sql)
+        const responses = await Promise.all(
+          ['One', 'Two'].map((subject, n) =>
+            post(
+              `${at[n % at.length]}/v1/emails`,
+              organisation.liveKey,
+              anEmail(organisation.domain, { subject }),
+              { 'Idempotency-Key': 'a' },
+            ),
           ),
-        ),
-      )
-      t.strictSame(answers.map(({ status }) => status).sort(), [200, 409])
-      const loser = answers.find(({ status }) => status === 409)
-      t.strictSame(loser?.json, { error: errorOf('idempotency_conflict') })
-      t.equal((await idsOf(organisation)).length, 1)
-    }
-  })
+        )
+        t.strictSame(responses.map(({ status }) => status).sort(), [200, 409])
+        const loser = responses.find(({ status }) => status === 409)
+        t.strictSame(loser?.json, { error: errorOf('idempotency_conflict') })
+        t.equal((await idsOf(organisation)).length, 1)
+      }
+    },
+  )
 }
 
-t.test('a batch under way is waited for and replayed, at the other process too', async (t) => {
+t.test('a batch in progress is awaited and replayed, also at another process', async (t) => {
   const organisation = await createOrganisation(sql)
   await liftRate(sql, organisation)
   const batch = { emails: Array.from({ length: 50 }, () => anEmail(organisation.domain)) }
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, (_, n) =>
       post(`${bases[n % 2]}/v1/emails/batch`, organisation.liveKey, batch, {
         'Idempotency-Key': 'a',
       }),
     ),
   )
-  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
-  t.equal(answers.filter(isReplay).length, 7)
+  t.equal(new Set(responses.map(({ text }) => text)).size, 1)
+  t.equal(responses.filter(isReplay).length, 7)
   t.equal((await idsOf(organisation)).length, 50)
 })
 
-t.test('a send waits for the one that has its key, and replays it', async (t) => {
+t.test('a send waits for the send in progress with its key, and replays it', async (t) => {
   const organisation = await createOrganisation(sql)
   const both = await meetAt(sql, organisation, 2, () =>
     sendTogether(organisation, 2, bases, anEmail(organisation.domain)),
@@ -97,11 +108,11 @@ t.test('a send waits for the one that has its key, and replays it', async (t) =>
   t.equal((await idsOf(organisation)).length, 1)
 })
 
-t.test('a transaction that began first and comes second replays all the same', async (t) => {
+t.test('a transaction that begins first and gets the key second replays', async (t) => {
   const organisation = await createOrganisation(sql)
   const send = { organisation, key: 'caller:a', email: anEmail(organisation.domain) }
   await sql.begin(async (early) => {
-    // Its clock stands from here on.
+    // From here on the clock of this transaction stands still.
     await early`select now()`
     const [late] = await acceptTogether(sql, [send])
     const [again] = await acceptTogether(early as unknown as typeof sql, [send])

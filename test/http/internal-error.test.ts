@@ -14,7 +14,7 @@ const organisation = await createOrganisation(sql)
 const { liveKey, testKey, domain } = organisation
 await liftRate(sql, organisation)
 
-/** Runs `work` while something of the database is not where it should be. */
+/** Runs `work` while an object of the database is renamed. */
 async function without(kind: string, name: string, work: () => Promise<void>) {
   const [schema, bare] = name.split('.')
   await sql.unsafe(`alter ${kind} ${name} rename to ${bare}_away`)
@@ -36,7 +36,7 @@ for (const [kind, name] of [
   ['table', 'app.idempotency_keys'],
   ['table', 'app.plans'],
 ] as const) {
-  t.test(`a fault around ${name} is answered 500 and leaves nothing behind`, async (t) => {
+  t.test(`an error in ${name}: 500, and nothing is stored`, async (t) => {
     const before = await traces(sql)
     const key = withKey(`a key for ${name}`)
     await without(kind, name, async () => {
@@ -56,7 +56,7 @@ for (const [kind, name] of [
 }
 
 t.test(
-  'a fault is logged under the x-request-id of its answer, without what was sent',
+  'an error is logged with the x-request-id of its response, without the request body',
   async (t) => {
     const { base, child } = await spawnService(url, 'api')
     let output = ''
@@ -65,56 +65,56 @@ t.test(
     })
     await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
     const body = anEmail(domain, { subject: 'Poison', to: 'secret.person@c.example' })
-    const answer = await post(`${base}/v1/emails`, liveKey, body)
+    const response = await post(`${base}/v1/emails`, liveKey, body)
     await sql`alter table app.messages drop constraint no_poison`
-    isRefused(t, answer, 'internal_error')
+    isRefused(t, response, 'internal_error')
     const line = await until('the line in the log', async () =>
       output
         .split('\n')
         .slice(0, -1)
-        .find((each) => each.includes('a request failed')),
+        .find((each) => each.includes('request failed')),
     )
-    const requestId = answer.headers.get('x-request-id')
+    const requestId = response.headers.get('x-request-id')
     t.match(JSON.parse(line), { requestId, method: 'POST', route: '/v1/emails', level: 'error' })
-    t.match(line, 'no_poison', 'and says what went wrong')
+    t.match(line, 'no_poison', 'with the cause')
     t.notMatch(line, 'secret.person')
     t.notMatch(line, liveKey)
   },
 )
 
-t.test('a fault in admission is answered 500 before anything is known', async (t) => {
+t.test('an error in admission: 500 without rate headers', async (t) => {
   await without('function', 'api.admit', async () => {
-    for (const answer of [
+    for (const response of [
       await post(emails, liveKey, anEmail(domain)),
       await get(`${emails}/em_1`, liveKey),
       await get(`${base}/v1/unknown`, liveKey),
     ]) {
-      isRefused(t, answer, 'internal_error', undefined, { hasKey: false })
+      isRefused(t, response, 'internal_error', undefined, { hasKey: false })
     }
     isRefused(t, await get(`${emails}/em_1`, 'malformed'), 'unauthorized')
   })
 })
 
-t.test('a fault in a read is answered 500', async (t) => {
+t.test('an error in a read: 500', async (t) => {
   await without('function', 'api.get_message', async () => {
     isRefused(t, await get(`${emails}/em_1`, liveKey), 'internal_error')
   })
   isRefused(t, await get(`${emails}/em_1`, liveKey), 'not_found')
 })
 
-t.test('of sends that go out together only the one with the fault fails', async (t) => {
+t.test('of sends in one transaction only the one with the error fails', async (t) => {
   await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
   const before = await traces(sql)
   const subjects = Array.from({ length: 40 }, (_, n) => (n % 8 === 3 ? 'Poison' : `Fine ${n}`))
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     subjects.map((subject, n) =>
       post(emails, n % 2 ? liveKey : testKey, anEmail(domain, { subject })),
     ),
   )
   for (const [n, subject] of subjects.entries()) {
-    const answer = answers[n] as Answer
-    if (subject === 'Poison') isRefused(t, answer, 'internal_error')
-    else t.equal(answer.status, 200, subject)
+    const response = responses[n] as Answer
+    if (subject === 'Poison') isRefused(t, response, 'internal_error')
+    else t.equal(response.status, 200, subject)
   }
   const after = await traces(sql)
   t.strictSame(
@@ -126,12 +126,12 @@ t.test('of sends that go out together only the one with the fault fails', async 
   await sql`alter table app.messages drop constraint no_poison`
 })
 
-t.test('one fault in a batch undoes the whole of it', async (t) => {
+t.test('one error in a batch undoes the whole batch', async (t) => {
   await sql`alter table app.messages add constraint no_poison check (subject <> 'Poison')`
   const before = await traces(sql)
   const batch = { emails: [anEmail(domain), anEmail(domain, { subject: 'Poison' })] }
-  const answer = await post(`${emails}/batch`, liveKey, batch, withKey('poison'))
-  isRefused(t, answer, 'internal_error')
+  const response = await post(`${emails}/batch`, liveKey, batch, withKey('poison'))
+  isRefused(t, response, 'internal_error')
   t.strictSame(await traces(sql), before)
   await sql`alter table app.messages drop constraint no_poison`
   const retry = await post(`${emails}/batch`, liveKey, batch, withKey('poison'))

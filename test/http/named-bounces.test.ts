@@ -7,8 +7,8 @@ import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { atTime, createOrganisationAt } from '../fixtures/sms-clock.ts'
 
-// A refusal names the addresses that bounced for other organisations. Bounded, or it would be a free
-// service that tells which addresses do not exist.
+// A refusal names addresses that bounced for other organisations. The number is limited: otherwise anyone could
+// find out for free which addresses do not exist.
 
 const { url, sql } = await createDatabase()
 const time = '2026-03-04T10:15:00Z'
@@ -50,7 +50,7 @@ const isProbed = async () =>
   (await sql`select ok from ops.checks where name = 'address probes'`)[0]?.ok === false
 
 t.test(
-  '500 bounces of others are named in an hour, and then none until the next hour',
+  'refusals name 500 bounces of others in an hour, and then none until the next hour',
   async (t) => {
     const organisation = await createOrganisationAt(sql, time)
     for (const from of [0, 150, 300]) {
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('a suppression of its own does not count, with or without a bounce of others', async (t) => {
+t.test('an own suppression does not count, with or without a bounce of others', async (t) => {
   const organisation = await createOrganisationAt(sql, time)
   await post(`${base}/v1/suppressions`, organisation.liveKey, { email: 'gone0@c.example' })
   await post(`${base}/v1/suppressions`, organisation.liveKey, { email: 'own@c.example' })
@@ -88,7 +88,7 @@ t.test('a suppression of its own does not count, with or without a bounce of oth
   t.equal(await countOf(organisation), undefined)
 })
 
-t.test('over the limit no other refusal tells whether an address bounced', async (t) => {
+t.test('over the limit no other refusal reveals whether an address bounced', async (t) => {
   const organisation = await createOrganisationAt(sql, time, { emailsIncluded: 10 })
   await post(`${base}/v1/suppressions`, organisation.liveKey, { email: 'own@c.example' })
   for (const from of [0, 150, 300, 450]) await send(organisation, gone(from, 150))
@@ -96,7 +96,7 @@ t.test('over the limit no other refusal tells whether an address bounced', async
     ['own@c.example', 'gone0@c.example'],
     ['own@c.example', 'fine@c.example'],
     [...gone(0, 1), ...Array.from({ length: 20 }, (_, n) => `fine${n}@c.example`)],
-    // More than the allowance has left.
+    // More than the remaining allowance.
     Array.from({ length: 21 }, (_, n) => `fine${n}@c.example`),
   ]
   for (const addresses of probes) {
@@ -124,9 +124,9 @@ t.test(
   },
 )
 
-t.test('calls that are accepted together share the limit', async (t) => {
+t.test('calls of one transaction share the limit', async (t) => {
   const organisation = await createOrganisationAt(sql, time)
-  const answers = await acceptTogether(
+  const responses = await acceptTogether(
     sql,
     [0, 150, 300, 450, 600].map((from) => ({
       organisation,
@@ -135,19 +135,19 @@ t.test('calls that are accepted together share the limit', async (t) => {
     })),
   )
   t.strictSame(
-    answers.map(({ code }) => code),
+    responses.map(({ code }) => code),
     [...Array(3).fill('recipient_suppressed'), ...Array(2).fill('rate_limited')],
   )
 })
 
-t.test('a test key is told nothing of bounces', async (t) => {
+t.test('a test key gets no information about bounces', async (t) => {
   const organisation = await createOrganisationAt(sql, time)
   const email = emailOf(organisation, gone(0, 150))
   t.equal((await post(`${base}/v1/emails`, organisation.testKey, email)).status, 200)
   t.equal(await countOf(organisation), undefined)
 })
 
-t.test('ops shows who went over the limit within a day', async (t) => {
+t.test('ops shows the organisations over the limit within a day', async (t) => {
   await sql`update app.named_bounces set exceeded_at = null`
   t.notOk(await isProbed())
   const organisation = await createOrganisationAt(sql, time)

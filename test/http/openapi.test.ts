@@ -10,7 +10,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const { json: document } = await get(`${base}/openapi.json`, null)
 const { liveKey, domain } = await createOrganisation(sql)
 
-t.test('every endpoint of the interface is described', async (t) => {
+t.test('openapi(): describes every endpoint of the API reference', async (t) => {
   t.equal(document.openapi, '3.1.0')
   t.same(
     Object.entries(document.paths).map(([path, operations]) => [
@@ -34,7 +34,7 @@ t.test('every endpoint of the interface is described', async (t) => {
   )
 })
 
-t.test('the body of a send has the fields of the interface and no others', async (t) => {
+t.test('openapi(): the body of an email has exactly the fields of the API reference', async (t) => {
   const { schema } = document.paths['/v1/emails'].post.requestBody.content['application/json']
   t.same(Object.keys(schema.properties).sort(), [
     ...['attachments', 'bcc', 'cc', 'class', 'from', 'headers', 'html', 'replyTo', 'subject'],
@@ -44,24 +44,36 @@ t.test('the body of a send has the fields of the interface and no others', async
   t.equal(schema.additionalProperties, false)
 })
 
-t.test('the body of an SMS has the fields of the interface with their limits', async (t) => {
-  const { schema } = document.paths['/v1/sms'].post.requestBody.content['application/json']
-  t.same(Object.keys(schema.properties), ['to', 'body', 'class', 'senderId', 'scheduledAt', 'tags'])
-  t.same(schema.required, ['to', 'body', 'class'])
-  t.equal(schema.additionalProperties, false)
-  t.match(schema.properties, {
-    to: { type: 'string', pattern: '^\\+[1-9]\\d{6,14}$' },
-    body: { type: 'string', minLength: 1, maxLength: 1600 },
-    class: { enum: ['transactional', 'marketing'] },
-    scheduledAt: { anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }] },
-    tags: { anyOf: [{ type: 'array', maxItems: 10, items: { maxLength: 64 } }, { type: 'null' }] },
-  })
-  const { messages } =
-    document.paths['/v1/sms/batch'].post.requestBody.content['application/json'].schema.properties
-  t.strictSame([messages.minItems, messages.maxItems, messages.items], [1, 1000, schema])
-})
+t.test(
+  'openapi(): the body of an SMS has exactly the fields of the API reference, with their limits',
+  async (t) => {
+    const { schema } = document.paths['/v1/sms'].post.requestBody.content['application/json']
+    t.same(Object.keys(schema.properties), [
+      'to',
+      'body',
+      'class',
+      'senderId',
+      'scheduledAt',
+      'tags',
+    ])
+    t.same(schema.required, ['to', 'body', 'class'])
+    t.equal(schema.additionalProperties, false)
+    t.match(schema.properties, {
+      to: { type: 'string', pattern: '^\\+[1-9]\\d{6,14}$' },
+      body: { type: 'string', minLength: 1, maxLength: 1600 },
+      class: { enum: ['transactional', 'marketing'] },
+      scheduledAt: { anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }] },
+      tags: {
+        anyOf: [{ type: 'array', maxItems: 10, items: { maxLength: 64 } }, { type: 'null' }],
+      },
+    })
+    const { messages } =
+      document.paths['/v1/sms/batch'].post.requestBody.content['application/json'].schema.properties
+    t.strictSame([messages.minItems, messages.maxItems, messages.items], [1, 1000, schema])
+  },
+)
 
-t.test('the limits of lengths in code points are described', async (t) => {
+t.test('openapi(): limits of lengths in code points are maxLength', async (t) => {
   const propertiesOf = (path: string) =>
     document.paths[path].post.requestBody.content['application/json'].schema.properties
   const limits = { subject: 998, templateId: 64 }
@@ -71,27 +83,30 @@ t.test('the limits of lengths in code points are described', async (t) => {
   t.match(propertiesOf('/v1/suppressions').note.anyOf[0], { maxLength: 2000 })
 })
 
-t.test('every optional field of a request may be null, and no required field', async (t) => {
-  type Body = { type: string; required: string[]; properties: Record<string, object> }
-  let optional = 0
-  const check = ({ required, properties }: Body, of: string) => {
-    for (const [name, property] of Object.entries(properties)) {
-      const isNullable = JSON.stringify(property).includes('{"type":"null"}')
-      if (!required.includes(name)) optional += 1
-      if (name !== 'emails' && name !== 'messages') {
-        t.equal(isNullable, !required.includes(name), `${of} ${name}`)
+t.test(
+  'openapi(): every optional field of a request may be null, and no required field',
+  async (t) => {
+    type Body = { type: string; required: string[]; properties: Record<string, object> }
+    let optional = 0
+    const check = ({ required, properties }: Body, of: string) => {
+      for (const [name, property] of Object.entries(properties)) {
+        const isNullable = JSON.stringify(property).includes('{"type":"null"}')
+        if (!required.includes(name)) optional += 1
+        if (name !== 'emails' && name !== 'messages') {
+          t.equal(isNullable, !required.includes(name), `${of} ${name}`)
+        }
+        if ('items' in property) check(property.items as Body, `${of} ${name}`)
       }
-      if ('items' in property) check(property.items as Body, `${of} ${name}`)
     }
-  }
-  for (const path of Object.keys(document.paths)) {
-    const content = document.paths[path].post?.requestBody.content
-    if (content) check(content['application/json'].schema, path)
-  }
-  t.equal(optional, 2 * 12 + 2 * 3 + 2)
-})
+    for (const path of Object.keys(document.paths)) {
+      const content = document.paths[path].post?.requestBody.content
+      if (content) check(content['application/json'].schema, path)
+    }
+    t.equal(optional, 2 * 12 + 2 * 3 + 2)
+  },
+)
 
-t.test('the parameters of a list are described with their limits', async (t) => {
+t.test('openapi(): describes the query parameters of a list with their limits', async (t) => {
   const { parameters, requestBody } = document.paths['/v1/suppressions'].get
   t.strictSame(
     parameters.map(({ name, in: place, required }: Record<string, unknown>) => [
@@ -109,7 +124,7 @@ t.test('the parameters of a list are described with their limits', async (t) => 
   t.equal(requestBody, undefined)
 })
 
-t.test('what the service answers has the properties that are described', async (t) => {
+t.test('responses of the service have the described properties', async (t) => {
   const suppressions = '/v1/suppressions'
   const sent = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
   const message = await get(`${base}/v1/emails/${sent.json.id}`, liveKey)
@@ -137,7 +152,7 @@ t.test('what the service answers has the properties that are described', async (
   }
 })
 
-t.test('every code is described, and each refusal stands under its own status', async (t) => {
+t.test('openapi(): describes every error code under its status', async (t) => {
   t.same(
     document.components.schemas.Error.properties.error.properties.code.enum,
     Object.keys(catalogue),

@@ -11,10 +11,10 @@ import { traces } from '../fixtures/traces.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-/** What is posted: a send, a send as an item of a batch, in either channel, or an address to suppress. */
+/** The kinds of requests: a single send or a batch item of either channel, or a suppression. */
 type Kind = 'a single send' | 'a batch' | 'an SMS' | 'a batch of SMS' | 'a suppression'
 
-/** A request in the making. */
+/** A request that obstacles change. */
 type Attempt = {
   organisation: TestOrganisation
   kind: Kind
@@ -46,7 +46,7 @@ const itemOf = (kind: Kind, { domain }: TestOrganisation): Record<string, unknow
   return kind.endsWith('SMS') ? anSms() : anEmail(domain)
 }
 
-/** An attempt with which nothing is wrong yet. */
+/** Returns a valid request. */
 async function anAttempt(kind: Kind): Promise<Attempt> {
   const organisation = await createOrganisation(sql)
   await liftRate(sql, organisation)
@@ -66,7 +66,7 @@ const FIELDS: Partial<Record<Code, Record<string, string[]>>> = {
   recipient_suppressed: { to: ['delivered@sandbox.postgram.test: manual'] },
 }
 
-/** In the order of design section 5: what each code is about, and how to bring that about. */
+/** The error codes in their documented order (src/docs/api.md#order-of-errors), each with a way to cause it. */
 const conditions: [Code, (attempt: Attempt) => unknown][] = [
   [
     'unauthorized',
@@ -135,8 +135,8 @@ const conditions: [Code, (attempt: Attempt) => unknown][] = [
 ]
 
 const position = (code: Code) => conditions.findIndex(([known]) => known === code)
-// What cannot hold together: a key without an organisation and anything of the organisation, two
-// states, two kinds of a broken body.
+// Obstacles that exclude each other: an unknown key and anything of the organisation, two states, two kinds
+// of invalid bodies.
 const isPossible = (first: Code, second: Code) => {
   if (first === 'unauthorized') return ['invalid_json', 'validation_error'].includes(second)
   if (first === 'org_suspended') return second !== 'org_paused'
@@ -150,7 +150,7 @@ const pairs = conditions.flatMap(([first], place) =>
     .map(([second]): [Code, Code] => [first, second]),
 )
 
-/** What a kind is looked at for; only sends after their idempotency key. */
+/** The codes that apply to a kind; those after idempotency_conflict apply to sends alone. */
 const isFor = (kind: Kind, code: Code) => {
   if (position(code) <= position('idempotency_conflict')) return true
   if (kind === 'a suppression') return false
@@ -159,63 +159,66 @@ const isFor = (kind: Kind, code: Code) => {
 }
 
 for (const kind of Object.keys(paths) as Kind[]) {
-  t.test(`${kind} is refused for what comes first`, async (t) => {
+  t.test(`${kind}: is refused for the first failed check`, async (t) => {
     for (const [first, second] of pairs) {
       if (!isFor(kind, first) || !isFor(kind, second)) continue
       const attempt = await anAttempt(kind)
-      // The first use of an Idempotency-Key has to get through, so it is made before all else.
+      // The first use of the Idempotency-Key must succeed, so it precedes the other obstacles.
       const isKeyFirst = second === 'idempotency_conflict'
       for (const code of isKeyFirst ? [second, first] : [first, second]) {
         await conditions[position(code)]?.[1](attempt)
       }
       const before = await traces(sql)
-      const answer = await send(attempt)
+      const response = await send(attempt)
       const name = `${first} before ${second}`
       const isOfItem = kind in lists && position(first) > position('org_paused')
       if (isOfItem) {
-        const { error: told } = answer.json.results[0]
-        const error = first in FIELDS ? errorOf(first, FIELDS[first]) : errorAs(first, told)
+        const { error: actual } = response.json.results[0]
+        const error = first in FIELDS ? errorOf(first, FIELDS[first]) : errorAs(first, actual)
         const results = [{ index: 0, ok: false, error }]
         t.strictSame(
-          { status: answer.status, json: answer.json },
+          { status: response.status, json: response.json },
           { status: 200, json: { results } },
           name,
         )
       } else {
-        isRefused(t, answer, first, FIELDS[first], { name })
+        isRefused(t, response, first, FIELDS[first], { name })
       }
       t.strictSame(await traces(sql), before, `${name}, and nothing is left behind`)
     }
   })
 }
 
-t.test('what has no body is refused for its key, state, rate and scope first', async (t) => {
-  const last: [method: string, path: string, code: Code, fields?: Record<string, string[]>][] = [
-    ['GET', '/v1/emails/em_1', 'not_found'],
-    [
-      'GET',
-      '/v1/suppressions?limit=0',
-      'validation_error',
-      { limit: ['must be a number from 1 to 200'] },
-    ],
-    ['DELETE', '/v1/suppressions/sup_1', 'not_found'],
-  ]
-  for (const [method, path, code, fields] of last) {
-    const scope = method === 'GET' ? 'emails:send' : 'read'
-    for (const [first, bringAbout] of conditions.slice(0, position('invalid_json'))) {
-      const attempt = await anAttempt('a single send')
-      if (first === 'insufficient_scope') {
-        const [row] = await sql`
+t.test(
+  'a request without a body is refused for its key, rate, state and scope first',
+  async (t) => {
+    const last: [method: string, path: string, code: Code, fields?: Record<string, string[]>][] = [
+      ['GET', '/v1/emails/em_1', 'not_found'],
+      [
+        'GET',
+        '/v1/suppressions?limit=0',
+        'validation_error',
+        { limit: ['must be a number from 1 to 200'] },
+      ],
+      ['DELETE', '/v1/suppressions/sup_1', 'not_found'],
+    ]
+    for (const [method, path, code, fields] of last) {
+      const scope = method === 'GET' ? 'emails:send' : 'read'
+      for (const [first, bringAbout] of conditions.slice(0, position('invalid_json'))) {
+        const attempt = await anAttempt('a single send')
+        if (first === 'insufficient_scope') {
+          const [row] = await sql`
           select ops.create_api_key(${attempt.organisation.id}, 'live', ${[scope]}) as key`
-        attempt.key = row?.key
-      } else await bringAbout(attempt)
-      const answer = await request(method, base + path, attempt.key)
-      isRefused(t, answer, first, undefined, { name: `${method} ${path}: ${first} first` })
+          attempt.key = row?.key
+        } else await bringAbout(attempt)
+        const response = await request(method, base + path, attempt.key)
+        isRefused(t, response, first, undefined, { name: `${method} ${path}: ${first} first` })
+      }
+      const { key } = await anAttempt('a single send')
+      isRefused(t, await request(method, base + path, key), code, fields)
     }
-    const { key } = await anAttempt('a single send')
-    isRefused(t, await request(method, base + path, key), code, fields)
-  }
-})
+  },
+)
 
 t.test('invalid JSON comes before an Idempotency-Key that is too long', async (t) => {
   const { liveKey } = await createOrganisation(sql)
@@ -223,7 +226,7 @@ t.test('invalid JSON comes before an Idempotency-Key that is too long', async (t
   isRefused(t, await post(`${base}/v1/emails`, liveKey, '{', headers), 'invalid_json')
 })
 
-t.test('what a template lacks comes before domain, suppressions and allowance', async (t) => {
+t.test('template problems come before domain, suppressions and allowance', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 0 })
   await sql`select ops.suppress_globally('gone@c.example')`
   const email = anEmail('elsewhere.example', {
@@ -231,12 +234,12 @@ t.test('what a template lacks comes before domain, suppressions and allowance', 
     text: undefined,
     templateId: 'tpl_unknown',
   })
-  const answer = await post(`${base}/v1/emails`, organisation.liveKey, email)
+  const response = await post(`${base}/v1/emails`, organisation.liveKey, email)
   const fields = { templateId: ['is not a template of this organisation'] }
-  isRefused(t, answer, 'validation_error', fields)
+  isRefused(t, response, 'validation_error', fields)
 })
 
-t.test('a replay is answered whatever has changed since but key, state and rate', async (t) => {
+t.test('a replay depends only on key, state and rate, not on other changes since', async (t) => {
   for (const [code, bringAbout] of conditions) {
     if (['invalid_json', 'validation_error', 'idempotency_conflict'].includes(code)) continue
     const attempt = await anAttempt(isFor('an SMS', code) ? 'an SMS' : 'a single send')

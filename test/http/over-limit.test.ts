@@ -20,15 +20,15 @@ const admitted: Admission = {
   refusedForMs: null,
 }
 
-/** Admits by what a test lets api.admit say, and notes which calls reach it. */
+/** An admission with a stub of api.admit that records its calls. */
 function controlled() {
   const asked: string[][] = []
   /** The key of each request whose connection closes. */
   const closed: string[] = []
-  let answer: Partial<Admission>[] = [{}]
+  let response: Partial<Admission>[] = [{}]
   const call = (async (_name: string, { keys }: { keys: string[] }) => {
     asked.push(keys)
-    return answer.map((row) => ({ ...admitted, ...row }))
+    return response.map((row) => ({ ...admitted, ...row }))
   }) as unknown as Call
   const waits: { ms: number; end(): void }[] = []
   const admit = admission(
@@ -38,10 +38,10 @@ function controlled() {
         waits.push({ ms, end })
       }),
   )
-  const send = (key = 'a', party?: string) => {
+  const send = (key = 'a', owner?: string) => {
     const headers: Record<string, string> = {}
     const ctx = {
-      state: { party },
+      state: { owner },
       get: () => `Bearer sk_live_${key.repeat(32)}`,
       set: (name: string, value: string) => {
         headers[name] = value
@@ -59,31 +59,28 @@ function controlled() {
     waits,
     send,
     say: (...rows: Partial<Admission>[]) => {
-      answer = rows
+      response = rows
     },
   }
 }
 
 const overLimit = { remaining: 0, retryAfter: 1, refusedForMs: 300 }
 
-t.test(
-  'admit: a key over its limit costs the database nothing until the second is over',
-  async (t) => {
-    const { asked, send, say } = controlled()
-    say(overLimit)
-    for (let n = 0; n < 10; n++) {
-      t.same(await send(), ['rate_limited', '0', 1])
-      clock.now += 29
-    }
-    t.equal(asked.length, 1)
-    say({})
-    clock.now += 10
-    t.same(await send(), ['admitted', '5'])
-    t.equal(asked.length, 2)
-  },
-)
+t.test('admit: a key over its limit makes no database call until the second ends', async (t) => {
+  const { asked, send, say } = controlled()
+  say(overLimit)
+  for (let n = 0; n < 10; n++) {
+    t.same(await send(), ['rate_limited', '0', 1])
+    clock.now += 29
+  }
+  t.equal(asked.length, 1)
+  say({})
+  clock.now += 10
+  t.same(await send(), ['admitted', '5'])
+  t.equal(asked.length, 2)
+})
 
-t.test('admit: a key over its limit concerns no other key', async (t) => {
+t.test('admit: a key over its limit does not affect other keys', async (t) => {
   const { asked, send, say } = controlled()
   say(overLimit)
   t.same(await send('a'), ['rate_limited', '0', 1])
@@ -92,21 +89,18 @@ t.test('admit: a key over its limit concerns no other key', async (t) => {
   t.equal(asked.length, 2)
 })
 
-t.test(
-  'admit: whether a key is known and its organisation active is asked each time',
-  async (t) => {
-    const { asked, send, say } = controlled()
-    t.same(await send(), ['admitted', '5'])
-    say({ state: 'suspended' })
-    t.match(await send(), ['org_suspended'])
-    say()
-    t.match(await send(), ['unauthorized'])
-    t.equal(asked.length, 3)
-  },
-)
+t.test('admit: asks the database for each request whether the key is valid', async (t) => {
+  const { asked, send, say } = controlled()
+  t.same(await send(), ['admitted', '5'])
+  say({ state: 'suspended' })
+  t.match(await send(), ['org_suspended'])
+  say()
+  t.match(await send(), ['unauthorized'])
+  t.equal(asked.length, 3)
+})
 
 t.test(
-  'admit: of the requests over a limit 20 are refused at once, others when the second is over',
+  'admit: 20 requests over the limit are refused at once, further ones when the second ends',
   async (t) => {
     const { asked, waits, send, say } = controlled()
     say(overLimit)
@@ -149,7 +143,7 @@ t.test(
   },
 )
 
-t.test('admit: keys that are not known share 50 places of a run, and delay no other', async (t) => {
+t.test('admit: unknown keys share 50 places of a run and delay no other key', async (t) => {
   const { asked, send } = controlled()
   const invented = Array.from({ length: 100 }, (_, n) => send(`x${n}`))
   await Promise.all([...invented, send('a', 'o')])

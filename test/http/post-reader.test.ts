@@ -19,7 +19,7 @@ let calls = 0
 const posted = <Kind extends PostKind>(kind: Kind, body: unknown) => {
   calls += 1
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return { kind, bytes: Buffer.from(text), address: 'POST /v1', call: calls }
+  return { kind, bytes: Buffer.from(text), methodAndPath: 'POST /v1', call: calls }
 }
 const outcomeOf = (reading: Promise<unknown>) =>
   reading.catch((error) => {
@@ -27,7 +27,7 @@ const outcomeOf = (reading: Promise<unknown>) =>
     return { code: error.code, fields: error.fields }
   })
 
-/** A batch that takes long to validate: 150 problems in each item. */
+/** A batch that is slow to validate: 150 problems in each item. */
 const bad = Array(50).fill('a')
 const hardBatch = (items: number) => ({
   emails: Array(items).fill({ from: 'a', to: bad, cc: bad, bcc: bad }),
@@ -39,13 +39,13 @@ function aReader(t: Test) {
   return reader
 }
 
-t.test('a large body is read beside the event loop, which goes on turning', async (t) => {
+t.test('a large body is parsed in the thread and does not block the event loop', async (t) => {
   const reader = aReader(t)
-  let turns = 0
+  let iterations = 0
   let isReading = true
-  const turn = () => {
-    turns += 1
-    if (isReading) setImmediate(turn)
+  const iterate = () => {
+    iterations += 1
+    if (isReading) setImmediate(iterate)
   }
   const names = Array(50).fill(`${'"" '.repeat(300)}x <a@b.co>`)
   for (const body of [
@@ -53,26 +53,26 @@ t.test('a large body is read beside the event loop, which goes on turning', asyn
     posted('email batch', hardBatch(200)),
   ]) {
     isReading = true
-    turns = 0
-    turn()
+    iterations = 0
+    iterate()
     const { value } = await reader.read(body, 'one')
     isReading = false
     t.equal(value.count, body.kind === 'email' ? 1 : 200)
-    t.ok(turns > 2, `${turns} turns`)
+    t.ok(iterations > 2, `${iterations} iterations`)
   }
 })
 
 t.test('a small batch does not wait for the largest of another organisation', async (t) => {
   const reader = aReader(t)
   const order: string[] = []
-  const read = (party: string, items: number) =>
-    reader.read(posted('email batch', hardBatch(items)), party).then(() => order.push(party))
+  const read = (owner: string, items: number) =>
+    reader.read(posted('email batch', hardBatch(items)), owner).then(() => order.push(owner))
   await read('warm-up', 1)
   await Promise.all([read('large', 500), read('small', 1)])
   t.strictSame(order, ['warm-up', 'small', 'large'])
 })
 
-t.test('organisations are taken in turn, and the bodies of one in their order', async (t) => {
+t.test('bodies are parsed round-robin by organisation, in order within one', async (t) => {
   const reader = aReader(t)
   const order: string[] = []
   const read = (name: string) =>
@@ -91,7 +91,7 @@ t.test('only one body of more than 1 MB is in the thread at a time', async (t) =
   }
   const order: string[] = []
   await Promise.all([
-    // Slower than the next, which would overtake it.
+    // It takes longer than the next, which would finish first if both were in the thread.
     reader.read(large(1000), 'a').then(() => order.push('a')),
     reader.read(large(1), 'b').then(() => order.push('b')),
   ])
@@ -99,7 +99,7 @@ t.test('only one body of more than 1 MB is in the thread at a time', async (t) =
 })
 
 t.test(
-  'a thread that dies fails the bodies that it has, and another takes its place',
+  'a thread that exits fails its bodies, and the next body starts another thread',
   async (t) => {
     const reader = aReader(t)
     const started = once(process, 'worker') as Promise<[Worker]>
@@ -107,14 +107,14 @@ t.test(
     const second = reader.read(posted('email batch', hardBatch(1)), 'one')
     const [worker] = await started
     await once(worker, 'online')
-    const failed = t.rejects(first, /thread that reads request bodies has ended/)
+    const failed = t.rejects(first, /thread that parses request bodies has exited/)
     await worker.terminate()
     await failed
     t.equal((await second).value.count, 1, 'what waited is read by the next thread')
   },
 )
 
-t.test('a body that needs more memory than the thread may have fails alone', async (t) => {
+t.test('a body that exceeds the memory of the thread fails alone', async (t) => {
   const reader = createPostReader(options, { maxOldGenerationSizeMb: 48 })
   t.teardown(reader.close)
   const emails = Array(1000).fill({ ...email, variables: Object.fromEntries(bad.entries()) })
@@ -172,7 +172,7 @@ t.test('a body has the same outcome in the thread as in the event loop', async (
   )
 })
 
-t.test('a batch lists 1 000 problems, and of each further item the first', async (t) => {
+t.test('a batch lists 1 000 problems, and one of each further item', async (t) => {
   const { value } = await readPostBody(posted('email batch', hardBatch(20)), options)
   const counts = JSON.parse(value.json).map(
     (item: { error: { fields: object } }) => Object.keys(item.error.fields).length,
@@ -181,7 +181,7 @@ t.test('a batch lists 1 000 problems, and of each further item the first', async
   t.strictSame(counts, [...Array(6).fill(153), 82, ...Array(13).fill(1)])
 })
 
-t.test('the recipients of a batch are counted, each email for all of its own', async (t) => {
+t.test('the recipients of all emails of a batch are counted', async (t) => {
   const emails = [{ ...email, to: ['a@c.example', 'b@c.example'], cc: 'c@c.example' }, email, {}]
   const { value } = await readPostBody(posted('email batch', { emails }), options)
   t.equal(value.recipients, 4)

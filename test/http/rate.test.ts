@@ -12,7 +12,7 @@ const { url, sql } = await createDatabase()
 const processes = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])
 const [one, two] = processes.map(({ base }) => base) as [string, string]
 
-t.test('what is left of a second counts down, over keys, endpoints and processes', async (t) => {
+t.test('x-ratelimit-remaining counts down over keys, endpoints and processes', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey, domain } = organisation
   await holdSecond(sql, organisation, 0)
@@ -50,26 +50,26 @@ t.test('the 101st request of a second is refused, whatever key or endpoint it ha
     await get(`${one}/v1/emails/em_1`, row?.key),
     await get(`${two}/v1/unknown`, liveKey),
   ]
-  for (const answer of refused) {
-    isRefused(t, answer, 'rate_limited')
-    t.equal(answer.headers.get('x-ratelimit-remaining'), '0')
+  for (const response of refused) {
+    isRefused(t, response, 'rate_limited')
+    t.equal(response.headers.get('x-ratelimit-remaining'), '0')
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
   const other = await createOrganisation(sql)
   const { status } = await post(`${one}/v1/emails`, other.liveKey, anEmail(other.domain))
   t.equal(status, 200, 'another organisation is not concerned')
 })
 
-t.test('of 150 requests at a time to two processes exactly 100 get through', async (t) => {
+t.test('of 150 concurrent requests to two processes exactly 100 are admitted', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation
   await holdSecond(sql, organisation, 0)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 150 }, (_, n) =>
       get(`${n % 2 ? one : two}/v1/emails/em_1`, n % 3 ? liveKey : testKey),
     ),
   )
-  const through = answers.filter(({ status }) => status === 404)
+  const through = responses.filter(({ status }) => status === 404)
   t.equal(through.length, 100)
   t.strictSame(
     through
@@ -78,12 +78,12 @@ t.test('of 150 requests at a time to two processes exactly 100 get through', asy
     Array.from({ length: 100 }, (_, n) => n),
     'each saw another number',
   )
-  const refused = answers.filter(({ status }) => status === 429)
+  const refused = responses.filter(({ status }) => status === 429)
   t.equal(refused.length, 50)
   isRefused(t, refused[0] as Answer, 'rate_limited')
 })
 
-t.test('a second that is over is forgotten', async (t) => {
+t.test('the next second has the full limit again', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await holdSecond(sql, organisation, 1000)
@@ -91,12 +91,12 @@ t.test('a second that is over is forgotten', async (t) => {
   await sql`
     update app.request_counts set second = floor(extract(epoch from clock_timestamp())) - 1
     where organisation_id = core.decode_id('org', ${organisation.id})`
-  // The first process may know of the refusal until the second is over.
+  // The first process remembers the refusal until the second ends.
   const { status, headers } = await post(`${two}/v1/emails`, liveKey, anEmail(domain))
   t.strictSame([status, headers.get('x-ratelimit-remaining')], [200, '99'])
 })
 
-t.test('a clock that is put back by an hour keeps nobody waiting for that hour', async (t) => {
+t.test('a clock that is set back by an hour delays no request', async (t) => {
   const organisation = await createOrganisation(sql)
   await sql`
     insert into app.request_counts (organisation_id, second, requests)
@@ -131,8 +131,8 @@ t.test('refusals of one kind are summed to a line a second in the log', async (t
   await until('all of them to be counted', async () => counted() === requests)
   const lines = linesOf('/v1/usage')
   t.match(lines[0], { msg: 'request', status: 429, code: 'rate_limited', organisation: id })
-  // One at once, then one for each second in which there were more.
+  // One line at once, then one for each second with further refusals.
   const seconds = (lines.at(-1).time - lines[0].time) / 1000
   t.ok(lines.length <= 2 + seconds, `${lines.length} lines in ${seconds} s`)
-  t.equal(linesOf('/v1/emails').length, 1, 'another kind has a line of its own')
+  t.equal(linesOf('/v1/emails').length, 1, 'another kind has its own line')
 })

@@ -20,7 +20,7 @@ async function send(
   return json.id as string
 }
 
-t.test('a message is shown with every field of the interface and no other', async (t) => {
+t.test('GET /v1/emails: shows exactly the fields of the API reference', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(organisation, {
     from: `"Acme, Inc." <Billing@${organisation.domain}>`,
@@ -54,7 +54,7 @@ t.test('a message is shown with every field of the interface and no other', asyn
   })
 })
 
-t.test('the fields come in the order in which the interface lists them', async (t) => {
+t.test('GET /v1/emails: shows the fields in the order of the API reference', async (t) => {
   const organisation = await createOrganisation(sql)
   const { json } = await get(`${base}/v1/emails/${await send(organisation)}`, organisation.liveKey)
   t.strictSame(
@@ -63,7 +63,7 @@ t.test('the fields come in the order in which the interface lists them', async (
   )
 })
 
-t.test('what happened to a message is told, oldest first', async (t) => {
+t.test('GET /v1/emails: shows the timeline, oldest first', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(organisation, { to: ['a@c.example', 'b@c.example'], class: 'marketing' })
   await sql`
@@ -103,7 +103,7 @@ t.test('what happened to a message is told, oldest first', async (t) => {
   ])
 })
 
-t.test('messages of both modes are read with either key of their organisation', async (t) => {
+t.test('messages of both modes can be read with live and test keys', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation
   const live = await send(organisation)
@@ -113,8 +113,8 @@ t.test('messages of both modes are read with either key of their organisation', 
     [test, 'sent'],
   ]) {
     for (const key of [liveKey, testKey]) {
-      const answer = await get(`${base}/v1/emails/${id}`, key)
-      t.strictSame([answer.status, answer.json.id, answer.json.status], [200, id, status])
+      const response = await get(`${base}/v1/emails/${id}`, key)
+      t.strictSame([response.status, response.json.id, response.json.status], [200, id, status])
     }
   }
 })
@@ -128,7 +128,7 @@ t.test('a message of another organisation does not exist', async (t) => {
   t.equal((await get(`${base}/v1/emails/${id}`, theirs.liveKey)).status, 200)
 })
 
-t.test('an id that is malformed, of another kind or of nothing is not found', async (t) => {
+t.test('a malformed or unknown ID, or one of another kind, is not found', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(organisation)
   const bare = id.slice('em_'.length)
@@ -167,7 +167,7 @@ t.test('an id that is malformed, of another kind or of nothing is not found', as
   }
 })
 
-t.test('a message of a batch is shown like any other', async (t) => {
+t.test('GET /v1/emails: shows a message of a batch', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const { json } = await post(`${base}/v1/emails/batch`, liveKey, {
     emails: [anEmail(domain, { subject: 'One' }), anEmail(domain, { subject: 'Two' })],

@@ -3,17 +3,23 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { aComplaint, stateOf } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, post } from '../fixtures/http.ts'
+import { anEmail, anSms, get, post } from '../fixtures/http.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { suppress } from '../fixtures/suppressions.ts'
 import { until } from '../fixtures/until.ts'
 
 const { url, sql } = await createDatabase()
-/** As beside a real provider, and as where the sandbox is the provider. */
-const { base } = await startTestService(url, { roles: ['api'], hasSandboxMessages: true })
+/** Treats sandbox recipients as beside a real provider. */
+const { base } = await startTestService(url, {
+  roles: ['api'],
+  hasSandboxMessages: true,
+  hasSandboxSms: true,
+})
+/** The sandbox is the provider. */
 const { base: sandboxBase } = await startTestService(url, { roles: ['api'] })
 const service = connect(url, { role: 'postgram_service' })
 t.teardown(() => service.end())
@@ -21,137 +27,197 @@ const call = caller(service)
 
 const at = (name: string) => `${name}@sandbox.postgram.test`
 
+type Fields = Record<string, unknown>
+
+type Channel = {
+  path: string
+  body(organisation: TestOrganisation, fields: Fields): Fields
+  list: 'emails' | 'messages'
+  /** Recipients of the sandbox alone. */
+  sandbox: [Fields, ...Fields[]]
+  /** Recipients that are not all of the sandbox, each with what it uses of the allowance. */
+  ordinary: [[fields: Fields, used: number], ...[fields: Fields, used: number][]]
+  allowanceError: 'plan_allowance_exceeded' | 'insufficient_credits'
+}
+
+const channels: Record<string, Channel> = {
+  email: {
+    path: '/v1/emails',
+    body: ({ domain }, fields) => anEmail(domain, fields),
+    list: 'emails',
+    sandbox: [
+      { to: at('delivered') },
+      { to: at('bounce+7') },
+      { to: `Ann <${at('Slow').toUpperCase()}>` },
+      { to: [at('a'), at('b')], cc: at('c'), bcc: [at('d'), at('e'), at('f')] },
+    ],
+    ordinary: [
+      [{ to: 'a@c.example' }, 1],
+      [{ to: [at('a'), 'b@c.example'] }, 2],
+      [{ to: at('a'), cc: 'b@c.example' }, 2],
+      [{ to: at('a'), bcc: 'b@c.example' }, 2],
+      [{ to: 'a@sub.sandbox.postgram.test' }, 1],
+      [{ to: 'a@xsandbox.postgram.test' }, 1],
+    ],
+    allowanceError: 'plan_allowance_exceeded',
+  },
+  sms: {
+    path: '/v1/sms',
+    body: (_, fields) => anSms(fields),
+    list: 'messages',
+    sandbox: [{ to: '+447700900000' }, { to: '+447700900001', body: 'x'.repeat(161) }],
+    ordinary: [
+      [{ to: '+27821234567' }, 1],
+      [{ to: '+447700901000' }, 1],
+    ],
+    allowanceError: 'insufficient_credits',
+  },
+}
+
 const usedBy = async ({ id }: TestOrganisation) => {
-  const [row] = await sql`select emails_used from ops.organisations where id = ${id}`
-  return row?.emailsUsed
+  const [row] = await sql`
+    select emails_used + sms_used as used from app.allowances
+    where organisation_id = core.decode_id('org', ${id})`
+  return row?.used ?? 0
 }
 
 const isSandbox = async (id: string) => {
   const [row] = await sql`
-    select is_sandbox from app.messages where id = core.decode_id('em', ${id})`
+    select is_sandbox from app.messages
+    where id = core.decode_id(split_part(${id}, '_', 1), ${id})`
   return row?.isSandbox
 }
 
 const send = (
   { liveKey, domain }: TestOrganisation,
-  fields: Record<string, unknown>,
+  fields: Fields,
   headers?: Record<string, string>,
 ) => post(`${base}/v1/emails`, liveKey, anEmail(domain, fields), headers)
 
-t.test('an email to sandbox addresses alone is a rehearsal and costs nothing', async (t) => {
-  const organisation = await createOrganisation(sql, { emailsIncluded: 5 })
-  for (const fields of [
-    { to: at('delivered') },
-    { to: at('bounce+7') },
-    { to: `Ann <${at('Slow').toUpperCase()}>` },
-    { to: [at('a'), at('b')], cc: at('c'), bcc: [at('d'), at('e'), at('f')] },
-  ]) {
-    const { status, json } = await send(organisation, fields)
-    t.equal(status, 200)
-    t.equal(await isSandbox(json.id), true, JSON.stringify(fields))
-    t.match(await messageOf(sql, json.id), { status: 'queued' })
-    t.equal((await jobsOf(sql, json.id)).length, 1, 'it is queued like any other')
-  }
-  t.equal(await usedBy(organisation), 0)
-  t.equal(await backlogOf(sql, organisation), 4)
-})
-
-t.test('with any other recipient it is none', async (t) => {
-  const organisation = await createOrganisation(sql)
-  let used = 0
-  for (const [fields, recipients] of [
-    [{ to: [at('a'), 'b@c.example'] }, 2],
-    [{ to: at('a'), cc: 'b@c.example' }, 2],
-    [{ to: at('a'), bcc: 'b@c.example' }, 2],
-    [{ to: 'a@sub.sandbox.postgram.test' }, 1],
-    [{ to: 'a@xsandbox.postgram.test' }, 1],
-  ] as const) {
-    const { json } = await send(organisation, fields)
-    t.equal(await isSandbox(json.id), false, JSON.stringify(fields))
-    used += recipients
-    t.equal(await usedBy(organisation), used)
-  }
-})
-
-t.test('a rehearsal is accepted though the allowance is used up', async (t) => {
-  const organisation = await createOrganisation(sql, { emailsIncluded: 1 })
-  t.equal((await send(organisation, { to: 'a@c.example' })).status, 200)
-  isRefused(t, await send(organisation, { to: 'b@c.example' }), 'plan_allowance_exceeded')
-  t.equal((await send(organisation, { to: [at('a'), at('b')] })).status, 200)
-  t.equal(await usedBy(organisation), 1)
-})
-
-t.test('rehearsals in a batch take nothing from the other items', async (t) => {
-  const organisation = await createOrganisation(sql, { emailsIncluded: 2 })
-  const recipients = [at('a'), 'a@c.example', at('b'), 'b@c.example', 'c@c.example', at('c')]
-  const { json } = await post(`${base}/v1/emails/batch`, organisation.liveKey, {
-    emails: recipients.map((to) => anEmail(organisation.domain, { to })),
+for (const [name, { path, body, list, sandbox, ordinary, allowanceError }] of Object.entries(
+  channels,
+)) {
+  t.test(`${name} to sandbox recipients alone: is queued and costs nothing`, async (t) => {
+    const organisation = await createOrganisation(sql, { emailsIncluded: 0, smsIncluded: 0 })
+    for (const fields of sandbox) {
+      const sent = await post(`${base}${path}`, organisation.liveKey, body(organisation, fields))
+      t.match([sent.status, sent.json], [200, { status: 'queued', mode: 'live' }])
+      t.equal(await isSandbox(sent.json.id), true, JSON.stringify(fields))
+      t.match(await messageOf(sql, sent.json.id), { status: 'queued' })
+      t.equal((await jobsOf(sql, sent.json.id)).length, 1)
+    }
+    t.equal(await usedBy(organisation), 0)
+    t.equal(await backlogOf(sql, organisation), sandbox.length)
   })
-  t.same(
-    json.results.map(({ ok }: { ok: boolean }) => ok),
-    [true, true, true, true, false, true],
+
+  t.test(`${name} to any other recipient: is no sandbox message and counts`, async (t) => {
+    const organisation = await createOrganisation(sql)
+    let used = 0
+    for (const [fields, units] of ordinary) {
+      const sent = await post(`${base}${path}`, organisation.liveKey, body(organisation, fields))
+      t.equal(await isSandbox(sent.json.id), false, JSON.stringify(fields))
+      used += units
+      t.equal(await usedBy(organisation), used)
+    }
+  })
+
+  t.test(`${name} batch: sandbox messages use nothing of the allowance`, async (t) => {
+    const organisation = await createOrganisation(sql, { emailsIncluded: 2, smsIncluded: 2 })
+    const [one] = sandbox
+    const [[other]] = ordinary
+    const items = [one, other, one, other, other, one].map((fields) => body(organisation, fields))
+    const { json } = await post(`${base}${path}/batch`, organisation.liveKey, { [list]: items })
+    t.same(
+      json.results.map(({ ok, error }: { ok: boolean; error?: { code: string } }) =>
+        ok ? 'accepted' : error?.code,
+      ),
+      ['accepted', 'accepted', 'accepted', 'accepted', allowanceError, 'accepted'],
+    )
+    t.equal(await usedBy(organisation), 2)
+    t.equal(await backlogOf(sql, organisation), 5)
+  })
+
+  t.test(
+    `${name} with the sandbox as provider: sandbox recipients count like others`,
+    async (t) => {
+      const organisation = await createOrganisation(sql, { emailsIncluded: 1, smsIncluded: 1 })
+      const message = body(organisation, sandbox[0])
+      const { json } = await post(`${sandboxBase}${path}`, organisation.liveKey, message)
+      t.equal(await isSandbox(json.id), false)
+      const second = await post(`${sandboxBase}${path}`, organisation.liveKey, message)
+      isRefused(t, second, allowanceError)
+      t.equal(await usedBy(organisation), 1)
+    },
   )
-  t.equal(json.results[4].error.code, 'plan_allowance_exceeded')
-  t.equal(await usedBy(organisation), 2)
-  t.equal(await backlogOf(sql, organisation), 5)
-})
 
-t.test('all other rules hold for a rehearsal', async (t) => {
-  const organisation = await createOrganisation(sql)
-  isRefused(
-    t,
-    await send(organisation, { from: 'a@elsewhere.example', to: at('a') }),
-    'domain_not_verified',
-  )
-  await sql`
-    insert into app.suppressions (id, organisation_id, email, reason)
-    values (gen_random_uuid(), core.decode_id('org', ${organisation.id}), ${at('gone')}, 'manual')`
-  isRefused(t, await send(organisation, { to: at('Gone') }), 'recipient_suppressed', {
-    to: [`${at('gone')}: manual`],
+  t.test(`${name} to sandbox recipients: a paused organisation is refused`, async (t) => {
+    const organisation = await createOrganisation(sql)
+    await sql`select ops.pause(${organisation.id}, 'a test')`
+    const message = body(organisation, sandbox[0])
+    isRefused(t, await post(`${base}${path}`, organisation.liveKey, message), 'org_paused')
   })
-  const key = { 'Idempotency-Key': 'rehearsal' }
-  const first = await send(organisation, { to: at('a') }, key)
-  const again = await send(organisation, { to: at('a') }, key)
-  t.equal(again.text, first.text)
-  t.equal(again.headers.get('idempotent-replayed'), 'true')
-  isRefused(t, await send(organisation, { to: at('b') }, key), 'idempotency_conflict')
-  await sql`select ops.pause(${organisation.id}, 'a test')`
-  isRefused(t, await send(organisation, { to: at('a') }), 'org_paused')
-})
+}
 
-t.test('where the sandbox is the provider its addresses count like others', async (t) => {
-  const { id, liveKey, domain } = await createOrganisation(sql, { emailsIncluded: 1 })
-  const email = anEmail(domain, { to: at('a') })
-  const { json } = await post(`${sandboxBase}/v1/emails`, liveKey, email)
-  t.equal(await isSandbox(json.id), false)
-  isRefused(t, await post(`${sandboxBase}/v1/emails`, liveKey, email), 'plan_allowance_exceeded')
-  const [row] = await sql`select emails_used from ops.organisations where id = ${id}`
-  t.match(row, { emailsUsed: 1 })
-})
+t.test(
+  'email to sandbox recipients: domain, suppressions and idempotency are checked',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    isRefused(
+      t,
+      await send(organisation, { from: 'a@elsewhere.example', to: at('a') }),
+      'domain_not_verified',
+    )
+    await suppress(sql, organisation, at('gone'))
+    isRefused(t, await send(organisation, { to: at('Gone') }), 'recipient_suppressed', {
+      to: [`${at('gone')}: manual`],
+    })
+    const key = { 'Idempotency-Key': 'a' }
+    const first = await send(organisation, { to: at('a') }, key)
+    const again = await send(organisation, { to: at('a') }, key)
+    t.equal(again.text, first.text)
+    t.equal(again.headers.get('idempotent-replayed'), 'true')
+    isRefused(t, await send(organisation, { to: at('b') }, key), 'idempotency_conflict')
+  },
+)
 
-t.test('complaints about rehearsals suppress, and do not pause', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const recipients = [1, 2, 3, 4].map((n) => at(`complaint+${n}`))
-  const answers = await Promise.all(recipients.map((to) => send(organisation, { to })))
-  const messages = await Promise.all(answers.map(({ json }) => messageOf(sql, json.id)))
-  await call('start_emails', { ids: messages.map(({ id }) => id) })
-  const receipts = messages.map(({ id }, place) => aComplaint(id, recipients[place]))
-  t.equal((await call('finish_poll', { receipts: anyJson(receipts) })).length, 4)
-  t.match(await stateOf(sql, organisation), { state: 'active' })
-  isRefused(t, await send(organisation, { to: recipients[0] }), 'recipient_suppressed', {
-    to: [`${recipients[0]}: complaint`],
+t.test('SMS to a sandbox number: shows its segments, and its sender ID is checked', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const price = { segments: 2, credits: 0 }
+  const { json } = await post(`${base}/v1/sms`, liveKey, anSms({ body: 'x'.repeat(161) }))
+  t.match(json, price)
+  t.match((await get(`${base}/v1/sms/${json.id}`, liveKey)).json, price)
+  const unknown = anSms({ senderId: 'Unknown' })
+  isRefused(t, await post(`${base}/v1/sms`, liveKey, unknown), 'validation_error', {
+    senderId: ['is not an approved sender of this organisation'],
   })
-  const [row] = await sql`
+})
+
+t.test(
+  'complaints about sandbox messages suppress the recipient and do not pause the organisation',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const recipients = [1, 2, 3, 4].map((n) => at(`complaint+${n}`))
+    const responses = await Promise.all(recipients.map((to) => send(organisation, { to })))
+    const messages = await Promise.all(responses.map(({ json }) => messageOf(sql, json.id)))
+    await call('start_emails', { ids: messages.map(({ id }) => id) })
+    const receipts = messages.map(({ id }, place) => aComplaint(id, recipients[place]))
+    t.equal((await call('finish_poll', { receipts: anyJson(receipts) })).length, 4)
+    t.match(await stateOf(sql, organisation), { state: 'active' })
+    isRefused(t, await send(organisation, { to: recipients[0] }), 'recipient_suppressed', {
+      to: [`${recipients[0]}: complaint`],
+    })
+    const [row] = await sql`
     select messages_dequeued, emails_sent from app.counters
     where organisation_id = core.decode_id('org', ${organisation.id})`
-  t.same(
-    row,
-    { messagesDequeued: '4', emailsSent: '0' },
-    'they left the queue and are not in the rate',
-  )
-})
+    t.same(
+      row,
+      { messagesDequeued: '4', emailsSent: '0' },
+      'they count as dequeued, not for the complaint rate',
+    )
+  },
+)
 
-t.test('messages that the sandbox keeps waiting raise no alarm', async (t) => {
+t.test('messages that the sandbox defers: no provider fails and no message is stuck', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const ids: string[] = []
   for (const [path, body] of [

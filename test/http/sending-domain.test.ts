@@ -32,7 +32,7 @@ const ALLOWED = [
   '"Acme, Inc." <hello@Mail.ACME.example>',
   'hello@mail.acme.example',
   'hello@a.b.c.d.acme.example',
-  // Another organisation may hold it, but it is below a verified domain of this one.
+  // Below a verified domain of this organisation, although another organisation may hold it.
   'hello@sub.acme.example',
   'hello@mail.deep.example',
   'hello@more.mail.deep.example',
@@ -63,23 +63,23 @@ const REFUSED = [
   'hello@büchеr.example',
 ]
 
-t.test('live email leaves from verified domains and below them', async (t) => {
+t.test('live email: from may be on a verified domain or below one', async (t) => {
   for (const from of ALLOWED) {
-    const answer = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
-    t.equal(answer.status, 200, from)
+    const response = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
+    t.equal(response.status, 200, from)
   }
 })
 
-t.test('live email leaves from nowhere else', async (t) => {
+t.test('live email: from on any other domain is refused', async (t) => {
   const before = await traces(sql)
   for (const from of REFUSED) {
-    const answer = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
-    isRefused(t, answer, 'domain_not_verified', undefined, { name: from })
+    const response = await post(`${base}/v1/emails`, ours.liveKey, anEmail('', { from }))
+    isRefused(t, response, 'domain_not_verified', undefined, { name: from })
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('a batch judges the domain of each of its items', async (t) => {
+t.test('batch: the domain of each item is checked', async (t) => {
   const froms = [...ALLOWED, ...REFUSED]
   const { json } = await post(`${base}/v1/emails/batch`, ours.liveKey, {
     emails: froms.map((from) => anEmail('', { from })),
@@ -94,12 +94,12 @@ t.test('a batch judges the domain of each of its items', async (t) => {
   }
 })
 
-t.test('replyTo may be anywhere', async (t) => {
+t.test('replyTo may be on any domain', async (t) => {
   const body = anEmail('acme.example', { replyTo: 'help@elsewhere.example' })
   t.equal((await post(`${base}/v1/emails`, ours.liveKey, body)).status, 200)
 })
 
-t.test('a domain that is removed or unverified counts no more at the next send', async (t) => {
+t.test('a domain that is deleted or no longer verified is refused at the next send', async (t) => {
   const { id, liveKey, domain } = await createOrganisation(sql)
   const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain))
   t.equal((await send()).status, 200)

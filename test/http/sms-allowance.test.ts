@@ -2,14 +2,13 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { type Answer, get, post } from '../fixtures/http.ts'
 import { createPayer, grant, ledgerOf, moneyOf, smsOf, wrongBooks } from '../fixtures/ledger.ts'
-import type { TestOrganisation } from '../fixtures/organisation.ts'
 import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'], hasSandboxSms: true })
 
-/** Elsewhere, for numbers of the sandbox cost nothing beside a real provider. */
+/** Not a sandbox number: those cost nothing beside a real provider. */
 const to = '+27821234567'
 
 const send = (key: string, segments: number, overrides = {}) =>
@@ -20,7 +19,7 @@ const sendBatch = (key: string, segments: number[], overrides = {}) =>
     messages: segments.map((count) => smsOf(count, { to, ...overrides })),
   })
 
-/** What each item of a batch was answered: its credits, or why not. */
+/** The credits or the error code of each item of a batch. */
 const outcomesOf = ({ json }: Answer) =>
   json.results.map(
     ({ data, error }: { data?: { credits: number }; error?: { code: string } }) =>
@@ -30,12 +29,12 @@ const outcomesOf = ({ json }: Answer) =>
 const statusOf = async (key: string, { json }: Answer) =>
   (await get(`${base}/v1/sms/${json.id}`, key)).json
 
-t.test('segments come out of the plan first, the rest out of credits', async (t) => {
+t.test('SMS: segments come from the plan first, the rest from credits', async (t) => {
   const organisation = await createPayer(sql, { included: 5, credits: 4 })
   const { liveKey } = organisation
-  const answers = [await send(liveKey, 3), await send(liveKey, 3), await send(liveKey, 3)]
+  const responses = [await send(liveKey, 3), await send(liveKey, 3), await send(liveKey, 3)]
   t.match(
-    answers.map(({ json }) => json),
+    responses.map(({ json }) => json),
     [
       { status: 'queued', segments: 3, credits: 0, mode: 'live' },
       { status: 'queued', segments: 3, credits: 1, mode: 'live' },
@@ -50,33 +49,36 @@ t.test('segments come out of the plan first, the rest out of credits', async (t)
     { kind: 'sms', credits: -1, included: -2, balance: 3 },
     { kind: 'sms', credits: -3, included: 0, balance: 0 },
   ])
-  t.match(await statusOf(liveKey, answers[1] as Answer), { segments: 3, credits: 1 })
+  t.match(await statusOf(liveKey, responses[1] as Answer), { segments: 3, credits: 1 })
   t.equal(await grant(sql, organisation, 1), 1)
   t.match((await send(liveKey, 1)).json, { credits: 1 })
   t.same(await wrongBooks(sql), [])
 })
 
-t.test('an SMS that needs more than both together is refused and takes nothing', async (t) => {
+t.test('SMS: one that needs more than plan and credits is refused and takes nothing', async (t) => {
   const organisation = await createPayer(sql, { included: 2, credits: 2 })
   isRefused(t, await send(organisation.liveKey, 5), 'insufficient_credits')
   t.same(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 2, accepted: 0 })
   t.match((await send(organisation.liveKey, 4)).json, { segments: 4, credits: 2 })
 })
 
-t.test('a batch over both ends pays in order, and fails from where it runs short', async (t) => {
-  const organisation = await createPayer(sql, { included: 3, credits: 4 })
-  const answer = await sendBatch(organisation.liveKey, [2, 2, 1, 3, 1, 1])
-  const short = 'insufficient_credits'
-  t.same(outcomesOf(answer), [0, 1, 1, short, short, short], 'also what would still fit')
-  t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 2, accepted: 3 })
-  t.same(outcomesOf(await sendBatch(organisation.liveKey, [1, 1, 1])), [1, 1, short])
-  t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 0, accepted: 5 })
-  t.same(await wrongBooks(sql), [])
-})
+t.test(
+  'SMS batch: pays in order, and every item after the first that does not fit fails',
+  async (t) => {
+    const organisation = await createPayer(sql, { included: 3, credits: 4 })
+    const response = await sendBatch(organisation.liveKey, [2, 2, 1, 3, 1, 1])
+    const short = 'insufficient_credits'
+    t.same(outcomesOf(response), [0, 1, 1, short, short, short], 'smaller items as well')
+    t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 2, accepted: 3 })
+    t.same(outcomesOf(await sendBatch(organisation.liveKey, [1, 1, 1])), [1, 1, short])
+    t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 0, accepted: 5 })
+    t.same(await wrongBooks(sql), [])
+  },
+)
 
-t.test('what is refused for itself neither pays nor ends a batch', async (t) => {
+t.test('SMS batch: invalid items pay nothing and do not affect later items', async (t) => {
   const organisation = await createPayer(sql, { credits: 2 })
-  const answer = await post(`${base}/v1/sms/batch`, organisation.liveKey, {
+  const response = await post(`${base}/v1/sms/batch`, organisation.liveKey, {
     messages: [
       smsOf(1, { to: 'nobody' }),
       smsOf(1, { to }),
@@ -84,20 +86,20 @@ t.test('what is refused for itself neither pays nor ends a batch', async (t) => 
       smsOf(1, { to }),
     ],
   })
-  t.same(outcomesOf(answer), ['validation_error', 1, 'validation_error', 1])
+  t.same(outcomesOf(response), ['validation_error', 1, 'validation_error', 1])
 })
 
-t.test('scheduled SMS are paid when they are accepted', async (t) => {
+t.test('scheduled SMS: is paid when it is accepted', async (t) => {
   const organisation = await createPayer(sql, { credits: 3 })
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
-  const answer = await send(organisation.liveKey, 2, { scheduledAt })
-  t.match(answer.json, { status: 'scheduled', segments: 2, credits: 2, mode: 'live' })
-  t.match(await statusOf(organisation.liveKey, answer), { status: 'scheduled', scheduledAt })
+  const response = await send(organisation.liveKey, 2, { scheduledAt })
+  t.match(response.json, { status: 'scheduled', segments: 2, credits: 2, mode: 'live' })
+  t.match(await statusOf(organisation.liveKey, response), { status: 'scheduled', scheduledAt })
   t.same(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 1, accepted: 0 })
   isRefused(t, await send(organisation.liveKey, 2, { scheduledAt }), 'insufficient_credits')
 })
 
-t.test('a test key pays nothing, and says what a live one would have paid', async (t) => {
+t.test('test SMS: pays nothing, and shows what a live one would pay', async (t) => {
   const organisation = await createPayer(sql, { included: 3, credits: 1 })
   const { liveKey, testKey } = organisation
   const before = await moneyOf(sql, organisation)
@@ -115,24 +117,7 @@ t.test('a test key pays nothing, and says what a live one would have paid', asyn
   t.equal((await ledgerOf(sql, organisation)).length, 3)
 })
 
-t.test('a rehearsal costs nothing, whoever has nothing left', async (t) => {
-  const organisation = await createPayer(sql, {})
-  const rehearsal = { to: '+447700900001' }
-  const answer = await send(organisation.liveKey, 2, rehearsal)
-  t.match(answer.json, { status: 'queued', segments: 2, credits: 0, mode: 'live' })
-  const messages = [smsOf(1, rehearsal), smsOf(1, { to }), smsOf(1, rehearsal)]
-  const batch = await post(`${base}/v1/sms/batch`, organisation.liveKey, { messages })
-  t.same(outcomesOf(batch), [0, 'insufficient_credits', 0])
-  t.same(await ledgerOf(sql, organisation), [])
-  t.same(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 0, accepted: 3 })
-  const jobs = await sql`
-    select from graphile_worker._private_jobs j
-    join app.messages m on m.id::text = j.payload ->> 'id'
-    where m.organisation_id = core.decode_id('org', ${organisation.id})`
-  t.equal(jobs.length, 3, 'it is handed over all the same')
-})
-
-t.test('a plan that became smaller leaves the credits', async (t) => {
+t.test('SMS: a change to a smaller plan leaves the credits', async (t) => {
   const organisation = await createPayer(sql, { included: 4, credits: 2 })
   t.match((await send(organisation.liveKey, 3)).json, { credits: 0 })
   await createPayer(sql, { included: 1 })
@@ -144,25 +129,15 @@ t.test('a plan that became smaller leaves the credits', async (t) => {
   t.same(await wrongBooks(sql), [])
 })
 
-t.test('a replay pays nothing, also once nothing is left', async (t) => {
-  const organisation = await createPayer(sql, { credits: 2 })
-  const again = (organisation: TestOrganisation) =>
-    post(`${base}/v1/sms`, organisation.liveKey, smsOf(2, { to }), { 'Idempotency-Key': 'once' })
-  const first = await again(organisation)
-  const second = await again(organisation)
-  t.equal(second.text, first.text)
-  t.equal(second.headers.get('Idempotent-Replayed'), 'true')
-  t.same(await moneyOf(sql, organisation), { smsUsed: 0, smsCredits: 0, accepted: 1 })
-})
-
-t.test('500 sends at a time take 300 credits exactly', async (t) => {
+t.test('SMS: 500 concurrent sends take exactly 300 credits', async (t) => {
   const organisation = await createPayer(sql, { credits: 300 })
   let isDone = false
   const watch = async () => {
-    while (!isDone) t.same(await wrongBooks(sql), [], 'the ledger_check are right at every moment')
+    while (!isDone)
+      t.same(await wrongBooks(sql), [], 'the ledger equals the balances at every moment')
   }
   const watching = watch()
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 500 }, (_, n) =>
       n % 50 === 0
         ? sendBatch(organisation.liveKey, Array(10).fill(1))
@@ -171,8 +146,10 @@ t.test('500 sends at a time take 300 credits exactly', async (t) => {
   )
   isDone = true
   await watching
-  const paid = answers.flatMap((answer) =>
-    answer.json.results ? outcomesOf(answer) : [answer.json.credits ?? answer.json.error.code],
+  const paid = responses.flatMap((response) =>
+    response.json.results
+      ? outcomesOf(response)
+      : [response.json.credits ?? response.json.error.code],
   )
   t.equal(paid.filter((outcome) => outcome === 1).length, 300)
   t.equal(paid.filter((outcome) => outcome === 'insufficient_credits').length, paid.length - 300)
@@ -186,7 +163,7 @@ t.test('500 sends at a time take 300 credits exactly', async (t) => {
   t.ok(ledger.every(({ balance }) => balance >= 0))
 })
 
-t.test('the tables themselves hold no less than nothing', async (t) => {
+t.test('allowances and ledger: the tables refuse negative balances', async (t) => {
   const { id } = await createPayer(sql, { credits: 1 })
   const allowance = sql`
     update app.allowances set sms_credits = -1 where organisation_id = core.decode_id('org', ${id})`

@@ -24,7 +24,7 @@ t.test('an SMS goes from queued to sent to delivered', async (t) => {
   t.strictSame(typesOf(message.events), ['queued', 'sent', 'delivered', 'delivered'], 'two parts')
 })
 
-t.test('a scheduled SMS goes out at its time', async (t) => {
+t.test('a scheduled SMS is sent at its time', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const inAMinute = new Date(Date.now() + 60_000)
   const sent = await post(`${base}/v1/sms`, liveKey, anSms({ scheduledAt: inAMinute }))

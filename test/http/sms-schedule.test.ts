@@ -7,7 +7,7 @@ import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
 
-/** The service's clock stands still, so that its edges can be met. */
+/** The service's clock stands still, so that the limits can be tested exactly. */
 const NOW = Math.floor(Date.now() / 1000) * 1000 + 250
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, {
@@ -28,7 +28,7 @@ const dueOf = (id: string) => sql`
   select d.due_at, d.late_at from app.due_messages d
   where d.message_id = core.decode_id('sm', ${id})`
 
-t.test('a scheduled SMS is answered and shown as scheduled, paid at once', async (t) => {
+t.test('a scheduled SMS has status scheduled and is paid at once', async (t) => {
   const organisation = await createOrganisation(sql)
   const scheduledAt = inMs(5 * DAY)
   const { status, json } = await send(organisation, { scheduledAt, body: 'x'.repeat(161) })
@@ -41,7 +41,7 @@ t.test('a scheduled SMS is answered and shown as scheduled, paid at once', async
   t.equal(await backlogOf(sql, organisation), 0, 'it does not wait for a worker')
 })
 
-t.test('from exactly now to exactly 30 days ahead', async (t) => {
+t.test('scheduledAt: accepts from exactly now to exactly 30 days ahead', async (t) => {
   const organisation = await createOrganisation(sql)
   for (const ms of [0, 1, SECOND, DAY, 30 * DAY - 1, 30 * DAY]) {
     const { status, json } = await send(organisation, { scheduledAt: inMs(ms) })
@@ -57,8 +57,8 @@ t.test('from exactly now to exactly 30 days ahead', async (t) => {
     [31 * DAY, far],
   ] as const) {
     const name = `${ms} ms ahead`
-    const answer = await send(organisation, { scheduledAt: inMs(ms) })
-    isRefused(t, answer, 'validation_error', fields, { name })
+    const response = await send(organisation, { scheduledAt: inMs(ms) })
+    isRefused(t, response, 'validation_error', fields, { name })
   }
   for (const [scheduledAt, fields] of [
     ['0001-01-01T00:00:00Z', past],
@@ -66,10 +66,10 @@ t.test('from exactly now to exactly 30 days ahead', async (t) => {
   ] as const) {
     isRefused(t, await send(organisation, { scheduledAt }), 'validation_error', fields)
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('the offset makes no difference to the moment', async (t) => {
+t.test('scheduledAt: the offset does not change the moment', async (t) => {
   const organisation = await createOrganisation(sql)
   const local = (ms: number) => inMs(ms).slice(0, -1)
   for (const scheduledAt of [
@@ -83,43 +83,51 @@ t.test('the offset makes no difference to the moment', async (t) => {
     const shown = await get(`${base}/v1/sms/${json.id}`, organisation.liveKey)
     t.equal(shown.json.scheduledAt, inMs(DAY), scheduledAt)
   }
-  // An hour from now by its digits, an hour ago by its offset.
-  const answer = await send(organisation, { scheduledAt: `${local(HOUR)}+02:00` })
-  isRefused(t, answer, 'validation_error', { scheduledAt: ['must not be in the past'] })
+  // In an hour by its digits, an hour ago by its offset.
+  const response = await send(organisation, { scheduledAt: `${local(HOUR)}+02:00` })
+  isRefused(t, response, 'validation_error', { scheduledAt: ['must not be in the past'] })
 })
 
-t.test('what is due soon has its job already, the rest waits outside of the queue', async (t) => {
-  const organisation = await createOrganisation(sql)
-  for (const ms of [0, 1, 90 * SECOND]) {
-    const { json } = await send(organisation, { scheduledAt: inMs(ms) })
-    t.equal((await jobsOf(sql, json.id)).length, 1, `${ms} ms ahead: a job`)
-    t.same(await dueOf(json.id), [], `${ms} ms ahead: a job alone`)
-  }
-  for (const ms of [90 * SECOND + 1, DAY]) {
-    const { json } = await send(organisation, { scheduledAt: inMs(ms) })
-    t.same(await jobsOf(sql, json.id), [], `${ms} ms ahead: no job`)
-    t.same(await dueOf(json.id), [{ dueAt: new Date(NOW + ms), lateAt: new Date(NOW + ms + DAY) }])
-  }
-})
+t.test(
+  'scheduled SMS: one that is due soon has a job, others wait outside of the queue',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    for (const ms of [0, 1, 90 * SECOND]) {
+      const { json } = await send(organisation, { scheduledAt: inMs(ms) })
+      t.equal((await jobsOf(sql, json.id)).length, 1, `${ms} ms ahead: a job`)
+      t.same(await dueOf(json.id), [], `${ms} ms ahead: a job alone`)
+    }
+    for (const ms of [90 * SECOND + 1, DAY]) {
+      const { json } = await send(organisation, { scheduledAt: inMs(ms) })
+      t.same(await jobsOf(sql, json.id), [], `${ms} ms ahead: no job`)
+      t.same(await dueOf(json.id), [
+        { dueAt: new Date(NOW + ms), lateAt: new Date(NOW + ms + DAY) },
+      ])
+    }
+  },
+)
 
-t.test('both fields that SQL judges are named at once, also in a batch', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const fields = {
-    scheduledAt: ['must not be in the past'],
-    senderId: ['is not an approved sender of this organisation'],
-  }
-  const bad = { scheduledAt: inMs(-1), senderId: 'Unknown' }
-  isRefused(t, await send(organisation, bad), 'validation_error', fields)
-  const messages = [anSms({ scheduledAt: inMs(DAY) }), anSms(bad), anSms()]
-  const { json } = await post(`${base}/v1/sms/batch`, organisation.liveKey, { messages })
-  t.match(json.results, [
-    { index: 0, ok: true, data: { status: 'scheduled' } },
-    { index: 1, ok: false, error: errorOf('validation_error', fields) },
-    { index: 2, ok: true, data: { status: 'queued' } },
-  ])
-})
+t.test(
+  'the problems of senderId and scheduledAt are reported together, also in a batch',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const fields = {
+      scheduledAt: ['must not be in the past'],
+      senderId: ['is not an approved sender of this organisation'],
+    }
+    const bad = { scheduledAt: inMs(-1), senderId: 'Unknown' }
+    isRefused(t, await send(organisation, bad), 'validation_error', fields)
+    const messages = [anSms({ scheduledAt: inMs(DAY) }), anSms(bad), anSms()]
+    const { json } = await post(`${base}/v1/sms/batch`, organisation.liveKey, { messages })
+    t.match(json.results, [
+      { index: 0, ok: true, data: { status: 'scheduled' } },
+      { index: 1, ok: false, error: errorOf('validation_error', fields) },
+      { index: 2, ok: true, data: { status: 'queued' } },
+    ])
+  },
+)
 
-t.test('with a test key nothing is scheduled', async (t) => {
+t.test('test SMS: is not scheduled', async (t) => {
   const organisation = await createOrganisation(sql)
   const before = await traces(sql)
   const body = anSms({ scheduledAt: inMs(DAY) })

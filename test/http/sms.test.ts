@@ -18,7 +18,7 @@ const send = ({ liveKey }: TestOrganisation, fields: Record<string, unknown> = {
 
 const show = ({ liveKey }: TestOrganisation, id: string) => get(`${base}/v1/sms/${id}`, liveKey)
 
-t.test('an SMS is answered with its id, status, segments, credits and mode', async (t) => {
+t.test('POST /v1/sms: returns id, status, segments, credits and mode', async (t) => {
   const organisation = await createOrganisation(sql)
   const { status, headers, json } = await send(organisation)
   t.equal(status, 200)
@@ -28,7 +28,7 @@ t.test('an SMS is answered with its id, status, segments, credits and mode', asy
   t.strictSame(Object.keys(json), ['id', 'status', 'segments', 'credits', 'mode'])
 })
 
-t.test('an SMS is shown with every field of the interface and no other', async (t) => {
+t.test('GET /v1/sms: shows exactly the fields of the API reference', async (t) => {
   const organisation = await createOrganisation(sql, { smsIncluded: 1 })
   await sql`select ops.grant_credits(${organisation.id}, 10, 'paid')`
   await sql`
@@ -70,7 +70,7 @@ t.test('an SMS is shown with every field of the interface and no other', async (
 })
 
 t.test(
-  'marketing without an opt-out is accepted with a warning, anything else without',
+  'POST /v1/sms: marketing without an opt-out footer gets a warning, other SMS none',
   async (t) => {
     const organisation = await createOrganisation(sql)
     const warning = {
@@ -95,7 +95,7 @@ t.test(
   },
 )
 
-t.test('whatever was done to it, an SMS is told oldest first', async (t) => {
+t.test('GET /v1/sms: shows the timeline, oldest first', async (t) => {
   const organisation = await createOrganisation(sql)
   const { id } = (await send(organisation)).json
   await sql`
@@ -116,25 +116,7 @@ t.test('whatever was done to it, an SMS is told oldest first', async (t) => {
   ])
 })
 
-t.test('segments come out of the plan first, then out of credits', async (t) => {
-  const organisation = await createOrganisation(sql, { smsIncluded: 3 })
-  await sql`select ops.grant_credits(${organisation.id}, 4, 'paid')`
-  const prices: [body: string, segments: number, credits: number][] = [
-    ['x'.repeat(161), 2, 0],
-    ['ж'.repeat(71), 2, 1],
-    ['x'.repeat(307), 3, 3],
-  ]
-  for (const [body, segments, credits] of prices) {
-    const { json } = await send(organisation, { body })
-    t.match(json, { segments, credits })
-    t.match((await show(organisation, json.id)).json, { segments, credits })
-  }
-  const before = await traces(sql)
-  isRefused(t, await send(organisation), 'insufficient_credits')
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
-})
-
-t.test('an SMS is for its organisation and its channel alone', async (t) => {
+t.test('GET /v1/sms: an SMS of another organisation or an email ID is not found', async (t) => {
   const organisation = await createOrganisation(sql)
   const other = await createOrganisation(sql)
   const { id } = (await send(organisation)).json
@@ -153,10 +135,10 @@ t.test('an SMS is for its organisation and its channel alone', async (t) => {
   )
 })
 
-t.test('every problem with a body is told at once, and nothing is left behind', async (t) => {
+t.test('POST /v1/sms: reports all problems at once and stores nothing', async (t) => {
   const organisation = await createOrganisation(sql)
   const before = await traces(sql)
-  const answer = await post(`${base}/v1/sms`, organisation.liveKey, {
+  const response = await post(`${base}/v1/sms`, organisation.liveKey, {
     to: '082 123 4567',
     body: 'x'.repeat(1531),
     senderId: '0123',
@@ -164,7 +146,7 @@ t.test('every problem with a body is told at once, and nothing is left behind', 
     tags: ['fine', ''],
     text: 'Hello',
   })
-  isRefused(t, answer, 'validation_error', {
+  isRefused(t, response, 'validation_error', {
     to: ['must be a phone number in E.164, as +27821234567'],
     body: ['must be at most 10 segments but has 11'],
     class: ['is required'],
@@ -179,7 +161,7 @@ t.test('every problem with a body is told at once, and nothing is left behind', 
 })
 
 t.test(
-  'a sender ID is one that was approved, a number of ones own, or the shared one',
+  'POST /v1/sms: senderId is an approved sender, an own number or the shared sender',
   async (t) => {
     const organisation = await createOrganisation(sql)
     const other = await createOrganisation(sql)
@@ -216,11 +198,11 @@ t.test(
         { name: senderId },
       )
     }
-    t.strictSame(await traces(sql), before, 'nothing was left behind')
+    t.strictSame(await traces(sql), before, 'nothing is stored')
   },
 )
 
-t.test('a paused organisation sends no SMS but learns first what is wrong with one', async (t) => {
+t.test('POST /v1/sms: a paused organisation gets org_paused, after validation_error', async (t) => {
   const organisation = await createOrganisation(sql)
   const { id, liveKey, testKey } = organisation
   const sent = await send(organisation)
@@ -232,14 +214,14 @@ t.test('a paused organisation sends no SMS but learns first what is wrong with o
   })
   const batch = { messages: [anSms()] }
   isRefused(t, await post(`${base}/v1/sms/batch`, liveKey, batch), 'org_paused')
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
   t.equal((await show(organisation, sent.json.id)).status, 200)
   t.equal((await post(`${base}/v1/sms`, testKey, anSms())).status, 200)
   await sql`select ops.resume(${id})`
   t.equal((await send(organisation)).status, 200)
 })
 
-t.test('a suspended organisation is refused all, with either key', async (t) => {
+t.test('SMS: a suspended organisation is refused with live and test keys', async (t) => {
   const organisation = await createOrganisation(sql)
   const { id, liveKey, testKey } = organisation
   const sent = await send(organisation)
@@ -251,10 +233,10 @@ t.test('a suspended organisation is refused all, with either key', async (t) => 
     isRefused(t, await post(`${base}/v1/sms/batch`, key, batch), 'org_suspended')
     isRefused(t, await get(`${base}/v1/sms/${sent.json.id}`, key), 'org_suspended')
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('both channels share one backlog, in which marketing is a step behind', async (t) => {
+t.test('both channels share a backlog, in which marketing has a lower priority', async (t) => {
   const organisation = await createOrganisation(sql)
   const sms = await send(organisation)
   const marketing = await send(organisation, { class: 'marketing', body: 'Reply STOP to opt out' })

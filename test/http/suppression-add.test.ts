@@ -15,22 +15,25 @@ const suppressions = `${base}/v1/suppressions`
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-t.test('an address is suppressed, shown, and listed as it was answered', async (t) => {
+t.test('POST /v1/suppressions: returns the entry as the list shows it', async (t) => {
   const { liveKey } = await createOrganisation(sql)
-  const answer = await post(suppressions, liveKey, { email: 'ann@c.example', note: 'asked us to' })
-  t.equal(answer.status, 201)
-  t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
-  const { id, createdAt } = answer.json
+  const response = await post(suppressions, liveKey, {
+    email: 'ann@c.example',
+    note: 'asked us to',
+  })
+  t.equal(response.status, 201)
+  t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+  const { id, createdAt } = response.json
   t.match(id, /^sup_[0-9a-hjkmnp-tv-z]{26}$/)
   t.match(createdAt, ISO)
   const email = 'ann@c.example'
   const entry = { id, email, reason: 'manual', messageId: null, note: 'asked us to', createdAt }
-  t.equal(answer.text, JSON.stringify(entry), 'in the order of the interface and without blanks')
+  t.equal(response.text, JSON.stringify(entry), 'in the order of the interface and without blanks')
   const { json } = await get(suppressions, liveKey)
   t.strictSame(json, { data: [entry], nextCursor: null })
 })
 
-t.test('reason and note are manual and empty unless they are given', async (t) => {
+t.test('POST /v1/suppressions: reason defaults to manual, note to an empty string', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   for (const [body, expected] of [
     [{}, { reason: 'manual', note: '' }],
@@ -48,7 +51,7 @@ t.test('reason and note are manual and empty unless they are given', async (t) =
   }
 })
 
-t.test('the address is kept wholly in lower case and in ASCII', async (t) => {
+t.test('POST /v1/suppressions: the address is stored in lower case and ASCII', async (t) => {
   const organisation = await createOrganisation(sql)
   for (const [given, kept] of [
     ['Ann@C.Example', 'ann@c.example'],
@@ -62,7 +65,7 @@ t.test('the address is kept wholly in lower case and in ASCII', async (t) => {
   }
 })
 
-t.test('what is listed already is answered 200 as it is and stays so', async (t) => {
+t.test('POST /v1/suppressions: an existing entry gets 200 and is unchanged', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation
   const first = await post(suppressions, liveKey, { email: 'ann@c.example', note: 'first' })
@@ -88,74 +91,86 @@ t.test('what is listed already is answered 200 as it is and stays so', async (t)
   }
 })
 
-t.test('manual over unsubscribe blocks all email until it is removed', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const { liveKey, domain } = organisation
-  const email = 'ann@c.example'
-  const first = await post(suppressions, liveKey, { email, reason: 'unsubscribe', note: 'left' })
-  const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: email }))
-  t.equal((await send()).status, 200)
+t.test(
+  'POST /v1/suppressions: manual on top of unsubscribe blocks all email until it is deleted',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const { liveKey, domain } = organisation
+    const email = 'ann@c.example'
+    const first = await post(suppressions, liveKey, { email, reason: 'unsubscribe', note: 'left' })
+    const send = () => post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: email }))
+    t.equal((await send()).status, 200)
 
-  const widened = await post(suppressions, liveKey, { email, reason: 'manual', note: 'by phone' })
-  t.strictSame(
-    [widened.status, widened.json],
-    [200, { ...first.json, reason: 'manual', note: 'by phone' }],
-  )
-  isRefused(t, await send(), 'recipient_suppressed', { to: [`${email}: manual`] })
-  const again = await post(suppressions, liveKey, { email, reason: 'unsubscribe' })
-  t.strictSame([again.status, again.text], [200, widened.text], 'unsubscribe narrows nothing')
+    const widened = await post(suppressions, liveKey, { email, reason: 'manual', note: 'by phone' })
+    t.strictSame(
+      [widened.status, widened.json],
+      [200, { ...first.json, reason: 'manual', note: 'by phone' }],
+    )
+    isRefused(t, await send(), 'recipient_suppressed', { to: [`${email}: manual`] })
+    const again = await post(suppressions, liveKey, { email, reason: 'unsubscribe' })
+    t.strictSame([again.status, again.text], [200, widened.text], 'unsubscribe narrows nothing')
 
-  t.equal((await request('DELETE', `${suppressions}/${first.json.id}`, liveKey)).status, 200)
-  t.strictSame(await listOf(sql, organisation), [{ email, reason: 'unsubscribe', note: '' }])
-  t.equal((await send()).status, 200)
-})
+    t.equal((await request('DELETE', `${suppressions}/${first.json.id}`, liveKey)).status, 200)
+    t.strictSame(await listOf(sql, organisation), [{ email, reason: 'unsubscribe', note: '' }])
+    t.equal((await send()).status, 200)
+  },
+)
 
-t.test('lists are apart, and one that bounced for others may be listed by hand', async (t) => {
-  const one = await createOrganisation(sql)
-  const two = await createOrganisation(sql)
-  await sql`select ops.suppress_globally('gone@c.example')`
-  const answers = [
-    await post(suppressions, one.liveKey, { email: 'gone@c.example' }),
-    await post(suppressions, two.liveKey, { email: 'gone@c.example' }),
-  ]
-  t.strictSame(
-    answers.map(({ status, json }) => [status, json.reason]),
-    [
-      [201, 'manual'],
-      [201, 'manual'],
-    ],
-  )
-  t.not(answers[0]?.json.id, answers[1]?.json.id)
-})
+t.test(
+  'POST /v1/suppressions: lists are separate, and an address that bounced for others can be added',
+  async (t) => {
+    const one = await createOrganisation(sql)
+    const two = await createOrganisation(sql)
+    await sql`select ops.suppress_globally('gone@c.example')`
+    const responses = [
+      await post(suppressions, one.liveKey, { email: 'gone@c.example' }),
+      await post(suppressions, two.liveKey, { email: 'gone@c.example' }),
+    ]
+    t.strictSame(
+      responses.map(({ status, json }) => [status, json.reason]),
+      [
+        [201, 'manual'],
+        [201, 'manual'],
+      ],
+    )
+    t.not(responses[0]?.json.id, responses[1]?.json.id)
+  },
+)
 
-t.test('what is added blocks the next send, unsubscribe marketing only', async (t) => {
-  const { liveKey, domain } = await createOrganisation(sql)
-  await post(suppressions, liveKey, { email: 'ann@c.example' })
-  await post(suppressions, liveKey, { email: 'bob@c.example', reason: 'unsubscribe' })
-  const send = (to: string, emailClass: string) =>
-    post(`${base}/v1/emails`, liveKey, anEmail(domain, { to, class: emailClass }))
-  for (const [to, emailClass, reason] of [
-    ['Ann@c.example', 'transactional', 'manual'],
-    ['ann@C.example', 'marketing', 'manual'],
-    ['bob@c.example', 'marketing', 'unsubscribe'],
-  ] as const) {
-    const fields = { to: [`${to.toLowerCase()}: ${reason}`] }
-    isRefused(t, await send(to, emailClass), 'recipient_suppressed', fields)
-  }
-  t.equal((await send('bob@c.example', 'transactional')).status, 200)
-})
+t.test(
+  'POST /v1/suppressions: an entry blocks the next send, unsubscribe only marketing',
+  async (t) => {
+    const { liveKey, domain } = await createOrganisation(sql)
+    await post(suppressions, liveKey, { email: 'ann@c.example' })
+    await post(suppressions, liveKey, { email: 'bob@c.example', reason: 'unsubscribe' })
+    const send = (to: string, emailClass: string) =>
+      post(`${base}/v1/emails`, liveKey, anEmail(domain, { to, class: emailClass }))
+    for (const [to, emailClass, reason] of [
+      ['Ann@c.example', 'transactional', 'manual'],
+      ['ann@C.example', 'marketing', 'manual'],
+      ['bob@c.example', 'marketing', 'unsubscribe'],
+    ] as const) {
+      const fields = { to: [`${to.toLowerCase()}: ${reason}`] }
+      isRefused(t, await send(to, emailClass), 'recipient_suppressed', fields)
+    }
+    t.equal((await send('bob@c.example', 'transactional')).status, 200)
+  },
+)
 
-t.test('a note of 2 000 characters and null for optional fields are accepted', async (t) => {
-  const { liveKey } = await createOrganisation(sql)
-  const note = '💌'.repeat(2000)
-  const long = await post(`${base}/v1/suppressions`, liveKey, { email: 'ann@c.example', note })
-  t.match(long, { status: 201, json: { note } })
-  const body = { email: 'bob@c.example', reason: null, note: null }
-  const plain = await post(`${base}/v1/suppressions`, liveKey, body)
-  t.match(plain, { status: 201, json: { reason: 'manual', note: '' } })
-})
+t.test(
+  'POST /v1/suppressions: accepts a note of 2 000 characters, and null in optional fields',
+  async (t) => {
+    const { liveKey } = await createOrganisation(sql)
+    const note = '💌'.repeat(2000)
+    const long = await post(`${base}/v1/suppressions`, liveKey, { email: 'ann@c.example', note })
+    t.match(long, { status: 201, json: { note } })
+    const body = { email: 'bob@c.example', reason: null, note: null }
+    const plain = await post(`${base}/v1/suppressions`, liveKey, body)
+    t.match(plain, { status: 201, json: { reason: 'manual', note: '' } })
+  },
+)
 
-t.test('every problem of a body is named, and nothing is left behind', async (t) => {
+t.test('POST /v1/suppressions: reports all problems and stores nothing', async (t) => {
   const organisation = await createOrganisation(sql)
   await liftRate(sql, organisation)
   const notBare = ['must be a bare email address, as name@example.com']
@@ -202,10 +217,10 @@ t.test('every problem of a body is named, and nothing is left behind', async (t)
     [[], { _: ['must be a JSON object'] }],
   ]
   for (const [body, fields] of wrong) {
-    const answer = await post(suppressions, organisation.liveKey, body, {
+    const response = await post(suppressions, organisation.liveKey, body, {
       'Idempotency-Key': 'the same',
     })
-    isRefused(t, answer, 'validation_error', fields, { name: JSON.stringify(body).slice(0, 80) })
+    isRefused(t, response, 'validation_error', fields, { name: JSON.stringify(body).slice(0, 80) })
   }
   isRefused(t, await post(suppressions, organisation.liveKey, ''), 'invalid_json')
   t.strictSame(await listOf(sql, organisation), [])
@@ -218,30 +233,33 @@ t.test('every problem of a body is named, and nothing is left behind', async (t)
   t.equal(right.status, 201, 'the key is free')
 })
 
-t.test('of two that add one address at a time one makes it and both get it', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const answers = await meetAt(sql, organisation, 2, () =>
-    Promise.all(
-      ['first', 'second'].map((note) =>
-        post(suppressions, organisation.liveKey, { email: 'ann@c.example', note }),
+t.test(
+  'POST /v1/suppressions: two concurrent additions of an address make one entry',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const responses = await meetAt(sql, organisation, 2, () =>
+      Promise.all(
+        ['first', 'second'].map((note) =>
+          post(suppressions, organisation.liveKey, { email: 'ann@c.example', note }),
+        ),
       ),
-    ),
-  )
-  t.strictSame(answers.map(({ status }) => status).sort(), [200, 201])
-  t.equal(answers[0]?.text, answers[1]?.text)
-  t.equal((await listOf(sql, organisation)).length, 1)
-})
+    )
+    t.strictSame(responses.map(({ status }) => status).sort(), [200, 201])
+    t.equal(responses[0]?.text, responses[1]?.text)
+    t.equal((await listOf(sql, organisation)).length, 1)
+  },
+)
 
-t.test('of sixty-four as well', async (t) => {
+t.test('POST /v1/suppressions: 64 concurrent additions of an address make one entry', async (t) => {
   const organisation = await createOrganisation(sql)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 64 }, (_, n) =>
       post(suppressions, organisation.liveKey, { email: 'ann@c.example', note: `${n}` }),
     ),
   )
-  t.equal(answers.filter(({ status }) => status === 201).length, 1)
-  t.equal(answers.filter(({ status }) => status === 200).length, 63)
-  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  t.equal(responses.filter(({ status }) => status === 201).length, 1)
+  t.equal(responses.filter(({ status }) => status === 200).length, 63)
+  t.equal(new Set(responses.map(({ text }) => text)).size, 1)
 })
 
 const waitsForALock = () =>
@@ -251,19 +269,22 @@ const waitsForALock = () =>
     return row
   })
 
-t.test('an entry that a bounce is making meanwhile is waited for and answered', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const { adding, id } = await sql.begin(async (tx) => {
-    const id = await suppress(tx as never, organisation, 'ann@c.example', 'hard_bounce')
-    const adding = post(suppressions, organisation.liveKey, { email: 'ann@c.example' })
-    await waitsForALock()
-    return { adding, id }
-  })
-  const { status, json } = await adding
-  t.match([status, json], [200, { id, reason: 'hard_bounce' }])
-})
+t.test(
+  'POST /v1/suppressions: waits for an entry that a bounce adds at the same time',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const { adding, id } = await sql.begin(async (tx) => {
+      const id = await suppress(tx as never, organisation, 'ann@c.example', 'hard_bounce')
+      const adding = post(suppressions, organisation.liveKey, { email: 'ann@c.example' })
+      await waitsForALock()
+      return { adding, id }
+    })
+    const { status, json } = await adding
+    t.match([status, json], [200, { id, reason: 'hard_bounce' }])
+  },
+)
 
-t.test('an entry that is being removed meanwhile is made anew', async (t) => {
+t.test('POST /v1/suppressions: recreates an entry that is deleted at the same time', async (t) => {
   const organisation = await createOrganisation(sql)
   const old = await suppress(sql, organisation, 'ann@c.example', 'hard_bounce')
   const { adding } = await sql.begin(async (tx) => {
@@ -277,7 +298,7 @@ t.test('an entry that is being removed meanwhile is made anew', async (t) => {
   t.not(json.id, old)
 })
 
-t.test('a fault is answered 500 and leaves neither an entry nor a key', async (t) => {
+t.test('POST /v1/suppressions: after an error 500, without an entry or key', async (t) => {
   const organisation = await createOrganisation(sql)
   const add = () =>
     post(suppressions, organisation.liveKey, { email: 'ann@c.example' }, { 'Idempotency-Key': 'a' })

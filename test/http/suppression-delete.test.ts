@@ -20,8 +20,8 @@ const jobs = async () => {
   return rows.map(({ payload }) => payload.organisation)
 }
 
-/** What the provider is still to forget for an organisation. */
-const toForget = async ({ id }: TestOrganisation) => {
+/** Returns the addresses of an organisation that wait for their removal at the provider. */
+const removalsOf = async ({ id }: TestOrganisation) => {
   const rows = await sql<{ email: string }[]>`
     select email from app.suppression_removals
     where organisation_id = core.decode_id('org', ${id}) order by email`
@@ -36,29 +36,32 @@ t.beforeEach(async () => {
   await sql`delete from app.suppression_removals`
 })
 
-t.test('an own entry of any origin is removed, and its address is sent to again', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const { liveKey, domain } = organisation
-  for (const reason of ['manual', 'unsubscribe', 'complaint'] as const) {
-    const id = await suppress(sql, organisation, 'ann@c.example', reason)
-    const answer = await remove(liveKey, id)
-    t.strictSame([answer.status, answer.text], [200, `{"id":"${id}","deleted":true}`])
-    t.strictSame(await listOf(sql, organisation), [])
-    const email = anEmail(domain, { to: 'ann@c.example', class: 'marketing' })
-    t.equal((await post(`${base}/v1/emails`, liveKey, email)).status, 200, reason)
-  }
-})
+t.test(
+  'DELETE /v1/suppressions: an own entry is deleted, and its address can be sent to',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const { liveKey, domain } = organisation
+    for (const reason of ['manual', 'unsubscribe', 'complaint'] as const) {
+      const id = await suppress(sql, organisation, 'ann@c.example', reason)
+      const response = await remove(liveKey, id)
+      t.strictSame([response.status, response.text], [200, `{"id":"${id}","deleted":true}`])
+      t.strictSame(await listOf(sql, organisation), [])
+      const email = anEmail(domain, { to: 'ann@c.example', class: 'marketing' })
+      t.equal((await post(`${base}/v1/emails`, liveKey, email)).status, 200, reason)
+    }
+  },
+)
 
-t.test('removed twice, an entry is not found the second time', async (t) => {
+t.test('DELETE /v1/suppressions: a second deletion is not found', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await suppress(sql, organisation, 'ann@c.example')
-  const answers = await Promise.all([1, 2, 3].map(() => remove(organisation.liveKey, id)))
-  t.strictSame(answers.map(({ status }) => status).sort(), [200, 404, 404])
+  const responses = await Promise.all([1, 2, 3].map(() => remove(organisation.liveKey, id)))
+  t.strictSame(responses.map(({ status }) => status).sort(), [200, 404, 404])
   isRefused(t, await remove(organisation.liveKey, id), 'not_found')
   t.equal((await jobs()).length, 1)
 })
 
-t.test('an address that is added again after that is a new entry', async (t) => {
+t.test('DELETE /v1/suppressions: an address that is added again gets a new entry', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const add = () => post(`${base}/v1/suppressions`, liveKey, { email: 'ann@c.example' })
   const first = await add()
@@ -68,64 +71,81 @@ t.test('an address that is added again after that is a new entry', async (t) => 
   t.not(second.json.id, first.json.id)
 })
 
-t.test('what a hard bounce made stays, and so does its global entry', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const { liveKey, domain } = organisation
-  await sql`select ops.suppress_globally('gone@c.example')`
-  const id = await suppress(sql, organisation, 'gone@c.example', 'hard_bounce')
-  isRefused(t, await remove(liveKey, id), 'not_found')
-  t.equal((await listOf(sql, organisation)).length, 1)
-  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'gone@c.example' }))
-  isRefused(t, answer, 'recipient_suppressed', { to: ['gone@c.example: hard_bounce'] })
-  t.strictSame(await jobs(), [])
-})
+t.test(
+  'DELETE /v1/suppressions: an entry of a hard bounce is not found and stays, like its global entry',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const { liveKey, domain } = organisation
+    await sql`select ops.suppress_globally('gone@c.example')`
+    const id = await suppress(sql, organisation, 'gone@c.example', 'hard_bounce')
+    isRefused(t, await remove(liveKey, id), 'not_found')
+    t.equal((await listOf(sql, organisation)).length, 1)
+    const response = await post(
+      `${base}/v1/emails`,
+      liveKey,
+      anEmail(domain, { to: 'gone@c.example' }),
+    )
+    isRefused(t, response, 'recipient_suppressed', { to: ['gone@c.example: hard_bounce'] })
+    t.strictSame(await jobs(), [])
+  },
+)
 
-t.test('an own entry is removed without the global one that is there as well', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const { liveKey, domain } = organisation
-  await sql`select ops.suppress_globally('also@c.example')`
-  const id = await suppress(sql, organisation, 'also@c.example', 'manual')
-  t.equal((await remove(liveKey, id)).status, 200)
-  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'also@c.example' }))
-  isRefused(t, answer, 'recipient_suppressed', { to: ['also@c.example: hard_bounce'] })
-})
+t.test(
+  'DELETE /v1/suppressions: deletes an own entry, not the global entry of the same address',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const { liveKey, domain } = organisation
+    await sql`select ops.suppress_globally('also@c.example')`
+    const id = await suppress(sql, organisation, 'also@c.example', 'manual')
+    t.equal((await remove(liveKey, id)).status, 200)
+    const response = await post(
+      `${base}/v1/emails`,
+      liveKey,
+      anEmail(domain, { to: 'also@c.example' }),
+    )
+    isRefused(t, response, 'recipient_suppressed', { to: ['also@c.example: hard_bounce'] })
+  },
+)
 
-t.test('ids of others, unknown and malformed ones are not found, and nothing goes', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const other = await createOrganisation(sql)
-  await liftRate(sql, organisation)
-  const own = await suppress(sql, organisation, 'ann@c.example')
-  const theirs = await suppress(sql, other, 'ann@c.example')
-  const ids = [
-    theirs,
-    'sup_01h455vb4pex5vsknk084sn02q',
-    'sup_7zzzzzzzzzzzzzzzzzzzzzzzzz',
-    'sup_8zzzzzzzzzzzzzzzzzzzzzzzzz',
-    own.toUpperCase(),
-    own.slice(4),
-    own.replace('sup_', 'em_'),
-    own.slice(0, -1),
-    `${own}0`,
-    `${own}%20`,
-    `${own}%00`,
-    `%20${own}`,
-    'sup_',
-    '%',
-    '*',
-    'null',
-    '%27%3B--',
-    `sup_${'0'.repeat(5000)}`,
-  ]
-  for (const id of ids) {
-    const name = `${id.slice(0, 40)}`
-    isRefused(t, await remove(organisation.liveKey, id), 'not_found', undefined, { name })
-  }
-  t.equal((await listOf(sql, organisation)).length, 1)
-  t.equal((await listOf(sql, other)).length, 1)
-  t.strictSame(await jobs(), [])
-})
+t.test(
+  'DELETE /v1/suppressions: unknown and malformed IDs, and those of others, are not found',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const other = await createOrganisation(sql)
+    await liftRate(sql, organisation)
+    const own = await suppress(sql, organisation, 'ann@c.example')
+    const theirs = await suppress(sql, other, 'ann@c.example')
+    const ids = [
+      theirs,
+      'sup_01h455vb4pex5vsknk084sn02q',
+      'sup_7zzzzzzzzzzzzzzzzzzzzzzzzz',
+      'sup_8zzzzzzzzzzzzzzzzzzzzzzzzz',
+      own.toUpperCase(),
+      own.slice(4),
+      own.replace('sup_', 'em_'),
+      own.slice(0, -1),
+      `${own}0`,
+      `${own}%20`,
+      `${own}%00`,
+      `%20${own}`,
+      'sup_',
+      '%',
+      '*',
+      'null',
+      '%27%3B--',
+      `sup_${'0'.repeat(5000)}`,
+    ]
+    for (const id of ids) {
+      const name = `${id.slice(0, 40)}`
+      isRefused(t, await remove(organisation.liveKey, id), 'not_found', undefined, { name })
+    }
+    t.equal((await listOf(sql, organisation)).length, 1)
+    t.equal((await listOf(sql, other)).length, 1)
+    t.strictSame(await jobs(), [])
+  },
+)
 
-t.test('the body of a removal does not matter', async (t) => {
+t.test('DELETE /v1/suppressions: the body is ignored', async (t) => {
   const organisation = await createOrganisation(sql)
   for (const body of ['', '{', '{"id":"sup_1"}', 'x'.repeat(100_000)]) {
     const id = await suppress(sql, organisation, 'ann@c.example')
@@ -140,15 +160,15 @@ t.test('removals of one organisation make one job, however many they are', async
   await liftRate(sql, organisation)
   const emails = Array.from({ length: 25 }, (_, n) => `ann${100 + n}@c.example`)
   const ids = await Promise.all(emails.map((email) => suppress(sql, organisation, email)))
-  const answers = await Promise.all(ids.map((id) => remove(organisation.liveKey, id)))
-  t.ok(answers.every(({ status }) => status === 200))
+  const responses = await Promise.all(ids.map((id) => remove(organisation.liveKey, id)))
+  t.ok(responses.every(({ status }) => status === 200))
   t.strictSame(await jobs(), [await uuidOf(organisation)])
-  t.strictSame(await toForget(organisation), emails)
+  t.strictSame(await removalsOf(organisation), emails)
   await remove(other.liveKey, await suppress(sql, other, 'ann@c.example'))
   t.strictSame(await jobs(), [await uuidOf(organisation), await uuidOf(other)])
 })
 
-t.test('a removal while the job is in hand is left to it, and to no second one', async (t) => {
+t.test('a deletion while the removal job runs adds no second job', async (t) => {
   const organisation = await createOrganisation(sql)
   const uuid = (await uuidOf(organisation)) ?? ''
   await remove(organisation.liveKey, await suppress(sql, organisation, 'a@c.example'))
@@ -161,15 +181,15 @@ t.test('a removal while the job is in hand is left to it, and to no second one',
   t.strictSame(await jobs(), [uuid])
 
   await sql`select api.finish_suppression_removals(${uuid}, '{a@c.example}', ${job?.id ?? ''})`
-  t.strictSame(await toForget(organisation), ['b@c.example'])
+  t.strictSame(await removalsOf(organisation), ['b@c.example'])
   const [next] = await sql<{ id: string }[]>`select id from graphile_worker._private_jobs`
   t.not(next?.id, job?.id)
   t.strictSame(await jobs(), [uuid], 'the job that ends enqueues the next one')
   await sql`select api.finish_suppression_removals(${uuid}, '{b@c.example}', ${next?.id ?? ''})`
-  t.strictSame([await jobs(), await toForget(organisation)], [[], []])
+  t.strictSame([await jobs(), await removalsOf(organisation)], [[], []])
 })
 
-t.test('without a domain there is nothing to forget', async (t) => {
+t.test('a deletion of an organisation without a domain makes no removal job', async (t) => {
   const organisation = await createOrganisation(sql)
   await sql`delete from app.domains where name = ${organisation.domain}`
   const id = await suppress(sql, organisation, 'ann@c.example')
@@ -177,7 +197,7 @@ t.test('without a domain there is nothing to forget', async (t) => {
   t.strictSame(await jobs(), [])
 })
 
-t.test('a removal that cannot be passed on to the provider does not happen', async (t) => {
+t.test('a deletion whose removal job cannot be added is undone', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await suppress(sql, organisation, 'ann@c.example')
   await sql`alter function graphile_worker.add_jobs rename to add_jobs_away`
@@ -187,25 +207,31 @@ t.test('a removal that cannot be passed on to the provider does not happen', asy
   t.equal((await remove(organisation.liveKey, id)).status, 200)
 })
 
-t.test('a hard bounce that is lifted is forgotten for all who had a copy of it', async (t) => {
-  const [one, two, three] = [
-    await createOrganisation(sql),
-    await createOrganisation(sql),
-    await createOrganisation(sql),
-  ]
-  await sql`select ops.suppress_globally('lifted@c.example')`
-  for (const [organisation, reason] of [
-    [one, 'hard_bounce'],
-    [two, 'hard_bounce'],
-    [three, 'complaint'],
-  ] as [TestOrganisation, Reason][]) {
-    await suppress(sql, organisation, 'lifted@c.example', reason)
-  }
-  await sql`select ops.unsuppress_globally('Lifted@C.example')`
-  t.strictSame((await jobs()).sort(), [(await uuidOf(one)) ?? '', (await uuidOf(two)) ?? ''].sort())
-  t.strictSame(await toForget(one), ['lifted@c.example'])
-  t.strictSame(await toForget(three), [])
-  t.strictSame(await listOf(sql, three), [
-    { email: 'lifted@c.example', reason: 'complaint', note: '' },
-  ])
-})
+t.test(
+  'ops.unsuppress_globally: removes the copies of all organisations at the provider',
+  async (t) => {
+    const [one, two, three] = [
+      await createOrganisation(sql),
+      await createOrganisation(sql),
+      await createOrganisation(sql),
+    ]
+    await sql`select ops.suppress_globally('lifted@c.example')`
+    for (const [organisation, reason] of [
+      [one, 'hard_bounce'],
+      [two, 'hard_bounce'],
+      [three, 'complaint'],
+    ] as [TestOrganisation, Reason][]) {
+      await suppress(sql, organisation, 'lifted@c.example', reason)
+    }
+    await sql`select ops.unsuppress_globally('Lifted@C.example')`
+    t.strictSame(
+      (await jobs()).sort(),
+      [(await uuidOf(one)) ?? '', (await uuidOf(two)) ?? ''].sort(),
+    )
+    t.strictSame(await removalsOf(one), ['lifted@c.example'])
+    t.strictSame(await removalsOf(three), [])
+    t.strictSame(await listOf(sql, three), [
+      { email: 'lifted@c.example', reason: 'complaint', note: '' },
+    ])
+  },
+)

@@ -48,7 +48,7 @@ const body = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
 )
 
-/** What is wrong with an answer to anything at all; null when nothing is. */
+/** Returns what is wrong with a response, or null. */
 function faultOf({ status, json, headers }: Answer): string | null {
   if (!headers.get('x-request-id')) return 'no x-request-id'
   if (status < 300) return null
@@ -57,40 +57,44 @@ function faultOf({ status, json, headers }: Answer): string | null {
   return docs === `https://postgram.test/docs/errors#${code}` ? null : 'no proper envelope'
 }
 
-t.test(`${RUNS} bodies of any kind are listed or refused, never at fault`, async (t) => {
-  const seed = Math.trunc(Math.random() * 2 ** 31)
-  const bodies = fc.sample(body, { numRuns: RUNS, seed })
-  const faults: string[] = []
-  const made: Answer[] = []
-  for (let first = 0; first < RUNS; first += AT_A_TIME) {
-    const some = bodies.slice(first, first + AT_A_TIME)
-    const answers = await Promise.all(some.map((one) => post(suppressions, liveKey, one)))
-    for (const [n, answer] of answers.entries()) {
-      const fault = faultOf(answer)
-      if (fault) faults.push(`${fault}: ${some[n]?.slice(0, 500)} -> ${answer.text.slice(0, 500)}`)
-      if (answer.status === 201) made.push(answer)
+t.test(
+  `POST /v1/suppressions: ${RUNS} random bodies are added or refused, never 500`,
+  async (t) => {
+    const seed = Math.trunc(Math.random() * 2 ** 31)
+    const bodies = fc.sample(body, { numRuns: RUNS, seed })
+    const faults: string[] = []
+    const made: Answer[] = []
+    for (let first = 0; first < RUNS; first += AT_A_TIME) {
+      const some = bodies.slice(first, first + AT_A_TIME)
+      const responses = await Promise.all(some.map((one) => post(suppressions, liveKey, one)))
+      for (const [n, response] of responses.entries()) {
+        const fault = faultOf(response)
+        if (fault)
+          faults.push(`${fault}: ${some[n]?.slice(0, 500)} -> ${response.text.slice(0, 500)}`)
+        if (response.status === 201) made.push(response)
+      }
     }
-  }
-  t.strictSame(faults, [], `with seed ${seed}`)
-  t.ok(made.length > 10 && made.length < RUNS, 'some were made and some were not')
-  t.strictSame(
-    (await listOf(sql, organisation)).map(({ email }) => email).sort(),
-    made.map(({ json }) => json.email).sort(),
-    `what was refused left nothing behind, with seed ${seed}`,
-  )
-  for (const { json } of made.slice(0, 50)) {
-    const found = await get(`${suppressions}?email=${encodeURIComponent(json.email)}`, liveKey)
-    const { id, email, createdAt } = json
-    t.match(
-      found.json.data.find((entry: { id: string }) => entry.id === id),
-      // A later body may have widened it from unsubscribe to manual, with a note of its own.
-      { id, email, createdAt },
-      `${json.email} is found by its address`,
+    t.strictSame(faults, [], `with seed ${seed}`)
+    t.ok(made.length > 10 && made.length < RUNS, 'some were made and some were not')
+    t.strictSame(
+      (await listOf(sql, organisation)).map(({ email }) => email).sort(),
+      made.map(({ json }) => json.email).sort(),
+      `what was refused left nothing behind, with seed ${seed}`,
     )
-  }
-})
+    for (const { json } of made.slice(0, 50)) {
+      const found = await get(`${suppressions}?email=${encodeURIComponent(json.email)}`, liveKey)
+      const { id, email, createdAt } = json
+      t.match(
+        found.json.data.find((entry: { id: string }) => entry.id === id),
+        // A later body may have changed unsubscribe to manual, with its own note.
+        { id, email, createdAt },
+        `${json.email} is found by its address`,
+      )
+    }
+  },
+)
 
-t.test('queries of any kind are answered or refused, never at fault', async (t) => {
+t.test('GET /v1/suppressions: random queries are listed or refused, never 500', async (t) => {
   const seed = Math.trunc(Math.random() * 2 ** 31)
   const name = fc.oneof(fc.constantFrom('email', 'limit', 'cursor'), fc.string({ unit: 'binary' }))
   const text = fc.oneof(
@@ -114,13 +118,13 @@ t.test('queries of any kind are answered or refused, never at fault', async (t) 
   const query = fc.array(fc.oneof({ weight: 3, arbitrary: encoded }, raw), { maxLength: 3 })
   const queries = fc.sample(query, { numRuns: 500, seed }).map((parts) => parts.join('&'))
   const faults: string[] = []
-  let answered = 0
+  let listed = 0
   for (const one of queries) {
-    const answer = await get(`${suppressions}?${one}`, liveKey)
-    const fault = faultOf(answer)
+    const response = await get(`${suppressions}?${one}`, liveKey)
+    const fault = faultOf(response)
     if (fault) faults.push(`${fault}: ${one}`)
-    if (answer.status === 200) answered += 1
+    if (response.status === 200) listed += 1
   }
   t.strictSame(faults, [], `with seed ${seed}`)
-  t.ok(answered > 20 && answered < 500, `${answered} were answered`)
+  t.ok(listed > 20 && listed < 500, `${listed} were listed`)
 })

@@ -22,7 +22,7 @@ const keysOf = async ({ id }: TestOrganisation) => {
   return row?.count
 }
 
-t.test('a repeated addition is answered byte for byte, status and all', async (t) => {
+t.test('suppressions: a repeated addition gets the same status and bytes', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey } = organisation
   const body = { email: 'ann@c.example', note: 'Grüße "\\\t" 💌' }
@@ -30,17 +30,20 @@ t.test('a repeated addition is answered byte for byte, status and all', async (t
   const second = await post(suppressions, liveKey, body, withKey('b'))
   t.strictSame([first.status, second.status], [201, 200])
   t.notOk(isReplay(first) || isReplay(second))
-  for (const [key, answer] of [
+  for (const [key, response] of [
     ['a', first],
     ['b', second],
   ] as const) {
     const again = await post(suppressions, liveKey, body, withKey(key))
-    t.strictSame([again.status, again.text, isReplay(again)], [answer.status, answer.text, true])
+    t.strictSame(
+      [again.status, again.text, isReplay(again)],
+      [response.status, response.text, true],
+    )
   }
   t.equal(await keysOf(organisation), 2)
 })
 
-t.test('it is replayed when the entry is gone, and does not bring it back', async (t) => {
+t.test('suppressions: a replay after the deletion does not recreate the entry', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey } = organisation
   const add = () => post(suppressions, liveKey, { email: 'ann@c.example' }, withKey('a'))
@@ -51,13 +54,13 @@ t.test('it is replayed when the entry is gone, and does not bring it back', asyn
   t.strictSame(await listOf(sql, organisation), [])
 })
 
-t.test('without a key nothing is kept', async (t) => {
+t.test('suppressions: without an Idempotency-Key no response is stored', async (t) => {
   const organisation = await createOrganisation(sql)
   await post(suppressions, organisation.liveKey, { email: 'ann@c.example' })
   t.equal(await keysOf(organisation), 0)
 })
 
-t.test('a key is refused with another body, and at another endpoint either way', async (t) => {
+t.test('suppressions: a key with another body or endpoint is a conflict', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   const body = { email: 'ann@c.example' }
@@ -79,13 +82,13 @@ t.test('a key is refused with another body, and at another endpoint either way',
   t.ok(isReplay(await post(emails, liveKey, anEmail(domain), withKey('theirs'))))
 })
 
-t.test('a key belongs to one organisation and one mode, and for 24 hours', async (t) => {
+t.test('suppressions: a key is valid for one organisation, one mode and 24 hours', async (t) => {
   const one = await createOrganisation(sql)
   const two = await createOrganisation(sql)
   const add = (key: string) => post(suppressions, key, { email: 'ann@c.example' }, withKey('a'))
-  const answers = [await add(one.liveKey), await add(one.testKey), await add(two.liveKey)]
+  const responses = [await add(one.liveKey), await add(one.testKey), await add(two.liveKey)]
   t.strictSame(
-    answers.map((answer) => [answer.status, isReplay(answer)]),
+    responses.map((response) => [response.status, isReplay(response)]),
     [
       [201, false],
       [200, false],
@@ -102,7 +105,7 @@ t.test('a key belongs to one organisation and one mode, and for 24 hours', async
   t.strictSame([later.status, isReplay(later)], [200, false])
 })
 
-t.test('a replay is answered while the organisation is paused', async (t) => {
+t.test('suppressions: a replay is returned while the organisation is paused', async (t) => {
   const { id, liveKey } = await createOrganisation(sql)
   const add = () => post(suppressions, liveKey, { email: 'ann@c.example' }, withKey('a'))
   const first = await add()
@@ -111,49 +114,52 @@ t.test('a replay is answered while the organisation is paused', async (t) => {
   t.strictSame([again.status, again.text, isReplay(again)], [201, first.text, true])
 })
 
-t.test('of 64 first uses of a key at a time one adds and 63 replay it', async (t) => {
+t.test('suppressions: of 64 concurrent uses of a key one adds and 63 are replays', async (t) => {
   const organisation = await createOrganisation(sql)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 64 }, () =>
       post(suppressions, organisation.liveKey, { email: 'ann@c.example' }, withKey('a')),
     ),
   )
-  t.ok(answers.every(({ status }) => status === 201))
-  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
-  t.equal(answers.filter(isReplay).length, 63)
+  t.ok(responses.every(({ status }) => status === 201))
+  t.equal(new Set(responses.map(({ text }) => text)).size, 1)
+  t.equal(responses.filter(isReplay).length, 63)
   t.equal(await keysOf(organisation), 1)
 })
 
-t.test('of two bodies or two endpoints with one key at a time one is refused', async (t) => {
-  for (const other of [
-    (organisation: TestOrganisation) =>
-      post(suppressions, organisation.liveKey, { email: 'bob@c.example' }, withKey('a')),
-    (organisation: TestOrganisation) =>
-      post(emails, organisation.liveKey, anEmail(organisation.domain), withKey('a')),
-  ]) {
-    for (let round = 0; round < 5; round++) {
-      const organisation = await createOrganisation(sql)
-      const answers = await meetAt(sql, organisation, 2, () =>
-        Promise.all([
-          post(suppressions, organisation.liveKey, { email: 'ann@c.example' }, withKey('a')),
-          other(organisation),
-        ]),
-      )
-      const [winner, loser] = answers.toSorted((a, b) => a.status - b.status)
-      t.ok(winner && winner.status < 300)
-      isRefused(t, loser as Answer, 'idempotency_conflict')
-      t.equal(await keysOf(organisation), 1)
+t.test(
+  'suppressions: of two concurrent bodies or endpoints with one key one is refused',
+  async (t) => {
+    for (const other of [
+      (organisation: TestOrganisation) =>
+        post(suppressions, organisation.liveKey, { email: 'bob@c.example' }, withKey('a')),
+      (organisation: TestOrganisation) =>
+        post(emails, organisation.liveKey, anEmail(organisation.domain), withKey('a')),
+    ]) {
+      for (let round = 0; round < 5; round++) {
+        const organisation = await createOrganisation(sql)
+        const responses = await meetAt(sql, organisation, 2, () =>
+          Promise.all([
+            post(suppressions, organisation.liveKey, { email: 'ann@c.example' }, withKey('a')),
+            other(organisation),
+          ]),
+        )
+        const [winner, loser] = responses.toSorted((a, b) => a.status - b.status)
+        t.ok(winner && winner.status < 300)
+        isRefused(t, loser as Answer, 'idempotency_conflict')
+        t.equal(await keysOf(organisation), 1)
+      }
     }
-  }
-})
+  },
+)
 
-t.test('a transaction that began first and comes second replays all the same', async (t) => {
+t.test('a transaction that begins first and gets the key second replays', async (t) => {
   const organisation = await createOrganisation(sql)
   const add = (tx: typeof sql) => tx<{ status: number; replayed: boolean; body: string }[]>`
     select * from api.add_suppression(core.decode_id('org', ${organisation.id}), 'live', 'print',
       'ann@c.example', 'manual', '', 'caller:a')`
   await sql.begin(async (early) => {
-    // Its clock stands from here on.
+    // From here on the clock of this transaction stands still.
     await early`select now()`
     const [late] = await add(sql)
     const [again] = await add(early as unknown as typeof sql)

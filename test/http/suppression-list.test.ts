@@ -19,7 +19,7 @@ const list = ({ liveKey }: TestOrganisation, query: Record<string, string> = {})
 
 const emailsOf = ({ json }: Answer): string[] => json.data.map(({ email }: Entry) => email)
 
-/** Puts addresses a0@, a1@ … on a list, the last one newest, each in a millisecond of its own. */
+/** Suppresses addresses a0@, a1@ …, the last one newest, each in a different millisecond. */
 const fill = ({ id }: TestOrganisation, count: number) => sql`
   insert into app.suppressions (id, organisation_id, email, reason)
   select core.new_id(now() - make_interval(secs => (${count}::integer - n) / 1000.0)),
@@ -29,7 +29,7 @@ const fill = ({ id }: TestOrganisation, count: number) => sql`
 const newestFirst = (count: number) =>
   Array.from({ length: count }, (_, n) => `a${count - 1 - n}@c.example`)
 
-/** All pages from the first to the last, with `between` done while each next one is asked for. */
+/** Returns all pages, and runs `between` before each further one. */
 async function walk(
   organisation: TestOrganisation,
   query: Record<string, string>,
@@ -48,12 +48,12 @@ async function walk(
   return pages
 }
 
-t.test('an empty list is one empty page', async (t) => {
+t.test('GET /v1/suppressions: an empty list is one empty page', async (t) => {
   const { status, text } = await list(await createOrganisation(sql))
   t.strictSame([status, text], [200, '{"data":[],"nextCursor":null}'])
 })
 
-t.test('a page has 50 entries unless 1 to 200 are asked for', async (t) => {
+t.test('GET /v1/suppressions: limit is 1 to 200 and defaults to 50', async (t) => {
   const organisation = await createOrganisation(sql)
   await fill(organisation, 201)
   for (const [limit, length] of [
@@ -62,33 +62,36 @@ t.test('a page has 50 entries unless 1 to 200 are asked for', async (t) => {
     ['50', 50],
     ['200', 200],
   ] as const) {
-    const answer = await list(organisation, limit ? { limit } : {})
-    t.strictSame(emailsOf(answer), newestFirst(201).slice(0, length))
-    t.match(answer.json.nextCursor, String)
+    const response = await list(organisation, limit ? { limit } : {})
+    t.strictSame(emailsOf(response), newestFirst(201).slice(0, length))
+    t.match(response.json.nextCursor, String)
   }
 })
 
-t.test('the pages together are the list, newest first, and the last has no cursor', async (t) => {
-  for (const [count, limit, sizes] of [
-    [20, 7, [7, 7, 6]],
-    [21, 7, [7, 7, 7]],
-    [22, 7, [7, 7, 7, 1]],
-    [3, 1, [1, 1, 1]],
-    [7, 7, [7]],
-  ] as const) {
-    const organisation = await createOrganisation(sql)
-    await fill(organisation, count)
-    const pages = await walk(organisation, { limit: String(limit) })
-    t.strictSame(
-      pages.map(({ json }) => json.data.length),
-      sizes,
-      `${count} by ${limit}`,
-    )
-    t.strictSame(pages.flatMap(emailsOf), newestFirst(count))
-  }
-})
+t.test(
+  'GET /v1/suppressions: the pages are the list, newest first, and the last has no cursor',
+  async (t) => {
+    for (const [count, limit, sizes] of [
+      [20, 7, [7, 7, 6]],
+      [21, 7, [7, 7, 7]],
+      [22, 7, [7, 7, 7, 1]],
+      [3, 1, [1, 1, 1]],
+      [7, 7, [7]],
+    ] as const) {
+      const organisation = await createOrganisation(sql)
+      await fill(organisation, count)
+      const pages = await walk(organisation, { limit: String(limit) })
+      t.strictSame(
+        pages.map(({ json }) => json.data.length),
+        sizes,
+        `${count} by ${limit}`,
+      )
+      t.strictSame(pages.flatMap(emailsOf), newestFirst(count))
+    }
+  },
+)
 
-t.test('entries of one moment are each on one page', async (t) => {
+t.test('GET /v1/suppressions: entries of the same millisecond are each on one page', async (t) => {
   const organisation = await createOrganisation(sql)
   await sql`
     insert into app.suppressions (id, organisation_id, email, reason)
@@ -98,38 +101,41 @@ t.test('entries of one moment are each on one page', async (t) => {
   t.strictSame(emails.toSorted(), newestFirst(41).toSorted())
 })
 
-t.test('what was there is neither skipped nor repeated while others come and go', async (t) => {
-  const organisation = await createOrganisation(sql)
-  await liftRate(sql, organisation)
-  await fill(organisation, 60)
-  let made = 0
-  const between = async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () =>
-        post(suppressions, organisation.liveKey, { email: `a-new-${made++}@c.example` }),
-      ),
-    )
-    if (answers.some(({ status }) => status !== 201)) throw new Error('not added')
-    // The oldest go as well, as long as they were not shown yet.
-    if (made === 10) {
-      await sql`
+t.test(
+  'GET /v1/suppressions: no entry is skipped or repeated while others are added and deleted',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    await liftRate(sql, organisation)
+    await fill(organisation, 60)
+    let made = 0
+    const between = async () => {
+      const responses = await Promise.all(
+        Array.from({ length: 5 }, () =>
+          post(suppressions, organisation.liveKey, { email: `a-new-${made++}@c.example` }),
+        ),
+      )
+      if (responses.some(({ status }) => status !== 201)) throw new Error('not added')
+      // Old entries that were not shown yet are deleted as well.
+      if (made === 10) {
+        await sql`
         delete from app.suppressions
         where organisation_id = core.decode_id('org', ${organisation.id})
           and email in ('a0@c.example', 'a1@c.example')`
+      }
     }
-  }
-  for (const query of [{ limit: '7' }, { limit: '7', email: 'C.EXAMPLE' }]) {
-    const shown = (await walk(organisation, query, between)).flatMap(emailsOf)
-    t.equal(new Set(shown).size, shown.length, 'nothing twice')
-    t.strictSame(
-      shown.filter((email) => !email.startsWith('a-new-')),
-      newestFirst(60).slice(0, -2),
-    )
-  }
-  t.ok(made > 60)
-})
+    for (const query of [{ limit: '7' }, { limit: '7', email: 'C.EXAMPLE' }]) {
+      const shown = (await walk(organisation, query, between)).flatMap(emailsOf)
+      t.equal(new Set(shown).size, shown.length, 'nothing twice')
+      t.strictSame(
+        shown.filter((email) => !email.startsWith('a-new-')),
+        newestFirst(60).slice(0, -2),
+      )
+    }
+    t.ok(made > 60)
+  },
+)
 
-t.test('a cursor goes on where its entry was, also when that is gone', async (t) => {
+t.test('GET /v1/suppressions: a cursor works after its entry is deleted', async (t) => {
   const organisation = await createOrganisation(sql)
   await fill(organisation, 6)
   const first = await list(organisation, { limit: '2' })
@@ -140,7 +146,7 @@ t.test('a cursor goes on where its entry was, also when that is gone', async (t)
   t.strictSame(emailsOf(second), ['a2@c.example', 'a1@c.example'])
 })
 
-t.test('email finds parts of addresses, in any case and by every character', async (t) => {
+t.test('GET /v1/suppressions: email finds any part of an address in any case', async (t) => {
   const organisation = await createOrganisation(sql)
   const emails = [
     'ann@c.example',
@@ -176,65 +182,71 @@ t.test('email finds parts of addresses, in any case and by every character', asy
     ['.*', []],
     ['\u{1F48C}', []],
   ] as const) {
-    const answer = await list(organisation, { email: part })
-    t.strictSame(emailsOf(answer).toSorted(), [...found].sort(), part)
-    t.equal(answer.json.nextCursor, null)
+    const response = await list(organisation, { email: part })
+    t.strictSame(emailsOf(response).toSorted(), [...found].sort(), part)
+    t.equal(response.json.nextCursor, null)
   }
 })
 
-t.test('a list has the entries of its organisation, with live and test keys alike', async (t) => {
-  const one = await createOrganisation(sql)
-  const two = await createOrganisation(sql)
-  await suppress(sql, one, 'ann@c.example')
-  await suppress(sql, two, 'bob@c.example')
-  await sql`select ops.suppress_globally('gone@c.example')`
-  for (const key of [one.liveKey, one.testKey]) {
-    t.strictSame(emailsOf(await get(suppressions, key)), ['ann@c.example'])
-  }
-  const { json } = await list(two, { cursor: 'cur_7zzzzzzzzzzzzzzzzzzzzzzzzz' })
-  t.strictSame(
-    json.data.map(({ email }: Entry) => email),
-    ['bob@c.example'],
-    'also with a cursor from elsewhere',
-  )
-})
+t.test(
+  'GET /v1/suppressions: lists the entries of the organisation with live and test keys',
+  async (t) => {
+    const one = await createOrganisation(sql)
+    const two = await createOrganisation(sql)
+    await suppress(sql, one, 'ann@c.example')
+    await suppress(sql, two, 'bob@c.example')
+    await sql`select ops.suppress_globally('gone@c.example')`
+    for (const key of [one.liveKey, one.testKey]) {
+      t.strictSame(emailsOf(await get(suppressions, key)), ['ann@c.example'])
+    }
+    const { json } = await list(two, { cursor: 'cur_7zzzzzzzzzzzzzzzzzzzzzzzzz' })
+    t.strictSame(
+      json.data.map(({ email }: Entry) => email),
+      ['bob@c.example'],
+      'also with a cursor from elsewhere',
+    )
+  },
+)
 
-t.test('an automatic entry names the message that caused it, and what was said', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const id = await send(base, organisation, { to: ['Absent@c.example', 'cross@c.example'] })
-  const message = { message_id: (await messageOf(sql, id)).id, occurred_at: new Date() }
-  await sql`select api.finish_poll(${sql.json([
-    {
-      ...message,
-      provider_event_id: '1',
-      type: 'bounced',
-      recipient: 'absent@c.example',
-      text: '550 5.1.1 no such user',
-      is_hard: true,
-    },
-    {
-      ...message,
-      provider_event_id: '2',
-      type: 'complained',
-      recipient: 'cross@c.example',
-    },
-  ] as never)})`
-  const { json } = await list(organisation)
-  t.match(
-    json.data.toSorted((a: Entry, b: Entry) => (a.email < b.email ? -1 : 1)),
-    [
+t.test(
+  'GET /v1/suppressions: an automatic entry has the message ID and the diagnostic',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const id = await send(base, organisation, { to: ['Absent@c.example', 'cross@c.example'] })
+    const message = { message_id: (await messageOf(sql, id)).id, occurred_at: new Date() }
+    await sql`select api.finish_poll(${sql.json([
       {
-        email: 'absent@c.example',
-        reason: 'hard_bounce',
-        messageId: id,
-        note: '550 5.1.1 no such user',
+        ...message,
+        provider_event_id: '1',
+        type: 'bounced',
+        recipient: 'absent@c.example',
+        text: '550 5.1.1 no such user',
+        is_hard: true,
       },
-      { email: 'cross@c.example', reason: 'complaint', messageId: id, note: '' },
-    ],
-  )
-})
+      {
+        ...message,
+        provider_event_id: '2',
+        type: 'complained',
+        recipient: 'cross@c.example',
+      },
+    ] as never)})`
+    const { json } = await list(organisation)
+    t.match(
+      json.data.toSorted((a: Entry, b: Entry) => (a.email < b.email ? -1 : 1)),
+      [
+        {
+          email: 'absent@c.example',
+          reason: 'hard_bounce',
+          messageId: id,
+          note: '550 5.1.1 no such user',
+        },
+        { email: 'cross@c.example', reason: 'complaint', messageId: id, note: '' },
+      ],
+    )
+  },
+)
 
-t.test('parameters that are wrong, unknown or repeated are all named', async (t) => {
+t.test('GET /v1/suppressions: reports all wrong, unknown and repeated parameters', async (t) => {
   const organisation = await createOrganisation(sql)
   await liftRate(sql, organisation)
   const limit = ['must be a number from 1 to 200']
@@ -283,14 +295,14 @@ t.test('parameters that are wrong, unknown or repeated are all named', async (t)
     ['limit=0&cursor=x&offset=1&email[]=a', { limit, cursor, offset: unknown, 'email[]': unknown }],
   ]
   for (const [query, fields] of wrong) {
-    const answer = await get(`${suppressions}?${query}`, organisation.liveKey)
-    isRefused(t, answer, 'validation_error', fields, { name: query.slice(0, 80) })
+    const response = await get(`${suppressions}?${query}`, organisation.liveKey)
+    isRefused(t, response, 'validation_error', fields, { name: query.slice(0, 80) })
   }
   const { text } = await get(`${suppressions}?__proto__=a&constructor=b`, organisation.liveKey)
   t.match(text, '{"__proto__":["unknown field"],"constructor":["unknown field"]}')
 })
 
-t.test('odd encodings of a query are read as far as they can be, and never a fault', async (t) => {
+t.test('GET /v1/suppressions: odd encodings of a query never cause a 500', async (t) => {
   const organisation = await createOrganisation(sql)
   await suppress(sql, organisation, 'ann@c.example')
   for (const [query, found] of [
@@ -303,7 +315,7 @@ t.test('odd encodings of a query are read as far as they can be, and never a fau
     ['&&', 1],
     ['', 1],
   ] as const) {
-    const answer = await get(`${suppressions}?${query}`, organisation.liveKey)
-    t.strictSame([answer.status, answer.json.data?.length], [200, found], query)
+    const response = await get(`${suppressions}?${query}`, organisation.liveKey)
+    t.strictSame([response.status, response.json.data?.length], [200, found], query)
   }
 })

@@ -13,13 +13,13 @@ const ENTRIES = 30_000
 /** How many entries a call looks at (api.list_suppressions). */
 const REACH = 10_000
 
-// One connection, whose plans are made while the table is small and must be good when it has grown.
+// One connection: its plans are made while the table is small and must be good after it has grown.
 const service = connect(url, { max: 1 })
 t.teardown(() => service.end())
 
 type Page = { data: { email: string }[]; nextCursor: string | null }
 
-/** What this session has read of the table so far. */
+/** Returns the number of rows that this session has read of the table. */
 const reads = async (tx: Tx) => {
   const [row] = await tx<{ scans: number; rows: number }[]>`
     select seq_scan::integer as scans, (seq_tup_read + idx_tup_fetch)::integer as rows
@@ -27,7 +27,7 @@ const reads = async (tx: Tx) => {
   return row ?? { scans: 0, rows: 0 }
 }
 
-/** A page as the service asks for it, and how much of the table was read for it. */
+/** Returns a page as the service requests it, and the number of rows that were read for it. */
 async function search(
   { id }: TestOrganisation,
   email: string | null,
@@ -35,10 +35,10 @@ async function search(
 ) {
   return service.begin(async (tx) => {
     const before = await reads(tx)
-    const [answer] = await tx<{ page: string }[]>`
+    const [response] = await tx<{ page: string }[]>`
       select api.list_suppressions(core.decode_id('org', ${id}), 50, ${email}, ${cursor}) as page`
     const after = await reads(tx)
-    const { data, nextCursor }: Page = JSON.parse(answer?.page ?? '')
+    const { data, nextCursor }: Page = JSON.parse(response?.page ?? '')
     const emails = data.map((entry) => entry.email)
     return { emails, nextCursor, scans: after.scans - before.scans, rows: after.rows - before.rows }
   })
@@ -63,28 +63,31 @@ t.before(async () => {
     where email = 'x7@gmail.example' and organisation_id = core.decode_id('org', ${large.id})`
 })
 
-t.test('the plans are those of the service', async (t) => {
+t.test('list_suppressions: the test uses the query plans of the service', async (t) => {
   const [row] = await service`show plan_cache_mode`
   t.strictSame(row?.planCacheMode, planSettings.plan_cache_mode)
 })
 
-t.test('a page of the whole list reads what it shows', async (t) => {
-  const first = await search(large, null)
-  t.match(first, { scans: 0, nextCursor: String })
-  t.equal(first.emails.length, 50)
-  t.ok(first.rows < 500, `${first.rows} rows`)
-  const second = await search(large, null, first.nextCursor)
-  t.ok(second.rows < 500, `${second.rows} rows`)
-})
+t.test(
+  'list_suppressions: a page of the whole list reads only the entries that it shows',
+  async (t) => {
+    const first = await search(large, null)
+    t.match(first, { scans: 0, nextCursor: String })
+    t.equal(first.emails.length, 50)
+    t.ok(first.rows < 500, `${first.rows} rows`)
+    const second = await search(large, null, first.nextCursor)
+    t.ok(second.rows < 500, `${second.rows} rows`)
+  },
+)
 
-t.test('what is in nearly all entries is found in the newest', async (t) => {
+t.test('list_suppressions: a text of nearly all entries is found in the newest', async (t) => {
   const { emails, scans, rows } = await search(large, 'gmail.example')
   t.equal(emails.length, 50)
   t.equal(scans, 0)
   t.ok(rows < 500, `${rows} rows`)
 })
 
-/** What is read of the table besides the entries that a call looks at: those that it shows, twice. */
+/** A call reads the entries that it shows twice more. */
 const MORE = 500
 
 t.test(
@@ -102,7 +105,7 @@ t.test(
     for (const text of texts) {
       const { scans, rows } = await search(large, text)
       t.equal(scans, 0)
-      // Once for the page, once for the place where the next one begins.
+      // Once for the page, once for the cursor of the next one.
       t.ok(rows < 2 * REACH + MORE, `${rows} rows for ${text}`)
     }
   },
@@ -128,7 +131,7 @@ t.test('list_suppressions: the entry of a whole address is on the first page', a
   t.strictSame(shown, [], 'and not again')
 })
 
-t.test('list_suppressions: pages that are short or empty lead to all that matches', async (t) => {
+t.test('list_suppressions: short and empty pages lead to all matches', async (t) => {
   for (const text of ['99@rare1', 'zebra', 'x7', 'nowhere']) {
     const shown: string[] = []
     let cursor: string | null = null

@@ -10,7 +10,7 @@ import { traces } from '../fixtures/traces.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-t.test('each reason blocks what the interface says that it blocks', async (t) => {
+t.test('each suppression reason blocks what the API reference says', async (t) => {
   const blocks: Record<Reason, string[]> = {
     manual: ['transactional', 'marketing'],
     complaint: ['transactional', 'marketing'],
@@ -23,17 +23,17 @@ t.test('each reason blocks what the interface says that it blocks', async (t) =>
     await suppress(sql, organisation, 'ann@c.example', reason as Reason)
     for (const emailClass of ['transactional', 'marketing', undefined]) {
       const body = anEmail(domain, { to: 'ann@c.example', class: emailClass })
-      const answer = await post(`${base}/v1/emails`, liveKey, body)
+      const response = await post(`${base}/v1/emails`, liveKey, body)
       const name = `${reason} and ${emailClass ?? 'no class'}`
       if (blocked.includes(emailClass ?? 'transactional')) {
         const fields = { to: [`ann@c.example: ${reason}`] }
-        isRefused(t, answer, 'recipient_suppressed', fields, { name })
-      } else t.equal(answer.status, 200, name)
+        isRefused(t, response, 'recipient_suppressed', fields, { name })
+      } else t.equal(response.status, 200, name)
     }
   }
 })
 
-t.test('a hard bounce blocks every organisation, an own entry only its own', async (t) => {
+t.test('a hard bounce blocks every organisation, another entry only its own', async (t) => {
   const one = await createOrganisation(sql)
   const two = await createOrganisation(sql)
   await sql`select ops.suppress_globally('gone@c.example', 'no such mailbox')`
@@ -54,16 +54,20 @@ t.test('a hard bounce blocks every organisation, an own entry only its own', asy
   t.equal((await send(two, 'gone@c.example')).status, 200, 'lifted at once')
 })
 
-t.test('the global list and an own unsubscribe together block transactional email', async (t) => {
+t.test('a global entry together with an own unsubscribe blocks transactional email', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await suppress(sql, organisation, 'both@c.example', 'unsubscribe')
   await sql`select ops.suppress_globally('both@c.example')`
-  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to: 'both@c.example' }))
-  isRefused(t, answer, 'recipient_suppressed', { to: ['both@c.example: hard_bounce'] })
+  const response = await post(
+    `${base}/v1/emails`,
+    liveKey,
+    anEmail(domain, { to: 'both@c.example' }),
+  )
+  isRefused(t, response, 'recipient_suppressed', { to: ['both@c.example: hard_bounce'] })
 })
 
-t.test('every suppressed address over to, cc and bcc is named once, in order', async (t) => {
+t.test('the refusal names each suppressed address of to, cc and bcc once, in order', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await suppress(sql, organisation, 'ann@c.example', 'manual')
@@ -77,8 +81,8 @@ t.test('every suppressed address over to, cc and bcc is named once, in order', a
     cc: ['"Cat" <cat@BÜCHER.example>', 'ANN@c.example'],
     bcc: ['bob@c.example', 'ann@c.example', 'also.fine@c.example'],
   }
-  const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, recipients))
-  isRefused(t, answer, 'recipient_suppressed', {
+  const response = await post(`${base}/v1/emails`, liveKey, anEmail(domain, recipients))
+  isRefused(t, response, 'recipient_suppressed', {
     to: [
       'ann@c.example: manual',
       'bob@c.example: complaint',
@@ -89,7 +93,7 @@ t.test('every suppressed address over to, cc and bcc is named once, in order', a
   t.strictSame(await traces(sql), before, 'nothing was left behind, also not for the others')
 })
 
-t.test('what only looks like a suppressed address is sent', async (t) => {
+t.test('an address that only resembles a suppressed one is accepted', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation
   await suppress(sql, organisation, 'ann@c.example', 'manual')

@@ -41,7 +41,7 @@ async function render(parts: Parts, fields: Record<string, unknown> = {}) {
   return { ...row }
 }
 
-t.test('placeholders are filled in, with and without spaces, again and again', async (t) => {
+t.test('placeholders are replaced, with and without spaces, several times', async (t) => {
   const rendered = await render(
     {
       subject: 'Order {{order.no}} for {{name}}',
@@ -57,7 +57,7 @@ t.test('placeholders are filled in, with and without spaces, again and again', a
   })
 })
 
-t.test('values are escaped in html and plain in text and subject', async (t) => {
+t.test('variables are escaped in html and unchanged in text and subject', async (t) => {
   const name = `<b>"Tom" & 'Jerry'</b> &amp; \\1 $& 100%`
   t.strictSame(
     await render(
@@ -72,7 +72,7 @@ t.test('values are escaped in html and plain in text and subject', async (t) => 
   )
 })
 
-t.test('numbers, booleans and empty strings are values as well', async (t) => {
+t.test('variables may be numbers, booleans and empty strings', async (t) => {
   const variables = { zero: 0, half: 0.5, minus: -1, yes: true, no: false, none: '' }
   const rendered = await render(
     { text: '{{zero}}|{{half}}|{{minus}}|{{yes}}|{{no}}|{{none}}|' },
@@ -81,7 +81,7 @@ t.test('numbers, booleans and empty strings are values as well', async (t) => {
   t.equal(rendered.text, '0|0.5|-1|true|false||')
 })
 
-t.test('a value that looks like a placeholder is not filled in again', async (t) => {
+t.test('a variable that looks like a placeholder is not replaced', async (t) => {
   const rendered = await render(
     { subject: '{{a}}{{b}}', html: '{{a}}{{b}}', text: '{{b}}{{a}}' },
     { variables: { a: '{{b}}', b: '{{a}} {{c}}' } },
@@ -90,13 +90,13 @@ t.test('a value that looks like a placeholder is not filled in again', async (t)
   t.strictSame(rendered, { subject: both, html: both, text: '{{a}} {{c}}{{b}}' })
 })
 
-t.test('braces that are no placeholders stay', async (t) => {
+t.test('braces that are no placeholders are unchanged', async (t) => {
   const text = '{{}} {{ }} {{two words}} {name} {{a|b}} {{{name}}} }}{{ {{é}}'
   const rendered = await render({ text }, { variables: { name: 'x' } })
   t.equal(rendered.text, text.replace('{{{name}}}', '{x}'))
 })
 
-t.test('a line break in a value never reaches the subject', async (t) => {
+t.test('a line break in a variable is not in the subject', async (t) => {
   for (const [value, expected] of [
     ['a\r\nBcc: x@c.example', 'a Bcc: x@c.example'],
     ['a\nb', 'a b'],
@@ -113,16 +113,13 @@ t.test('a line break in a value never reaches the subject', async (t) => {
   }
 })
 
-t.test(
-  'a subject in the request takes the place of the template’s, placeholders too',
-  async (t) => {
-    const parts = { subject: 'Unused {{unused}}', text: 'Hello {{name}}' }
-    const rendered = await render(parts, { subject: 'Dear {{name}}', variables: { name: 'Jane' } })
-    t.strictSame([rendered.subject, rendered.text], ['Dear Jane', 'Hello Jane'])
-  },
-)
+t.test('a subject in the request replaces the subject of the template', async (t) => {
+  const parts = { subject: 'Unused {{unused}}', text: 'Hello {{name}}' }
+  const rendered = await render(parts, { subject: 'Dear {{name}}', variables: { name: 'Jane' } })
+  t.strictSame([rendered.subject, rendered.text], ['Dear Jane', 'Hello Jane'])
+})
 
-t.test('unsubscribe_url is no variable and is left for the hand-over', async (t) => {
+t.test('unsubscribe_url is not a variable and is replaced at the attempt', async (t) => {
   const text = 'Leave: {{unsubscribe_url}} {{ unsubscribe_url }}'
   const rendered = await render({ text }, { class: 'marketing', variables: { x: 1 } })
   t.equal(rendered.text, 'Leave: {{unsubscribe_url}} {{unsubscribe_url}}')
@@ -130,39 +127,42 @@ t.test('unsubscribe_url is no variable and is left for the hand-over', async (t)
   t.notMatch(given.text, 'evil', 'a variable of that name changes nothing')
 })
 
-t.test('html only stays html only, text only text only', async (t) => {
+t.test('a template with only html or only text renders only that', async (t) => {
   t.match(await render({ html: '<p>a</p>' }), { html: '<p>a</p>', text: null })
   t.match(await render({ text: 'a' }), { html: null, text: 'a' })
 })
 
-t.test('without its variables a template is refused, and every missing one is named', async (t) => {
-  const template = await createTemplate({
-    subject: '{{in.subject}}',
-    html: '{{in_html}} {{both}}',
-    text: '{{in-text}} {{ both }} {{unsubscribe_url}}',
-  })
-  const missing = ['is needed by the template']
-  const before = await traces(sql)
-  isRefused(t, await send(template), 'validation_error', {
-    'variables.in.subject': missing,
-    'variables.in_html': missing,
-    'variables.in-text': missing,
-    'variables.both': missing,
-  })
-  const variables = { 'in.subject': '', in_html: 0, Both: 'x' }
-  isRefused(t, await send(template, { variables }), 'validation_error', {
-    'variables.in-text': missing,
-    'variables.both': missing,
-  })
-  isRefused(t, await send(template, { variables, subject: '{{more}}' }), 'validation_error', {
-    'variables.more': missing,
-    'variables.in-text': missing,
-    'variables.both': missing,
-  })
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
-})
+t.test(
+  'an email without variables of its template is refused, with every missing one',
+  async (t) => {
+    const template = await createTemplate({
+      subject: '{{in.subject}}',
+      html: '{{in_html}} {{both}}',
+      text: '{{in-text}} {{ both }} {{unsubscribe_url}}',
+    })
+    const missing = ['is needed by the template']
+    const before = await traces(sql)
+    isRefused(t, await send(template), 'validation_error', {
+      'variables.in.subject': missing,
+      'variables.in_html': missing,
+      'variables.in-text': missing,
+      'variables.both': missing,
+    })
+    const variables = { 'in.subject': '', in_html: 0, Both: 'x' }
+    isRefused(t, await send(template, { variables }), 'validation_error', {
+      'variables.in-text': missing,
+      'variables.both': missing,
+    })
+    isRefused(t, await send(template, { variables, subject: '{{more}}' }), 'validation_error', {
+      'variables.more': missing,
+      'variables.in-text': missing,
+      'variables.both': missing,
+    })
+    t.strictSame(await traces(sql), before, 'nothing is stored')
+  },
+)
 
-t.test('a template that is unknown or of another organisation is refused', async (t) => {
+t.test('an unknown template or one of another organisation is refused', async (t) => {
   const other = await createOrganisation(sql)
   const theirs = await createTemplate({ text: 'a' }, other.id)
   const ours = await createTemplate({ text: 'a' })
@@ -182,7 +182,7 @@ t.test('a template that is unknown or of another organisation is refused', async
   t.equal((await send(ours)).status, 200)
 })
 
-t.test('what is too large once rendered is refused', async (t) => {
+t.test('an email that is too large after rendering is refused', async (t) => {
   const variables = { x: 'é'.repeat(10_000) }
   const long = await createTemplate({ subject: '{{x}}', text: 'a' })
   isRefused(t, await send(long, { variables }), 'validation_error', {
@@ -200,7 +200,7 @@ t.test('what is too large once rendered is refused', async (t) => {
   isRefused(t, await send(text, { variables }), 'validation_error', tooLarge)
 })
 
-t.test('a changed template changes what is sent next, not what was accepted', async (t) => {
+t.test('a changed template affects the next email, not accepted ones', async (t) => {
   const template = await createTemplate({ text: 'One' })
   const first = await send(template)
   await sql`update app.templates set text = 'Two' where id = core.decode_id('tpl', ${template})`
@@ -215,7 +215,7 @@ t.test('a changed template changes what is sent next, not what was accepted', as
   )
 })
 
-t.test('what is wrong with a template is said before that sending is paused', async (t) => {
+t.test('template problems come before org_paused', async (t) => {
   const paused = await createOrganisation(sql)
   await sql`select ops.pause(${paused.id}, 'complaints')`
   const templateId = await createTemplate({ text: 'Hello {{name}}' }, paused.id)
@@ -232,7 +232,7 @@ t.test('what is wrong with a template is said before that sending is paused', as
   t.strictSame([complete.status, complete.json.error.code], [423, 'org_paused'])
 })
 
-t.test('a template that is changed is another from the next request on', async (t) => {
+t.test('a changed template takes effect at the next request', async (t) => {
   const template = await createTemplate({ text: 'Before' })
   const before = await send(template)
   await sql`select ops.change_template(${template}, 'Another', 'Hi', '<p>{{name}}</p>', '')`
@@ -270,7 +270,7 @@ t.test('a batch whose templates would render to gigabytes writes no temporary fi
     templateId: template,
     variables: { a: 'x'.repeat(10_000) },
   })
-  // Of connections that are opened from now on; a statement that needs a temporary file fails.
+  // For new connections: a statement that needs a temporary file fails.
   await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set temp_file_limit = 0`)
   const { base } = await startTestService(url, { roles: ['api'] })
   const { json } = await post(`${base}/v1/emails/batch`, liveKey, {

@@ -6,35 +6,41 @@ const UNKNOWN = { message: 'it is unknown whether a call took effect' }
 
 const never = () => new Promise<never>(() => undefined)
 
-t.test('patience.wait: returns what the work returns, and rejects with its error', async (t) => {
-  const patience = createTimeLimit(60_000)
-  t.equal(await patience.wait(async () => 'result'), 'result')
+t.test('timeLimit.wait(): settles with the result or error of the work', async (t) => {
+  const timeLimit = createTimeLimit(60_000)
+  t.equal(await timeLimit.wait(async () => 'result'), 'result')
   await t.rejects(
-    patience.wait(async () => {
+    timeLimit.wait(async () => {
       throw new Error('no')
     }),
     { message: 'no' },
   )
 })
 
-t.test('patience.wait: work that does not end has an unknown outcome', async (t) => {
-  await t.rejects(createTimeLimit(1).wait(never), UNKNOWN)
-})
+t.test(
+  'timeLimit.wait(): work that does not end in time rejects with OutcomeUnknown',
+  async (t) => {
+    await t.rejects(createTimeLimit(1).wait(never), UNKNOWN)
+  },
+)
 
-t.test('patience.wait: work that its signal ends before it began says so', async (t) => {
-  const work = (signal: AbortSignal) =>
-    new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(new Unreachable('not begun')))
-    })
-  await t.rejects(createTimeLimit(1).wait(work), { name: 'Unreachable' })
-})
+t.test(
+  'timeLimit.wait(): work that its signal ends before it begins rejects with its own error',
+  async (t) => {
+    const work = (signal: AbortSignal) =>
+      new Promise<never>((_, reject) => {
+        signal.addEventListener('abort', () => reject(new Unreachable('not begun')))
+      })
+    await t.rejects(createTimeLimit(1).wait(work), { name: 'Unreachable' })
+  },
+)
 
-t.test('patience.wait: the parts of a request share its time', async (t) => {
+t.test('timeLimit.wait(): all work of a request shares the limit', async (t) => {
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
-  const patience = createTimeLimit(60_000)
-  await patience.wait(async () => {
+  const timeLimit = createTimeLimit(60_000)
+  await timeLimit.wait(async () => {
     now = 60_000
   })
-  await t.rejects(patience.wait(never), UNKNOWN)
+  await t.rejects(timeLimit.wait(never), UNKNOWN)
 })

@@ -17,7 +17,7 @@ const organisation = await createOrganisation(sql)
 const { liveKey, domain } = organisation
 await liftRate(sql, organisation)
 
-t.test('an unknown route is 404 in the envelope, with and without a key', async (t) => {
+t.test('an unknown route gets 404 in the envelope, with and without a key', async (t) => {
   const paths = [
     '/v1/',
     '/v1/email',
@@ -48,7 +48,7 @@ t.test('an unknown route is 404 in the envelope, with and without a key', async 
   }
 })
 
-t.test('unknown query parameters are refused by every endpoint alike', async (t) => {
+t.test('every endpoint refuses unknown query parameters', async (t) => {
   const { json: openapi } = await get(`${base}/openapi.json`, null)
   const before = await traces(sql)
   let endpoints = 0
@@ -56,21 +56,21 @@ t.test('unknown query parameters are refused by every endpoint alike', async (t)
     for (const method of Object.keys(methods as object)) {
       const target = `${base}${path.replace('{id}', 'x')}?nosuch=1&__proto__=2`
       const body = method === 'post' ? '{}' : undefined
-      const answer = await request(method.toUpperCase(), target, liveKey, body)
+      const response = await request(method.toUpperCase(), target, liveKey, body)
       const fields = Object.fromEntries(
         ['nosuch', '__proto__'].map((name) => [name, ['unknown field']]),
       )
-      // Beside the problems of the body.
-      const all = { ...answer.json.error.fields, ...fields }
-      isRefused(t, answer, 'validation_error', all, { name: `${method} ${path}` })
+      // Together with the problems of the body.
+      const all = { ...response.json.error.fields, ...fields }
+      isRefused(t, response, 'validation_error', all, { name: `${method} ${path}` })
       endpoints += 1
     }
   }
   t.ok(endpoints >= 15)
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('a wrong method is 404 in the envelope and changes nothing', async (t) => {
+t.test('a wrong method gets 404 in the envelope and changes nothing', async (t) => {
   const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
   const before = await traces(sql)
   const wrong = [
@@ -89,10 +89,10 @@ t.test('a wrong method is 404 in the envelope and changes nothing', async (t) =>
       })
     }
   }
-  t.strictSame(await traces(sql), before, 'nothing was left behind')
+  t.strictSame(await traces(sql), before, 'nothing is stored')
 })
 
-t.test('HEAD is answered as GET is, without the body', async (t) => {
+t.test('HEAD gets the response of GET without the body', async (t) => {
   const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
   for (const [path, status] of [
     [`/v1/emails/${json.id}`, 200],
@@ -108,7 +108,7 @@ t.test('HEAD is answered as GET is, without the body', async (t) => {
   }
 })
 
-t.test('garbage in the path is 404, never a fault', async (t) => {
+t.test('an invalid path gets 404, never 500', async (t) => {
   const ids = ['%zz', '%', '%E0%A4%A', '%ff', '%00', 'em_%00', '%ED%A0%80', '%F0%9F%92%A9', "';--"]
   for (const id of ids) {
     isRefused(t, await get(`${base}/v1/emails/${id}`, liveKey), 'not_found', undefined, {
@@ -119,7 +119,7 @@ t.test('garbage in the path is 404, never a fault', async (t) => {
   isRefused(t, await get(`${base}/v1/emails/${long}`, liveKey), 'not_found')
 })
 
-t.test('what is not HTTP gets the envelope too, and the connection is closed', async (t) => {
+t.test('a request that is not HTTP gets the envelope, and the connection closes', async (t) => {
   const malformed = {
     garbage: 'garbage\r\n\r\n',
     'a TLS hello': Buffer.from('16030100c6010000c20303', 'hex'),
@@ -145,7 +145,7 @@ t.test('what is not HTTP gets the envelope too, and the connection is closed', a
   }
 })
 
-t.test('what is not HTTP behind a request does not take the place of its answer', async (t) => {
+t.test('invalid bytes after a request do not replace its response', async (t) => {
   const body = JSON.stringify(anEmail(domain))
   const before = await traces(sql)
   const { status, json, headers } = await sendRaw(
@@ -157,18 +157,24 @@ t.test('what is not HTTP behind a request does not take the place of its answer'
   t.equal((await traces(sql)).messages, before.messages + 1)
 })
 
-t.test('who takes us for a proxy is told that there is nothing', async (t) => {
-  const answer = await sendRaw(base, 'CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: a\r\n\r\n')
-  isRefused(t, answer, 'not_found', undefined, { hasKey: false })
+t.test('CONNECT gets not_found', async (t) => {
+  const response = await sendRaw(base, 'CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: a\r\n\r\n')
+  isRefused(t, response, 'not_found', undefined, { hasKey: false })
 })
 
-t.test('what HTTP calls a bad request gets the envelope and an x-request-id too', async (t) => {
-  const close = 'Connection: close\r\n\r\n'
-  const noHost = await sendRaw(base, `GET /healthz HTTP/1.1\r\n${close}`)
-  t.match(noHost.headers.get('x-request-id'), /^[0-9a-f-]{36}$/, 'without a Host')
-  const expects = await sendRaw(base, `GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n${close}`)
-  t.match(expects.headers.get('x-request-id'), /^[0-9a-f-]{36}$/, 'with an odd Expect')
-})
+t.test(
+  'a request without Host or with an unknown Expect gets a response with x-request-id',
+  async (t) => {
+    const close = 'Connection: close\r\n\r\n'
+    const noHost = await sendRaw(base, `GET /healthz HTTP/1.1\r\n${close}`)
+    t.match(noHost.headers.get('x-request-id'), /^[0-9a-f-]{36}$/, 'without a Host')
+    const expects = await sendRaw(
+      base,
+      `GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n${close}`,
+    )
+    t.match(expects.headers.get('x-request-id'), /^[0-9a-f-]{36}$/, 'with an unknown Expect')
+  },
+)
 
 t.test('a request-target in absolute form or with odd slashes is served as a path', async (t) => {
   const absolute = await sendRaw(
@@ -187,22 +193,19 @@ t.test('a request-target in absolute form or with odd slashes is served as a pat
   }
 })
 
-t.test(
-  'who is turned away and leaves their side of the connection open is hung up on',
-  async (t) => {
-    const { hostname, port } = new URL(base)
-    for (const request of ['CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: a', 'no request']) {
-      const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
-      socket.on('error', () => undefined)
-      socket.write(`${request}\r\n\r\n`)
-      socket.resume()
-      await once(socket, 'end')
-      const isClosed = async () => {
-        // What is half closed takes this.
-        socket.write('.')
-        return socket.destroyed
-      }
-      t.ok(await until('the connection to be closed', isClosed), request)
+t.test('after a refusal a half-open connection is closed within seconds', async (t) => {
+  const { hostname, port } = new URL(base)
+  for (const request of ['CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: a', 'no request']) {
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+    socket.on('error', () => undefined)
+    socket.write(`${request}\r\n\r\n`)
+    socket.resume()
+    await once(socket, 'end')
+    const isClosed = async () => {
+      // A half-closed socket accepts this.
+      socket.write('.')
+      return socket.destroyed
     }
-  },
-)
+    t.ok(await until('the connection to be closed', isClosed), request)
+  }
+})

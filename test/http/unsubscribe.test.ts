@@ -25,7 +25,7 @@ const uuidOf = async ({ id }: TestOrganisation) => {
 
 let made = 0
 
-/** Marketing to somebody new, and where that one unsubscribes. */
+/** Sends marketing to a new recipient; returns the unsubscribe link. */
 async function aLink({ email = '', of = organisation } = {}) {
   made += 1
   const to = email || `reader${made}@c.example`
@@ -50,7 +50,7 @@ const optOutsOf = async (id: string) =>
 const sendTo = (to: string, kind: string, of = organisation) =>
   post(`${base}/v1/emails`, of.liveKey, anEmail(of.domain, { to, class: kind }))
 
-t.test('following the link asks, and changes nothing', async (t) => {
+t.test('GET of the link shows a button and changes nothing', async (t) => {
   const { to, id, address } = await aLink()
   for (let time = 0; time < 2; time++) {
     const { status, headers, text } = await get(address, null)
@@ -66,33 +66,36 @@ t.test('following the link asks, and changes nothing', async (t) => {
   t.same(await optOutsOf(id), [])
 })
 
-t.test('the page needs nothing from elsewhere and lets nothing in or out', async (t) => {
-  const { address } = await aLink()
-  for (const { headers, text } of [
-    await get(address, null),
-    await get(`${base}/u/nothing`, null),
-    await request('POST', address, null),
-  ]) {
-    t.match(Object.fromEntries(headers), {
-      'content-security-policy':
-        /^default-src 'none'; style-src 'sha256-[^' ]+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
-      'referrer-policy': 'no-referrer',
-      'x-robots-tag': 'noindex',
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-store',
-    })
-    t.equal(headers.get('set-cookie'), null)
-    t.notMatch(text, /<script|<link|<img|<iframe|style=|\bon\w+=|https?:/i)
-    t.match(text, '<meta name="viewport" content="width=device-width, initial-scale=1">')
-    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(text) ?? []
-    const sha256 = Buffer.from(
-      await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style)),
-    ).toString('base64')
-    t.match(headers.get('content-security-policy'), `'sha256-${sha256}'`)
-  }
-})
+t.test(
+  'the page loads no external resources and has a strict Content-Security-Policy',
+  async (t) => {
+    const { address } = await aLink()
+    for (const { headers, text } of [
+      await get(address, null),
+      await get(`${base}/u/nothing`, null),
+      await request('POST', address, null),
+    ]) {
+      t.match(Object.fromEntries(headers), {
+        'content-security-policy':
+          /^default-src 'none'; style-src 'sha256-[^' ]+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+        'referrer-policy': 'no-referrer',
+        'x-robots-tag': 'noindex',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+      })
+      t.equal(headers.get('set-cookie'), null)
+      t.notMatch(text, /<script|<link|<img|<iframe|style=|\bon\w+=|https?:/i)
+      t.match(text, '<meta name="viewport" content="width=device-width, initial-scale=1">')
+      const [, style = ''] = /<style>(.*?)<\/style>/s.exec(text) ?? []
+      const sha256 = Buffer.from(
+        await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style)),
+      ).toString('base64')
+      t.match(headers.get('content-security-policy'), `'sha256-${sha256}'`)
+    }
+  },
+)
 
-t.test('a POST unsubscribes, whatever its body', async (t) => {
+t.test('a POST unsubscribes with any body', async (t) => {
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
   const boundary = 'b0undary'
   const multipart = [
@@ -128,7 +131,7 @@ t.test('a POST unsubscribes, whatever its body', async (t) => {
   }
 })
 
-t.test('what follows a large body on the same connection is answered too', async (t) => {
+t.test('a request after a large body on the same connection gets its response', async (t) => {
   const { address } = await aLink()
   const { pathname } = new URL(address)
   const body = 'x'.repeat(500_000)
@@ -140,7 +143,7 @@ t.test('what follows a large body on the same connection is answered too', async
   t.match(text, /You are unsubscribed.*HTTP\/1\.1 200 OK.*\{"status":"up"\}$/s)
 })
 
-t.test('marketing is refused from then on, and everything else goes on', async (t) => {
+t.test('after the unsubscribe marketing is refused, and other email is accepted', async (t) => {
   const other = await createOrganisation(sql)
   const { to, address } = await aLink({ email: 'Mixed.Case@c.example' })
   await request('POST', address, null)
@@ -151,12 +154,12 @@ t.test('marketing is refused from then on, and everything else goes on', async (
   t.equal((await sendTo(`other${made}@c.example`, 'marketing')).status, 200, 'to another recipient')
 })
 
-t.test('unsubscribing once more changes nothing more', async (t) => {
+t.test('a second unsubscribe changes nothing', async (t) => {
   const { to, id, address } = await aLink()
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, () => request('POST', address, null, 'List-Unsubscribe=One-Click')),
   )
-  t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
+  t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
   const entries = await entriesOf(to)
   t.equal(entries.length, 1)
   t.equal((await request('POST', address, null)).status, 200)
@@ -164,7 +167,7 @@ t.test('unsubscribing once more changes nothing more', async (t) => {
   t.same(await optOutsOf(id), [to])
 })
 
-t.test('whoever is listed already stays listed for the same reason', async (t) => {
+t.test('an unsubscribe does not change an existing suppression', async (t) => {
   const { to, id, address } = await aLink()
   await sql`
     insert into app.suppressions (id, organisation_id, email, reason)
@@ -174,7 +177,7 @@ t.test('whoever is listed already stays listed for the same reason', async (t) =
   t.same(await optOutsOf(id), [to])
 })
 
-t.test('an opt-out that the provider reported is not written down again', async (t) => {
+t.test('an unsubscribe that the provider reported is not recorded again', async (t) => {
   const { to, id, address } = await aLink()
   const { id: messageId } = await messageOf(sql, id)
   await sql`
@@ -185,7 +188,7 @@ t.test('an opt-out that the provider reported is not written down again', async 
   t.match(await entriesOf(to), [{ reason: 'unsubscribe' }])
 })
 
-t.test('after the entry is deleted marketing goes again, and so does the old link', async (t) => {
+t.test('after the entry is deleted marketing is accepted, and the old link works', async (t) => {
   const { to, id, address } = await aLink()
   await request('POST', address, null)
   await sql`delete from app.suppressions where email = ${to}`
@@ -195,7 +198,7 @@ t.test('after the entry is deleted marketing goes again, and so does the old lin
   t.equal((await sendTo(to, 'marketing')).status, 422)
 })
 
-t.test('a link works when its message is gone', async (t) => {
+t.test('a link works after its message is deleted', async (t) => {
   const messageId = randomUUID()
   const link = links.url({
     organisationId: await uuidOf(organisation),
@@ -207,7 +210,7 @@ t.test('a link works when its message is gone', async (t) => {
   t.match(await entriesOf('gone@c.example'), [{ reason: 'unsubscribe' }])
 })
 
-t.test('a link of an older key works, one of a key of somebody else does not', async (t) => {
+t.test('a link of an older SECRET_KEY works, one of another key does not', async (t) => {
   const keys = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const linkBy = async (key: string | undefined) =>
     createUnsubscribeLinks({ secrets: createSecrets([key ?? '']), publicUrl: '' }).url({
@@ -222,11 +225,11 @@ t.test('a link of an older key works, one of a key of somebody else does not', a
   }
 })
 
-t.test('a link that is none of ours, or is cut short, is a page that says so', async (t) => {
+t.test('an unknown or incomplete link gets 404 with a page that says so', async (t) => {
   const { address } = await aLink()
   const { pathname } = new URL(address)
   const before = await sql`select count(*) from app.suppressions`
-  const nobody = links.url({
+  const unknownOrganisation = links.url({
     organisationId: randomUUID(),
     messageId: randomUUID(),
     email: 'a@b.c',
@@ -238,7 +241,7 @@ t.test('a link that is none of ours, or is cut short, is a page that says so', a
     '/u/%zz',
     '/u/%00',
     `/u/${'A'.repeat(8000)}`,
-    new URL(nobody).pathname,
+    new URL(unknownOrganisation).pathname,
   ]) {
     for (const method of ['GET', 'POST']) {
       const { status, headers, text } = await request(method, base + path, null)
@@ -250,7 +253,7 @@ t.test('a link that is none of ours, or is cut short, is a page that says so', a
   t.same(await sql`select count(*) from app.suppressions`, before)
 })
 
-t.test('there is nothing else below /u', async (t) => {
+t.test('other paths below /u are not found', async (t) => {
   const { address } = await aLink()
   for (const path of ['/u', '/u/', `${new URL(address).pathname}/more`]) {
     isRefused(t, await get(base + path, null), 'not_found', undefined, { hasKey: false })
@@ -260,7 +263,7 @@ t.test('there is nothing else below /u', async (t) => {
   }
 })
 
-t.test('a fault is logged without the link or the address', async (t) => {
+t.test('an error is logged without the link or the address', async (t) => {
   const lines: string[] = []
   const log = pino(
     { level: 'trace' },
@@ -270,11 +273,11 @@ t.test('a fault is logged without the link or the address', async (t) => {
   const { to, address } = await aLink()
   const { pathname } = new URL(address)
   await sql`alter function api.unsubscribe rename to unsubscribe_away`
-  const answer = await request('POST', service.base + pathname, null)
+  const response = await request('POST', service.base + pathname, null)
   await sql`alter function api.unsubscribe_away rename to unsubscribe`
-  isRefused(t, answer, 'internal_error', undefined, { hasKey: false })
+  isRefused(t, response, 'internal_error', undefined, { hasKey: false })
   const [, token = ''] = /^\/u\/([^.]+)/.exec(pathname) ?? []
-  t.match(lines.join(''), answer.headers.get('x-request-id') ?? 'none')
+  t.match(lines.join(''), response.headers.get('x-request-id') ?? 'none')
   t.notMatch(lines.join(''), token)
   t.notMatch(lines.join(''), to)
   t.equal((await request('POST', service.base + pathname, null)).status, 200, 'then it works')

@@ -13,7 +13,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const usageOf = async ({ liveKey }: TestOrganisation, at = base) =>
   (await get(`${at}/v1/usage`, liveKey)).json
 
-t.test('usage says what is used, included and left', async (t) => {
+t.test('GET /v1/usage: returns used, included and remaining units', async (t) => {
   const organisation = await createOrganisation(sql, { emailsIncluded: 10, smsIncluded: 3 })
   const { domain, liveKey, testKey } = organisation
   const before = await usageOf(organisation)
@@ -46,7 +46,7 @@ t.test('usage says what is used, included and left', async (t) => {
 })
 
 t.test(
-  'another plan counts from the next request on; of a smaller one nothing remains',
+  'GET /v1/usage: a new plan takes effect at the next request, and a smaller one leaves 0',
   async (t) => {
     const organisation = await createOrganisation(sql, { emailsIncluded: 3 })
     const { id, domain, liveKey } = organisation
@@ -107,7 +107,7 @@ t.test('allowances reset at the end of the period, to the millisecond', async (t
   t.match(await usageOf(organisation, next.base), { ...reset, emails: { used: 1, remaining: 0 } })
 })
 
-t.test('the clock closes periods that ended, the next send those that it missed', async (t) => {
+t.test('the clock closes ended periods, the next send those that the clock missed', async (t) => {
   const begun = '2032-01-31T10:00:00.000Z'
   const make = async () => {
     const organisation = await createOrganisation(sql, { emailsIncluded: 5 })

@@ -31,10 +31,10 @@ const emailTo = (organisation: TestOrganisation, name: string) =>
 const smsTo = (organisation: TestOrganisation, digit: number) =>
   sendSms(base, organisation, { to: `+44770090012${digit}`, body: 'x'.repeat(161) })
 
-/** Sends what a newcomer would try; each message's id with what its events are to say. */
+/** Sends to the addresses and numbers of the sandbox; returns each message's ID with its expected events. */
 async function sendOneOfEach(organisation: TestOrganisation) {
   const expected = new Map<string, string[]>()
-  const expect = async (id: Promise<string>, ...told: string[]) => expected.set(await id, told)
+  const expect = async (id: Promise<string>, ...types: string[]) => expected.set(await id, types)
   await expect(
     emailTo(organisation, 'delivered'),
     ...['email.sent sent', 'email.delivered delivered'],
@@ -61,14 +61,14 @@ async function sendOneOfEach(organisation: TestOrganisation) {
   return expected
 }
 
-t.test('all nine types come, as interface 2.6 shows them', async (t) => {
+t.test('webhook events: all nine types have the form of the API reference', async (t) => {
   const organisation = await createOrganisation(sql)
   const receiver = await startReceiver()
   await createEndpoint(sql, organisation, { url: receiver.url })
-  // A phone may be quicker to answer than we are to note that the network took its message.
+  // A phone may reply before it is recorded that the network accepted the message.
   await sql`revoke execute on function api.sandbox_report from postgram_service`
   const expected = await sendOneOfEach(organisation)
-  await until('all to be handed over', async () => {
+  await until('all to be sent', async () => {
     const waiting = await sql`select from app.messages where status = 'queued'`
     return waiting.length === 0
   })
@@ -87,8 +87,8 @@ t.test('all nine types come, as interface 2.6 shows them', async (t) => {
   const events = bodies.map((body): WebhookEvent => JSON.parse(body))
 
   t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
-  for (const [id, told] of expected) {
-    t.strictSame(inShort(events.filter(({ data }) => data.id === id)), told)
+  for (const [id, types] of expected) {
+    t.strictSame(inShort(events.filter(({ data }) => data.id === id)), types)
   }
   for (const event of events) {
     const { id, type, occurredAt, data } = event
@@ -114,7 +114,7 @@ t.test('all nine types come, as interface 2.6 shows them', async (t) => {
   }
 })
 
-t.test('a scheduled SMS says for when', async (t) => {
+t.test('webhook events: a scheduled SMS has scheduledAt', async (t) => {
   const organisation = await createOrganisation(sql)
   await createEndpoint(sql, organisation, { types: ['sms.delivered'] })
   const inAMinute = new Date(Date.now() + 60_000)
@@ -128,7 +128,7 @@ t.test('a scheduled SMS says for when', async (t) => {
   t.match(event, { type: 'sms.delivered', data: { id, scheduledAt, segments: 2, credits: 0 } })
 })
 
-t.test('test keys make no events', async (t) => {
+t.test('webhook events: test messages have none', async (t) => {
   const organisation = await createOrganisation(sql)
   const { testKey, domain } = organisation
   await createEndpoint(sql, organisation)

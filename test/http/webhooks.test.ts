@@ -19,7 +19,7 @@ const { base } = await startTestService(url)
 
 const signatureOf = ({ headers }: Received) => String(headers['service-signature'])
 
-/** What each of the two makes of it: our helper, and a library that shares no code with us. */
+/** The verification by our helper and by an independent library. */
 const readers: Record<string, (received: Received, secret: string) => unknown> = {
   'our helper': (received, secrets) =>
     verifyEvent({ body: received.body, signature: signatureOf(received), secrets }),
@@ -30,51 +30,54 @@ const readers: Record<string, (received: Received, secret: string) => unknown> =
 const arrivals = ({ received }: Receiver, count: number) =>
   until(`${count} events to arrive`, async () => received.length >= count && received)
 
-t.test('all nine types arrive, and verify with our helper and with stripe', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const receiver = await startReceiver()
-  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
-  const another = await createEndpoint(sql, await createOrganisation(sql), { url: receiver.url })
+t.test(
+  'webhooks: all nine event types arrive and verify with our helper and with stripe',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const receiver = await startReceiver()
+    const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
+    const another = await createEndpoint(sql, await createOrganisation(sql), { url: receiver.url })
 
-  const emails = { delivered: 2, bounce: 2, complaint: 3, reject: 1 }
-  for (const name of Object.keys(emails)) {
-    const to = `${name}+webhooks@sandbox.postgram.test`
-    await send(base, organisation, { to, subject: 'Grüße – 你好 💌' })
-  }
-  // Delivered and then answered with STOP; and one that the network does not take.
-  const numbers = { '+447700900136': 3, '+447700900133': 1 }
-  for (const to of Object.keys(numbers)) await sendSms(base, organisation, { to })
-  const counts = [...Object.values(emails), ...Object.values(numbers)]
-  const received = await arrivals(
-    receiver,
-    counts.reduce((sum, count) => sum + count),
-  )
-
-  const events = received.map((one) => {
-    const [ours, theirs] = Object.values(readers).map((read) => read(one, endpoint.secret))
-    t.strictSame(ours, theirs)
-    for (const [name, read] of Object.entries(readers)) {
-      t.throws(() => read(one, another.secret), `${name} refuses another endpoint's secret`)
-      const altered = { ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) }
-      t.throws(() => read(altered, endpoint.secret), `${name} refuses an altered body`)
+    const emails = { delivered: 2, bounce: 2, complaint: 3, reject: 1 }
+    for (const name of Object.keys(emails)) {
+      const to = `${name}+webhooks@sandbox.postgram.test`
+      await send(base, organisation, { to, subject: 'Grüße – 你好 💌' })
     }
-    const event = verifyEvent({
-      body: one.body,
-      signature: signatureOf(one),
-      secrets: endpoint.secret,
-    })
-    t.equal(one.headers['service-event-id'], event.id)
-    return event
-  })
-  t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
-  t.strictSame(
-    received.map(({ body }) => body.toString()).sort(),
-    (await bodiesOf(sql, organisation)).sort(),
-    'each once, byte for byte as it was recorded',
-  )
-})
+    // One that is delivered and replied to with STOP, and one that the network refuses.
+    const numbers = { '+447700900136': 3, '+447700900133': 1 }
+    for (const to of Object.keys(numbers)) await sendSms(base, organisation, { to })
+    const counts = [...Object.values(emails), ...Object.values(numbers)]
+    const received = await arrivals(
+      receiver,
+      counts.reduce((sum, count) => sum + count),
+    )
 
-t.test('for a day after a rotation both secrets verify', async (t) => {
+    const events = received.map((one) => {
+      const [ours, theirs] = Object.values(readers).map((read) => read(one, endpoint.secret))
+      t.strictSame(ours, theirs)
+      for (const [name, read] of Object.entries(readers)) {
+        t.throws(() => read(one, another.secret), `${name} refuses another endpoint's secret`)
+        const altered = { ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) }
+        t.throws(() => read(altered, endpoint.secret), `${name} refuses an altered body`)
+      }
+      const event = verifyEvent({
+        body: one.body,
+        signature: signatureOf(one),
+        secrets: endpoint.secret,
+      })
+      t.equal(one.headers['service-event-id'], event.id)
+      return event
+    })
+    t.strictSame([...new Set(events.map(({ type }) => type))].sort(), [...EVENT_TYPES].sort())
+    t.strictSame(
+      received.map(({ body }) => body.toString()).sort(),
+      (await bodiesOf(sql, organisation)).sort(),
+      'each once, byte for byte as it was recorded',
+    )
+  },
+)
+
+t.test('webhooks: for a day after a rotation both secrets verify', async (t) => {
   const organisation = await createOrganisation(sql)
   const receiver = await startReceiver()
   const { id, secret: old } = await createEndpoint(sql, organisation, { url: receiver.url })
@@ -103,7 +106,7 @@ t.test('for a day after a rotation both secrets verify', async (t) => {
 
 const { blocks } = await readPage('webhooks')
 
-/** The first such part of the blocks of the page. */
+/** Returns the first such part of the page as plain text. */
 function shown(pattern: RegExp): string {
   for (const { text } of blocks) {
     const [, found] = pattern.exec(text) ?? []
@@ -112,7 +115,7 @@ function shown(pattern: RegExp): string {
   throw new Error(`the page shows no ${pattern}`)
 }
 
-t.test('what the page begins with works as it stands', async (t) => {
+t.test('webhooks page: the first example works unchanged', async (t) => {
   const { liveKey } = await seed(sql)
   const statement = shown(/npm run sql -- "(select \* from ops\.create_webhook_endpoint[^"]+)"/)
   t.match(statement, "'http://127.0.0.1:4000/'")
@@ -126,7 +129,7 @@ t.test('what the page begins with works as it stands', async (t) => {
     asks: [],
   }
   const { url, lines } = await startProgram(t, folder, runner, endpoint.secret)
-  // Its port is free only on a machine where nobody else does this.
+  // The example has a fixed port, which may be in use.
   await sql`select ops.set_webhook_endpoint(${endpoint.id}, ${url})`
 
   const body = shown(/\/v1\/emails -H 'Authorization: Bearer sk_live_…' \\\n +-d '([^']+)'/)
@@ -136,7 +139,7 @@ t.test('what the page begins with works as it stands', async (t) => {
   t.strictSame(lines().sort(), printed?.text.split('\n').sort())
 })
 
-t.test('the event that the page shows has the form of a real one', async (t) => {
+t.test('webhooks page: the example event has the form of a real one', async (t) => {
   const organisation = await createOrganisation(sql)
   await createEndpoint(sql, organisation, { types: ['email.bounced'] })
   await send(base, organisation, { to: 'bounce+form@sandbox.postgram.test' })

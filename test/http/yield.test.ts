@@ -8,10 +8,10 @@ import { createBodies } from '../../src/http/body/index.ts'
 import { HTTP_LIMITS } from '../../src/http/limits.ts'
 import { createYield } from '../../src/http/yield.ts'
 
-t.test('createYield: parties go round, each with its oldest work', async (t) => {
-  const turns = createYield(1000)
+t.test('createYield(): runs owners round-robin, each with its oldest work first', async (t) => {
+  const rounds = createYield(1000)
   const ran: string[] = []
-  const run = (party: string, work: string) => turns.run(party, () => ran.push(work))
+  const run = (owner: string, work: string) => rounds.run(owner, () => ran.push(work))
   await Promise.all([
     run('a', 'a1'),
     run('a', 'a2'),
@@ -22,10 +22,10 @@ t.test('createYield: parties go round, each with its oldest work', async (t) => 
   t.same(ran, ['a1', 'b1', 'c1', 'a2', 'a3'])
 })
 
-t.test('createYield: work that takes up its turn leaves the rest to later turns', async (t) => {
-  const turns = createYield(0)
+t.test('createYield(): after maxMs the rest waits for the next iteration', async (t) => {
+  const rounds = createYield(0)
   const ran: number[] = []
-  const all = [0, 1, 2].map((n) => turns.run('a', () => ran.push(n)))
+  const all = [0, 1, 2].map((n) => rounds.run('a', () => ran.push(n)))
   t.same(ran, [], 'none runs at once')
   for (const expected of [[0], [0, 1], [0, 1, 2]]) {
     await nextTurn()
@@ -34,24 +34,24 @@ t.test('createYield: work that takes up its turn leaves the rest to later turns'
   t.same(await Promise.all(all), [1, 2, 3])
 })
 
-t.test('createYield: work that throws or rejects fails alone', async (t) => {
-  const turns = createYield(1000)
-  const thrown = turns.run('a', () => {
+t.test('createYield(): work that throws or rejects fails alone', async (t) => {
+  const rounds = createYield(1000)
+  const thrown = rounds.run('a', () => {
     throw new Error('thrown')
   })
-  const rejected = turns.run('a', () => Promise.reject(new Error('rejected')))
-  const next = turns.run('a', async () => 'done')
+  const rejected = rounds.run('a', () => Promise.reject(new Error('rejected')))
+  const next = rounds.run('a', async () => 'done')
   await t.rejects(thrown, { message: 'thrown' })
   await t.rejects(rejected, { message: 'rejected' })
   t.equal(await next, 'done')
 })
 
-t.test('bodies that nobody wants are read one by one, however many arrive at once', async (t) => {
+t.test('createBodies(): concurrent refused bodies are discarded one chunk at a time', async (t) => {
   const requests = 10
   const bytes = 4_000_000
   const received: IncomingMessage[] = []
   const { promise: allBegun, resolve: begin } = Promise.withResolvers<void>()
-  const app = new Koa().use(createBodies(HTTP_LIMITS).whole).use(async (ctx) => {
+  const app = new Koa().use(createBodies(HTTP_LIMITS).drain).use(async (ctx) => {
     if (received.push(ctx.req) === requests) begin()
     await allBegun
     ctx.status = 429
@@ -82,6 +82,6 @@ t.test('bodies that nobody wants are read one by one, however many arrive at onc
   }
   t.same(await responses, Array(requests).fill(429))
   t.ok(before > requests * bytes, 'all of them were read')
-  // A chunk has 64 KB, and the next one may be buffered.
-  t.ok(most <= 4 * 65_536, `at most ${most} bytes in one turn of the event loop`)
+  // A chunk has 64 KB, and the next one may already be buffered.
+  t.ok(most <= 4 * 65_536, `at most ${most} bytes in one iteration of the event loop`)
 })

@@ -15,7 +15,7 @@ const NO_IP = 'must not have an IP address after the @'
 const long = (length: number) => 'a'.repeat(length)
 const domainOf253 = `${`${long(63)}.`.repeat(3)}${long(58)}.za`
 
-t.test('a mailbox is read in every form, with its domain in lower-case ASCII', async (t) => {
+t.test('parseAddress(): parses every form, with the domain in lower-case ASCII', async (t) => {
   const accepted: [text: string, name: string | null, address: string][] = [
     ['jane@example.com', null, 'jane@example.com'],
     ['Jane.Doe+tag@Mail.EXAMPLE.com', null, 'Jane.Doe+tag@mail.example.com'],
@@ -65,7 +65,7 @@ t.test('a mailbox is read in every form, with its domain in lower-case ASCII', a
   }
 })
 
-t.test('what is not one plain mailbox is refused with the reason', async (t) => {
+t.test('parseAddress(): refuses other texts with the problem', async (t) => {
   const refused: [text: string, problem: string][] = [
     ['', 'must not be empty'],
     ['   ', 'must not be empty'],
@@ -144,7 +144,7 @@ t.test('what is not one plain mailbox is refused with the reason', async (t) => 
   }
 })
 
-t.test('a bare address is read without a name and without angle brackets', async (t) => {
+t.test('parseBareAddress(): refuses a name and angle brackets', async (t) => {
   t.strictSame(parseBareAddress(' Jane@BÜCHER.de '), {
     name: null,
     address: 'Jane@xn--bcher-kva.de',
@@ -166,20 +166,23 @@ t.test('a bare address is read without a name and without angle brackets', async
   }
 })
 
-t.test('the header form quotes a name when it must and leaves its letters alone', async (t) => {
-  const forms: [name: string | null, form: string][] = [
-    [null, 'a@b.co'],
-    ['', 'a@b.co'],
-    ['Jane Doe', 'Jane Doe <a@b.co>'],
-    ['Zoë 山田 🎉', 'Zoë 山田 🎉 <a@b.co>'],
-    ['Doe, Jane', '"Doe, Jane" <a@b.co>'],
-    ['Acme Inc.', '"Acme Inc." <a@b.co>'],
-    ['Jane "JD" \\ Doe', '"Jane \\"JD\\" \\\\ Doe" <a@b.co>'],
-    ['x@y.z', '"x@y.z" <a@b.co>'],
-    ['Jane\u00a0Doe', '"Jane\u00a0Doe" <a@b.co>'],
-  ]
-  for (const [name, form] of forms) t.equal(formatAddress({ name, address: 'a@b.co' }), form)
-})
+t.test(
+  'formatAddress(): quotes a name only where needed and does not change its letters',
+  async (t) => {
+    const forms: [name: string | null, form: string][] = [
+      [null, 'a@b.co'],
+      ['', 'a@b.co'],
+      ['Jane Doe', 'Jane Doe <a@b.co>'],
+      ['Zoë 山田 🎉', 'Zoë 山田 🎉 <a@b.co>'],
+      ['Doe, Jane', '"Doe, Jane" <a@b.co>'],
+      ['Acme Inc.', '"Acme Inc." <a@b.co>'],
+      ['Jane "JD" \\ Doe', '"Jane \\"JD\\" \\\\ Doe" <a@b.co>'],
+      ['x@y.z', '"x@y.z" <a@b.co>'],
+      ['Jane\u00a0Doe', '"Jane\u00a0Doe" <a@b.co>'],
+    ]
+    for (const [name, form] of forms) t.equal(formatAddress({ name, address: 'a@b.co' }), form)
+  },
+)
 
 const oneOf = (characters: string) => fc.constantFrom(...characters)
 const atom = fc.string({ unit: oneOf("abzAZ09!#$%&'*+-/=?^_`{|}~"), minLength: 1, maxLength: 12 })
@@ -218,7 +221,7 @@ const twisted = fc
     }, text),
   )
 
-// The whole text read by the library: what parseAddress may accept, and as what.
+// The result of the library for the whole text: the most that parseAddress may accept.
 function readByLibrary(text: string) {
   const parsed = emailAddresses.parseOneAddress({ input: text, rfc6532: true })
   if (parsed?.type !== 'mailbox') return null
@@ -226,7 +229,7 @@ function readByLibrary(text: string) {
   return { name: parsed.name || null, address: `${parsed.local.trim()}@${domain}`, domain }
 }
 
-t.test('an ordinary form is accepted and read as the library reads it', async () => {
+t.test('parseAddress(): accepts ordinary forms with the same result as the library', async () => {
   fc.assert(
     fc.property(ordinary, (text) => {
       assert.deepEqual(parseAddress(text), readByLibrary(text))
@@ -258,17 +261,17 @@ t.test(
   },
 )
 
-t.test('an ordinary form is read alike by the fast and the slow path', async () => {
+t.test('parseAddress(): the fast path has the same result as the slow one', async () => {
   fc.assert(
     fc.property(ordinary, (text) => {
-      // Spaces around it are not ordinary.
+      // Texts with spaces around them are not ordinary.
       assert.deepEqual(parseAddress(text), parseAddress(` ${text} `))
     }),
     { numRuns: 2000 },
   )
 })
 
-t.test('whatever is accepted, the library accepts as the same mailbox', async () => {
+t.test('parseAddress(): accepts only what the library accepts as the same mailbox', async () => {
   fc.assert(
     fc.property(fc.oneof(twisted, fc.string({ unit: 'binary', maxLength: 40 })), (text) => {
       const parsed = parseAddress(text)
@@ -282,7 +285,7 @@ t.test('whatever is accepted, the library accepts as the same mailbox', async ()
   )
 })
 
-t.test('the header form is read back as the same mailbox', async () => {
+t.test('formatAddress(): parses back to the same mailbox', async () => {
   fc.assert(
     fc.property(fc.oneof(ordinary, twisted), (text) => {
       const parsed = parseAddress(text)
@@ -292,7 +295,7 @@ t.test('the header form is read back as the same mailbox', async () => {
   )
 })
 
-t.test('any text is answered, and what is accepted has no control character', async () => {
+t.test('parseAddress(): returns for any text, and accepts no control character', async () => {
   fc.assert(
     fc.property(fc.oneof(twisted, fc.string({ unit: 'binary' })), (text) => {
       const parsed = parseAddress(text)

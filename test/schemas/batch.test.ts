@@ -5,7 +5,7 @@ import { parseBatch } from '../../src/schemas/batch.ts'
 
 const items = (length: number) => Array.from({ length }, (_, index) => ({ index }))
 
-t.test('a batch of 1 to 1 000 items is handed on in order, its items not judged', async (t) => {
+t.test('parseBatch(): returns 1 to 1 000 items in order, without checking them', async (t) => {
   for (const length of [1, 2, 1000]) {
     t.strictSame(parseBatch({ emails: items(length) }, 'emails'), { items: items(length) })
   }
@@ -14,7 +14,7 @@ t.test('a batch of 1 to 1 000 items is handed on in order, its items not judged'
   t.strictSame(parseBatch({ messages: odd }, 'messages'), { items: odd })
 })
 
-t.test('a batch of another shape is refused as a whole', async (t) => {
+t.test('parseBatch(): refuses a batch of another shape', async (t) => {
   const refused: [input: unknown, fields: Record<string, string[]>][] = [
     [null, { _: ['must be a JSON object'] }],
     [[], { _: ['must be a JSON object'] }],
@@ -37,7 +37,7 @@ t.test('a batch of another shape is refused as a whole', async (t) => {
   })
 })
 
-t.test('any JSON is answered', async () => {
+t.test('parseBatch(): returns for any JSON', async () => {
   const json = fc.jsonValue({ stringUnit: 'binary' })
   fc.assert(
     fc.property(fc.oneof(json, fc.record({ emails: json })), (input) => {

@@ -38,7 +38,7 @@ const TOO_MUCH_HTML = 'must be at most 2097152 bytes but has 2097153'
 const CONTROL_HEADER = 'controls email providers and cannot be set'
 const SERVICE_HEADER = 'is set by the service and cannot be overridden'
 
-t.test('an ordinary email comes out in the form in which SQL takes it', async (t) => {
+t.test('parseEmail(): returns an ordinary email in the form that SQL takes', async (t) => {
   t.strictSame(emailOf(plain), {
     class: 'transactional',
     sender: 'a@acme.example',
@@ -60,7 +60,7 @@ t.test('an ordinary email comes out in the form in which SQL takes it', async (t
   })
 })
 
-t.test('an email with every field comes out with every field', async (t) => {
+t.test('parseEmail(): returns every field', async (t) => {
   const rest = {
     headers: { 'X-Order': '17', 'List-Id': 'orders\t<o.acme.example>' },
     tags: ['a', 'b'],
@@ -98,24 +98,21 @@ t.test('an email with every field comes out with every field', async (t) => {
   )
 })
 
-t.test(
-  'an email from a template may have variables, and its subject from the template',
-  async (t) => {
-    const variables = { name: 'Jane\n', 'order.total-ZAR_2': 1.5, paid: false, constructor: 'Bob' }
-    const email = emailOf({ ...template, variables, class: 'marketing', cc: [], bcc: [] })
-    t.match(email, {
-      class: 'marketing',
-      subject: null,
-      template_id: 'welcome',
-      html: null,
-      text: null,
-    })
-    t.strictSame(email.variables, variables)
-    t.equal(emailOf({ ...template, subject: 'Own' }).subject, 'Own')
-  },
-)
+t.test('parseEmail(): an email with a template may have variables, and no subject', async (t) => {
+  const variables = { name: 'Jane\n', 'order.total-ZAR_2': 1.5, paid: false, constructor: 'Bob' }
+  const email = emailOf({ ...template, variables, class: 'marketing', cc: [], bcc: [] })
+  t.match(email, {
+    class: 'marketing',
+    subject: null,
+    template_id: 'welcome',
+    html: null,
+    text: null,
+  })
+  t.strictSame(email.variables, variables)
+  t.equal(emailOf({ ...template, subject: 'Own' }).subject, 'Own')
+})
 
-t.test('null in an optional field: the same as no such field', async (t) => {
+t.test('null in an optional field is the same as no field', async (t) => {
   const absent = `cc bcc replyTo html templateId variables headers tags class attachments`
   const nulls = Object.fromEntries(absent.split(' ').map((field) => [field, null]))
   t.strictSame(emailOf({ ...plain, ...nulls }), emailOf(plain))
@@ -123,7 +120,7 @@ t.test('null in an optional field: the same as no such field', async (t) => {
   t.strictSame(emailOf({ ...template, ...others }), emailOf(template))
 })
 
-t.test('values on the boundary of a rule are accepted', async (t) => {
+t.test('parseEmail(): accepts values on the limit of each rule', async (t) => {
   const bodies: Body[] = [
     { ...plain, to: addresses(50), cc: addresses(50), bcc: addresses(50) },
     { ...plain, to: ['b@c.example', 'b@c.example'] },
@@ -475,12 +472,12 @@ const refusals: [what: string, body: unknown, fields: Fields][] = [
   ],
 ]
 for (const [what, body, fields] of refusals) {
-  t.test(`an email is refused with exactly its problems: ${what}`, async (t) => {
+  t.test(`parseEmail(): refuses an email with exactly its problems: ${what}`, async (t) => {
     t.strictSame(fieldsOf(body), fields)
   })
 }
 
-t.test('keys that every object inherits are unknown fields like any other', async (t) => {
+t.test('parseEmail(): names that objects inherit are unknown fields', async (t) => {
   const body = `{"__proto__":{"html":"x"},"constructor":1,${JSON.stringify(plain).slice(1)}`
   t.equal(
     JSON.stringify(fieldsOf(JSON.parse(body))),
@@ -523,20 +520,23 @@ t.test('a header whose name only resembles one of those is accepted', async (t) 
   }
 })
 
-t.test('a list or record far over its limit is refused without judging all of it', async (t) => {
-  const many = Array.from({ length: 1_000_000 }, () => 5)
-  const fields = fieldsOf({ ...template, to: many, tags: many, headers: many, variables: many })
-  t.strictSame(Object.keys(fields ?? {}), [
-    'to',
-    ...numbered(50, (n) => `to.${n}`),
-    'variables',
-    'headers',
-    'tags',
-    ...numbered(10, (n) => `tags.${n}`),
-  ])
-  const records = { variables: record(100_000, null), headers: record(100_000, 5) }
-  t.equal(Object.keys(fieldsOf({ ...template, ...records }) ?? {}).length, 1 + 200 + 1 + 50)
-})
+t.test(
+  'parseEmail(): refuses a list or record far over its limit without checking all of it',
+  async (t) => {
+    const many = Array.from({ length: 1_000_000 }, () => 5)
+    const fields = fieldsOf({ ...template, to: many, tags: many, headers: many, variables: many })
+    t.strictSame(Object.keys(fields ?? {}), [
+      'to',
+      ...numbered(50, (n) => `to.${n}`),
+      'variables',
+      'headers',
+      'tags',
+      ...numbered(10, (n) => `tags.${n}`),
+    ])
+    const records = { variables: record(100_000, null), headers: record(100_000, 5) }
+    t.equal(Object.keys(fieldsOf({ ...template, ...records }) ?? {}).length, 1 + 200 + 1 + 50)
+  },
+)
 
 const json = fc.jsonValue({ stringUnit: 'binary' })
 const known = `from to cc bcc replyTo subject html text templateId variables headers tags class
@@ -563,16 +563,19 @@ const mutated = fc
   )
   .map(([body, changes]) => JSON.parse(JSON.stringify({ ...body, ...changes })) as unknown)
 
-t.test('any JSON is answered, with nothing in the answer that Postgres cannot store', async () => {
-  let accepted = 0
-  fc.assert(
-    fc.property(fc.oneof({ weight: 9, arbitrary: mutated }, json), (body) => {
-      const parsed = parseEmail(body)
-      assert.doesNotMatch(JSON.stringify(parsed), /\\u0000|\\ud[89a-f]/)
-      if ('email' in parsed) accepted++
-      else assert.ok(Object.values(parsed.fields).every((problems) => problems.length > 0))
-    }),
-    { numRuns: 3000 },
-  )
-  assert.ok(accepted > 100)
-})
+t.test(
+  'parseEmail(): returns for any JSON, with only strings that Postgres can store',
+  async () => {
+    let accepted = 0
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: mutated }, json), (body) => {
+        const parsed = parseEmail(body)
+        assert.doesNotMatch(JSON.stringify(parsed), /\\u0000|\\ud[89a-f]/)
+        if ('email' in parsed) accepted++
+        else assert.ok(Object.values(parsed.fields).every((problems) => problems.length > 0))
+      }),
+      { numRuns: 3000 },
+    )
+    assert.ok(accepted > 100)
+  },
+)

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import * as v from 'valibot'
-import { across, isObject, judged, line, list, parseBody, text } from '../../src/schemas/fields.ts'
+import {
+  checkedBy,
+  crossFieldCheck,
+  isObject,
+  line,
+  list,
+  parseBody,
+  text,
+} from '../../src/schemas/fields.ts'
 
 const schema = v.pipe(
   v.strictObject({
@@ -11,7 +19,7 @@ const schema = v.pipe(
     tags: v.exactOptional(list(line(3), 2, 'tags')),
     nested: v.exactOptional(v.strictObject({ id: v.number('must be a number') })),
     pairs: v.exactOptional(
-      judged(v.record(v.string(), v.number()), (value, report) => {
+      checkedBy(v.record(v.string(), v.number()), (value, report) => {
         if (!isObject(value)) {
           report('must be an object')
           return
@@ -21,7 +29,7 @@ const schema = v.pipe(
       }),
     ),
   }),
-  across((body, report) => {
+  crossFieldCheck((body, report) => {
     if ('note' in body && body.name === body.note) report('name and note must differ')
   }),
 )
@@ -31,18 +39,18 @@ const fieldsOf = (input: unknown) => {
   return 'fields' in parsed ? parsed.fields : null
 }
 
-t.test('a body that keeps the rules comes back as it is', async (t) => {
+t.test('parseBody(): returns a valid body unchanged', async (t) => {
   const body = { name: 'Jane', tags: ['a', 'b'], nested: { id: 1 } }
   t.strictSame(parseBody(schema, body), { output: body })
 })
 
-t.test('a body that is not an object is refused as a whole', async (t) => {
+t.test('parseBody(): refuses a body that is not an object', async (t) => {
   for (const input of [null, undefined, [], [{ name: 'Jane' }], 'Jane', 5, true]) {
     t.strictSame(fieldsOf(input), { _: ['must be a JSON object'] })
   }
 })
 
-t.test('every problem is reported at once, under its dotted path', async (t) => {
+t.test('parseBody(): reports every problem under its dotted path', async (t) => {
   t.strictSame(
     fieldsOf({
       name: 'too\nlong',
@@ -73,7 +81,7 @@ t.test('every problem is reported at once, under its dotted path', async (t) => 
   })
 })
 
-t.test('a check across fields runs although another field has the wrong type', async (t) => {
+t.test('crossFieldCheck(): runs although another field has the wrong type', async (t) => {
   t.strictSame(fieldsOf({ name: 'a', note: 'a', tags: 5, nested: 5 }), {
     tags: ['must be an array'],
     nested: ['must be an object'],
@@ -81,49 +89,57 @@ t.test('a check across fields runs although another field has the wrong type', a
   })
 })
 
-t.test('names that objects inherit or treat specially are fields like any other', async (t) => {
-  const names = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '']
-  const body = JSON.parse(`{"name":"a",${names.map((name) => `"${name}":1`)}}`)
-  t.strictSame(
-    Object.entries(fieldsOf(body) ?? {}),
-    names.map((name) => [name, ['unknown field']]),
-  )
-  t.match(JSON.stringify(fieldsOf(body)), '"__proto__":["unknown field"]')
-  t.strictSame(fieldsOf(JSON.parse('{"name":"a","__proto__":{"note":5}}')), {
-    ['__proto__']: ['unknown field'],
-  })
-  t.strictSame(
-    Object.keys(fieldsOf(JSON.parse('{"name":"a","pairs":{"__proto__":1,"constructor":2}}')) ?? {}),
-    ['pairs.__proto__.0', 'pairs.constructor.0'],
-  )
-})
+t.test(
+  'parseBody(): names that objects inherit or treat specially are ordinary fields',
+  async (t) => {
+    const names = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '']
+    const body = JSON.parse(`{"name":"a",${names.map((name) => `"${name}":1`)}}`)
+    t.strictSame(
+      Object.entries(fieldsOf(body) ?? {}),
+      names.map((name) => [name, ['unknown field']]),
+    )
+    t.match(JSON.stringify(fieldsOf(body)), '"__proto__":["unknown field"]')
+    t.strictSame(fieldsOf(JSON.parse('{"name":"a","__proto__":{"note":5}}')), {
+      ['__proto__']: ['unknown field'],
+    })
+    t.strictSame(
+      Object.keys(
+        fieldsOf(JSON.parse('{"name":"a","pairs":{"__proto__":1,"constructor":2}}')) ?? {},
+      ),
+      ['pairs.__proto__.0', 'pairs.constructor.0'],
+    )
+  },
+)
 
-t.test('a key is bounded and can be stored by Postgres', async (t) => {
-  const body = {
-    name: 'a',
-    'NUL\0': 1,
-    '\ud83d': 1,
-    ['k'.repeat(200)]: 1,
-    ['l'.repeat(201)]: 1,
-    [`${'m'.repeat(198)}🎉🎉`]: 1,
-  }
-  t.strictSame(Object.keys(fieldsOf(body) ?? {}), [
-    'NUL\ufffd',
-    '\ufffd',
-    'k'.repeat(200),
-    `${'l'.repeat(199)}…`,
-    `${'m'.repeat(198)}\ufffd…`,
-  ])
-})
+t.test(
+  'parseBody(): a key in fields has a limited length, and Postgres can store it',
+  async (t) => {
+    const body = {
+      name: 'a',
+      'NUL\0': 1,
+      '\ud83d': 1,
+      ['k'.repeat(200)]: 1,
+      ['l'.repeat(201)]: 1,
+      [`${'m'.repeat(198)}🎉🎉`]: 1,
+    }
+    t.strictSame(Object.keys(fieldsOf(body) ?? {}), [
+      'NUL\ufffd',
+      '\ufffd',
+      'k'.repeat(200),
+      `${'l'.repeat(199)}…`,
+      `${'m'.repeat(198)}\ufffd…`,
+    ])
+  },
+)
 
-t.test('at most 1 000 fields are reported, the known ones first', async (t) => {
+t.test('parseBody(): reports at most 1 000 fields, known ones first', async (t) => {
   const unknown = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`x${n}`, n]))
   const keys = Object.keys(fieldsOf({ ...unknown, tags: 5 }) ?? {})
   t.equal(keys.length, 1000)
   t.strictSame(keys.slice(0, 4), ['name', 'tags', 'x0', 'x1'])
 })
 
-t.test('one line of text has its length, its characters and its tabs judged', async (t) => {
+t.test('line(): checks length, control characters and tabs', async (t) => {
   const problems = (schema: v.GenericSchema, value: unknown) =>
     v.safeParse(schema, value).issues?.map((issue) => issue.message) ?? []
   t.strictSame(problems(line(3), 'a 🎉'.slice(0, 3)), ['must not contain lone surrogates'])
@@ -147,7 +163,7 @@ t.test('one line of text has its length, its characters and its tabs judged', as
   ])
 })
 
-t.test('any JSON is answered with fields that Postgres can store', async () => {
+t.test('parseBody(): returns fields that Postgres can store for any JSON', async () => {
   const json = fc.jsonValue({ stringUnit: 'binary' })
   fc.assert(
     fc.property(fc.oneof(json, fc.dictionary(fc.string({ unit: 'binary' }), json)), (input) => {

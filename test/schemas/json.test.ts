@@ -6,7 +6,7 @@ import { parseJson, structureProblem } from '../../src/schemas/json.ts'
 
 const TOO_DEEP = 'must be nested at most 20 levels deep'
 
-t.test('JSON nested 20 levels deep is parsed, 21 levels are refused before parsing', async (t) => {
+t.test('parseJson(): parses 20 levels, and refuses 21 before parsing', async (t) => {
   const nested = (open: string, close: string, depth: number) =>
     `${open.repeat(depth)}1${close.repeat(depth)}`
   for (const [open, close] of [
@@ -22,26 +22,29 @@ t.test('JSON nested 20 levels deep is parsed, 21 levels are refused before parsi
   t.equal(structureProblem('[],'.repeat(500), 1000), null, 'brackets side by side')
 })
 
-t.test('values of arrays and objects are counted, characters in strings are not', async (t) => {
-  for (const [text, values] of [
-    ['[1,2,3]', 3],
-    ['{"a":1,"b":2}', 2],
-    ['{"a":[1,2],"b":{"c":3}}', 5],
-    ['[[],[],{}]', 6],
-    [String.raw`["a,b","[[[","\",\"","\\",",\\\","]`, 5],
-    ['"a,b,c,[{', 0],
-    [String.raw`"\\\",,,[`, 0],
-    ['5', 0],
-    ['', 0],
-  ] as const) {
-    t.equal(structureProblem(text, values), null, text)
-    const problem = `must have at most ${values - 1} values but has ${values}`
-    if (values > 0) t.equal(structureProblem(text, values - 1), problem, text)
-  }
-})
+t.test(
+  'structureProblem(): counts values of arrays and objects, not characters in strings',
+  async (t) => {
+    for (const [text, values] of [
+      ['[1,2,3]', 3],
+      ['{"a":1,"b":2}', 2],
+      ['{"a":[1,2],"b":{"c":3}}', 5],
+      ['[[],[],{}]', 6],
+      [String.raw`["a,b","[[[","\",\"","\\",",\\\","]`, 5],
+      ['"a,b,c,[{', 0],
+      [String.raw`"\\\",,,[`, 0],
+      ['5', 0],
+      ['', 0],
+    ] as const) {
+      t.equal(structureProblem(text, values), null, text)
+      const problem = `must have at most ${values - 1} values but has ${values}`
+      if (values > 0) t.equal(structureProblem(text, values - 1), problem, text)
+    }
+  },
+)
 
 t.test(
-  'a text that is no JSON is refused as invalid_json, one too large as validation_error',
+  'parseJson(): a text that is not JSON gets invalid_json, one that is too large validation_error',
   async (t) => {
     const refusal = (text: string) => {
       try {
@@ -62,7 +65,7 @@ t.test(
   },
 )
 
-/** The same counts, from the parsed value. */
+/** Counts depth and values of the parsed value. */
 function measure(value: unknown): { depth: number; values: number } {
   if (typeof value !== 'object' || value === null) return { depth: 0, values: 0 }
   const members = Object.values(value).map(measure)
@@ -72,21 +75,18 @@ function measure(value: unknown): { depth: number; values: number } {
   }
 }
 
-t.test(
-  'any JSON, however it is written, has the depth and the values of what it stands for',
-  async () => {
-    const jsonText = fc
-      .tuple(fc.jsonValue({ stringUnit: 'binary', depthSize: 'medium' }), fc.nat({ max: 2 }))
-      .map(([value, indent]) => JSON.stringify(value, null, indent))
-    fc.assert(
-      fc.property(jsonText, (text) => {
-        const { depth, values } = measure(JSON.parse(text))
-        assert.equal(structureProblem(text, values) === TOO_DEEP, depth > 20)
-        if (depth > 20) return
-        assert.equal(structureProblem(text, values), null)
-        if (values > 0) assert.notEqual(structureProblem(text, values - 1), null)
-      }),
-      { numRuns: 3000 },
-    )
-  },
-)
+t.test('structureProblem(): counts depth and values of any JSON text', async () => {
+  const jsonText = fc
+    .tuple(fc.jsonValue({ stringUnit: 'binary', depthSize: 'medium' }), fc.nat({ max: 2 }))
+    .map(([value, indent]) => JSON.stringify(value, null, indent))
+  fc.assert(
+    fc.property(jsonText, (text) => {
+      const { depth, values } = measure(JSON.parse(text))
+      assert.equal(structureProblem(text, values) === TOO_DEEP, depth > 20)
+      if (depth > 20) return
+      assert.equal(structureProblem(text, values), null)
+      if (values > 0) assert.notEqual(structureProblem(text, values - 1), null)
+    }),
+    { numRuns: 3000 },
+  )
+})

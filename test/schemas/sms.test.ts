@@ -22,7 +22,7 @@ const SENDER =
   'must be 1 to 11 letters, digits and spaces with at least one letter, or a phone number in E.164'
 const CLASS = 'must be transactional or marketing'
 
-t.test('an ordinary SMS comes out in the form in which SQL takes it', async (t) => {
+t.test('parseSms(): returns an ordinary SMS in the form that SQL takes', async (t) => {
   t.strictSame(smsOf(plain), {
     class: 'transactional',
     sender_id: null,
@@ -34,7 +34,7 @@ t.test('an ordinary SMS comes out in the form in which SQL takes it', async (t) 
   })
 })
 
-t.test('an SMS with every field comes out with every field', async (t) => {
+t.test('parseSms(): returns every field', async (t) => {
   const body = `Grüße ${'ж'.repeat(100)} 💌`
   t.strictSame(
     smsOf({
@@ -57,7 +57,7 @@ t.test('an SMS with every field comes out with every field', async (t) => {
   )
 })
 
-t.test('values on the boundary of a rule are accepted, and none is rewritten', async (t) => {
+t.test('parseSms(): accepts values on the limit of each rule, unchanged', async (t) => {
   const values: Record<string, unknown[]> = {
     to: ['+1234567', '+123456789012345', '+27000000000', '+270821234567'],
     body: [
@@ -77,7 +77,7 @@ t.test('values on the boundary of a rule are accepted, and none is rewritten', a
   }
 })
 
-t.test('null in an optional field: the same as no such field', async (t) => {
+t.test('null in an optional field is the same as no field', async (t) => {
   t.strictSame(smsOf({ ...plain, senderId: null, scheduledAt: null, tags: null }), smsOf(plain))
 })
 
@@ -220,20 +220,20 @@ const refusals: Record<string, [body: unknown, fields: Fields][]> = {
 }
 
 for (const [what, cases] of Object.entries(refusals)) {
-  t.test(`${what}: refused, with every problem at once`, async (t) => {
+  t.test(`parseSms(): refuses with all problems at once: ${what}`, async (t) => {
     for (const [body, fields] of cases) {
       t.strictSame(fieldsOf(body), fields, JSON.stringify(body).slice(0, 100))
     }
   })
 }
 
-t.test('4 MB of text are refused without being cut', async (t) => {
+t.test('parseSms(): refuses 4 MB of text without dividing it into segments', async (t) => {
   t.strictSame(fieldsOf({ ...plain, body: 'x'.repeat(4 * 1024 * 1024) }), {
     body: ['must be at most 1600 characters but has 4194304'],
   })
 })
 
-t.test('a text is accepted when it is not empty and has at most 10 segments', async () => {
+t.test('parseSms(): accepts a body of 1 to 10 segments', async () => {
   const unit = fc.constantFrom('x', '€', 'ж', '💌')
   const text = fc
     .tuple(unit, fc.nat({ max: 1700 }), unit, fc.nat({ max: 5 }))
@@ -249,7 +249,7 @@ t.test('a text is accepted when it is not empty and has at most 10 segments', as
   )
 })
 
-t.test('any JSON is answered, and what is accepted can be stored', async () => {
+t.test('parseSms(): returns for any JSON, and Postgres can store what is accepted', async () => {
   const json = fc.jsonValue({ stringUnit: 'binary' })
   const field = fc.oneof(json, fc.constantFrom(...Object.values(plain), 'Acme', ['a']))
   const body = fc.record(

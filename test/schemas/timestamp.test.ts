@@ -8,7 +8,7 @@ const FORM = `must be an ISO 8601 timestamp, as ${EXAMPLE}`
 const OFFSET = `must have an offset from UTC, as ${EXAMPLE}`
 const DATE = 'must be a date that exists'
 
-t.test('a timestamp with any offset is the same moment in UTC', async (t) => {
+t.test('parseTimestamp(): converts any offset to UTC', async (t) => {
   const cases: Record<string, string> = {
     '2026-07-01T09:00:00Z': '2026-07-01T09:00:00.000Z',
     '2026-07-01T09:00Z': '2026-07-01T09:00:00.000Z',
@@ -34,7 +34,7 @@ t.test('a timestamp with any offset is the same moment in UTC', async (t) => {
   }
 })
 
-t.test('what is no moment is refused, with what is wrong', async (t) => {
+t.test('parseTimestamp(): refuses other texts with the problem', async (t) => {
   const refused: Record<string, string[]> = {
     [OFFSET]: ['2026-07-01T09:00:00', '2026-07-01T09:00', '2026-07-01T09:00:00.5'],
     [DATE]: [
@@ -74,7 +74,7 @@ t.test('what is no moment is refused, with what is wrong', async (t) => {
 
 const two = (n: number) => String(n).padStart(2, '0')
 
-t.test('any moment written with any offset is read as that moment', async () => {
+t.test('parseTimestamp(): parses any moment with any offset', async () => {
   const moment = fc.date({
     min: new Date('0001-01-02T00:00:00Z'),
     max: new Date('9999-12-30T00:00:00Z'),
@@ -93,7 +93,7 @@ t.test('any moment written with any offset is read as that moment', async () => 
   )
 })
 
-t.test('of all days that can be written those exist that a calendar has', async (t) => {
+t.test('parseTimestamp(): accepts exactly the days of the calendar', async (t) => {
   const isLeap = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   for (const year of [1900, 2000, 2026, 2027, 2028, 2100]) {
     const months = [31, isLeap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

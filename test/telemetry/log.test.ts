@@ -111,7 +111,7 @@ for (const level of ['info', 'debug']) {
         .filter((line) => line.startsWith('{'))
         .map((line) => JSON.parse(line))
       const faults = lines.filter(
-        ({ level, msg }) => (level === 'error' || level === 'fatal') && msg !== 'a request failed',
+        ({ level, msg }) => (level === 'error' || level === 'fatal') && msg !== 'request failed',
       )
       t.same(faults, [], 'no error but that of the request whose function is gone')
       const requestId = (answer: { headers: Headers }) => answer.headers.get('x-request-id')
@@ -134,7 +134,7 @@ for (const level of ['info', 'debug']) {
         organisation: id,
         durationMs: Number,
       })
-      t.match(lineOf(failed, 'a request failed'), {
+      t.match(lineOf(failed, 'request failed'), {
         level: 'error',
         route: '/v1/emails/:id',
         err: { code: '42883' },

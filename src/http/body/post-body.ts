@@ -14,17 +14,17 @@ import { parseJson } from '../../schemas/json.ts'
 import { parseSms } from '../../schemas/sms.ts'
 import { suppressionSchema } from '../../schemas/suppression.ts'
 
-/** The body of a POST as it arrived, and what is needed to read it. */
+/** The received body of a POST, with what is needed to parse it. */
 export type Posted<Kind extends PostKind = PostKind> = {
   kind: Kind
   bytes: Uint8Array
   /** Method and path, which the fingerprint covers. */
-  address: string
-  /** The number by which SQL knows the call whose messages these are. */
+  methodAndPath: string
+  /** The number of the call in SQL; its messages refer to it. */
   call: number
 }
 
-/** What the body of each kind of POST becomes. */
+/** The value of a valid body, by kind of POST. */
 export type PostValues = {
   email: Messages
   'email batch': Messages
@@ -44,27 +44,27 @@ type InvalidItem = Pick<Item, 'call' | 'index' | 'error'>
 
 export type Messages = {
   /**
-   * A JSON array of messages, or of why one is not valid, in the form in which SQL takes them. One text: a
-   * thousand would take twice the memory on their way from the thread to the database.
+   * A JSON array in the form that SQL takes: the messages, and the errors of those that are not valid. One
+   * string for all: a thousand strings would take twice the memory between the thread and the database.
    */
   json: string
   count: number
-  /** Of all messages together. */
+  /** The recipients of all messages together. */
   recipients: number
 }
 
 export type PostBody<Kind extends PostKind = PostKind> = {
   value: PostValues[Kind]
-  /** SHA-256 of method, path and body: what must be the same for an Idempotency-Key to be replayed. */
+  /** SHA-256 of method, path and body; a request with the same Idempotency-Key must have the same. */
   fingerprint: string
 }
 
-/** All of it can be sent to another thread. */
+/** Only values that can be sent to another thread. */
 export type PostOptions = {
   publicUrl: string
-  /** Whether what is for sandbox addresses alone goes there beside a real provider. */
+  /** Whether emails to sandbox addresses alone go to the sandbox although a real provider is configured. */
   hasSandboxMessages: boolean
-  /** Whether SMS to sandbox numbers go there beside a real provider. */
+  /** Whether SMS to sandbox numbers go to the sandbox although a real provider is configured. */
   hasSandboxSms: boolean
 }
 
@@ -77,10 +77,11 @@ type Parse<Value> = (
   call: number,
 ) => Parsed<Value> | Promise<Parsed<Value>>
 
-/** An email has at most 424 values, if it has all its recipients, headers, variables and tags. */
+/** The largest valid email has 424 values: all its recipients, headers, variables and tags. */
 const MAX_VALUES = 1000
 const MAX_BATCH_VALUES = 500_000
 
+/** A batch is validated in slices of this length, so that smaller bodies need not wait for its end. */
 const SLICE_MS = 20
 
 export const nothingSchema = v.strictObject({})
@@ -95,9 +96,9 @@ const parsers: { [Kind in PostKind]: Parse<PostValues[Kind]> } = {
   nothing: bySchema(nothingSchema),
 }
 
-/** Parses and validates a body, or throws the Refusal; the same in any thread. */
+/** Parses and validates a body; throws a Refusal if it is not valid. Works the same in any thread. */
 export async function readPostBody<Kind extends PostKind>(
-  { kind, bytes, address, call }: Posted<Kind>,
+  { kind, bytes, methodAndPath, call }: Posted<Kind>,
   options: PostOptions,
 ): Promise<PostBody<Kind>> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
@@ -105,7 +106,7 @@ export async function readPostBody<Kind extends PostKind>(
   const input = parseJson(json, isBatch(kind) ? MAX_BATCH_VALUES : MAX_VALUES)
   const parsed = await parsers[kind](input, options, call)
   if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
-  const hash = createHash('sha256').update(`${address}\n`)
+  const hash = createHash('sha256').update(`${methodAndPath}\n`)
   return { value: parsed.value, fingerprint: hash.update(json).digest('hex') }
 }
 
@@ -125,15 +126,15 @@ function bySchema<const S extends Parameters<typeof parseBody>[0]>(
 function email(input: unknown, { hasSandboxMessages }: PostOptions): Parsed<Message> {
   const parsed = parseEmail(input)
   if ('fields' in parsed) return parsed
-  const isMarked = hasSandboxMessages && isSandbox(parsed.email.recipients)
-  return { value: isMarked ? { ...parsed.email, is_sandbox: true } : parsed.email }
+  const isSandboxed = hasSandboxMessages && isSandbox(parsed.email.recipients)
+  return { value: isSandboxed ? { ...parsed.email, is_sandbox: true } : parsed.email }
 }
 
 function sms(input: unknown, { hasSandboxSms }: PostOptions): Parsed<Message> {
   const parsed = parseSms(input)
   if ('fields' in parsed) return parsed
-  const isMarked = hasSandboxSms && isSandboxNumber(parsed.sms.recipient)
-  return { value: isMarked ? { ...parsed.sms, is_sandbox: true } : parsed.sms }
+  const isSandboxed = hasSandboxSms && isSandboxNumber(parsed.sms.recipient)
+  return { value: isSandboxed ? { ...parsed.sms, is_sandbox: true } : parsed.sms }
 }
 
 function single(parse: (input: unknown, options: PostOptions) => Parsed<Message>): Parse<Messages> {
@@ -145,7 +146,7 @@ function single(parse: (input: unknown, options: PostOptions) => Parsed<Message>
   }
 }
 
-/** Of the problems of all items 1 000 are reported, and the first of each further item. */
+/** Reports 1 000 problems of all items together, and after them one problem of each further item. */
 function batch(
   list: 'emails' | 'messages',
   parse: (input: unknown, options: PostOptions) => Parsed<Message>,
@@ -153,7 +154,7 @@ function batch(
   return async (input, options, call) => {
     const parsed = parseBatch(input, list)
     if ('fields' in parsed) return parsed
-    let room = MAX_FIELDS
+    let fieldsLeft = MAX_FIELDS
     let recipients = 0
     const texts = await mapInSlices(parsed.items, (item, index) => {
       const result = parse(item, options)
@@ -161,8 +162,8 @@ function batch(
         recipients += recipientsOf(result.value)
         return toJson<Item>({ ...result.value, call, index })
       }
-      const fields = Object.entries(result.fields).slice(0, Math.max(1, room))
-      room -= fields.length
+      const fields = Object.entries(result.fields).slice(0, Math.max(1, fieldsLeft))
+      fieldsLeft -= fields.length
       const { publicUrl } = options
       const error = errorBody(publicUrl, 'validation_error', Object.fromEntries(fields))
       return toJson<InvalidItem>({ error, call, index })
@@ -171,12 +172,12 @@ function batch(
   }
 }
 
-/** An SMS has one. */
+/** An SMS has no list of recipients, but one recipient. */
 function recipientsOf(message: Message): number {
   return 'recipients' in message ? message.recipients.length : 1
 }
 
-/** Like map, but lets other bodies in whenever it has run for a while. */
+/** Maps items, and yields to the event loop after each SLICE_MS. */
 async function mapInSlices<Item, Result>(
   items: readonly Item[],
   map: (item: Item, index: number) => Result,

@@ -11,14 +11,14 @@ import {
   readPostBody,
 } from './post-body.ts'
 
-/** Reads the bodies of POST requests without blocking the event loop for long. */
+/** Parses the bodies of POST requests without blocking the event loop for long. */
 export type PostReader = {
-  /** Parses and validates a body of `party`, or throws the Refusal. */
-  read<Kind extends PostKind>(posted: Posted<Kind>, party: string): Promise<PostBody<Kind>>
+  /** Parses and validates a body of an organisation; throws a Refusal if it is not valid. */
+  read<Kind extends PostKind>(posted: Posted<Kind>, organisationId: string): Promise<PostBody<Kind>>
   close(): Promise<void>
 }
 
-/** What the thread makes of the body of a call. */
+/** The thread's result for the body of a call. */
 export type ThreadResult = { call: number } & (
   | { body: PostBody }
   | { refusal: { code: Code; fields: Fields | undefined } }
@@ -27,20 +27,20 @@ export type ThreadResult = { call: number } & (
 
 const MB = 1024 * 1024
 
-/** A single request of this size takes some 5 ms at worst, a batch 100 ms. */
+/** A single request of this size takes at most some 5 ms to parse, a batch 100 ms. */
 const IN_LOOP_BYTES = 64 * 1024
 
-/** How long single requests are read before connections are served again. */
-const TURN_MS = 1
+/** Small bodies are parsed for this time before the event loop goes on. */
+const IN_LOOP_MS = 1
 
-/** The thread has one body in hand that is larger than this, and smaller ones up to so many bytes. */
+/** The thread has one body larger than LARGE_BYTES at a time, and smaller ones of SMALL_BYTES_IN_THREAD. */
 const LARGE_BYTES = MB
 const SMALL_BYTES_IN_THREAD = 2 * MB
 
-/** A thread that needs more dies, and its requests fail; the process is to stay below 600 MB. */
+/** A thread that needs more memory exits and its requests fail; the process stays below 600 MB. */
 const THREAD_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 }
 
-/** The largest body takes some 5 s at worst. */
+/** The largest body takes at most some 5 s. */
 const THREAD_TIMEOUT_MS = 60_000
 
 type Job = {
@@ -51,47 +51,48 @@ type Job = {
 }
 
 /**
- * Reads small single requests in the event loop, of organisations in turn. A thread reads batches and large
- * bodies: of each organisation one at a time, those of several in slices, so that none waits for the largest
- * of all others. The bytes in hand that body.ts allows bound how many wait. The thread starts with the first
- * of them, and again after it has died.
+ * Parses small single requests in the event loop, round-robin by organisation. A thread parses batches and
+ * large bodies: one of each organisation at a time, those of several organisations in slices, so that none
+ * waits for all others. body/reservations.ts limits the bytes of the bodies that wait. The thread starts with the
+ * first such body, and restarts with the next one after it has exited.
  */
 export function createPostReader(options: PostOptions, threadLimits = THREAD_LIMITS): PostReader {
-  /** By organisation, first the one whose last turn was the longest ago. */
+  /** Waiting jobs by organisation; the organisation that has waited longest comes first. */
   const waiting = new Map<string, Job[]>()
   const inThread = new Map<string, Job>()
-  const turns = createYield(TURN_MS)
+  const inLoop = createYield(IN_LOOP_MS)
   let thread: Worker | null = null
 
-  async function read(posted: Posted, party: string): Promise<PostBody> {
+  async function read(posted: Posted, organisationId: string): Promise<PostBody> {
     const size = posted.bytes.length
     if (size <= IN_LOOP_BYTES && !isBatch(posted.kind)) {
-      return turns.run(party, () => readPostBody(posted, options))
+      return inLoop.run(organisationId, () => readPostBody(posted, options))
     }
     const { promise, resolve, reject } = Promise.withResolvers<PostBody>()
-    const jobs = waiting.get(party) ?? []
+    const jobs = waiting.get(organisationId) ?? []
     jobs.push({ posted, size, resolve, reject })
-    waiting.set(party, jobs)
+    waiting.set(organisationId, jobs)
     startJobs()
     return promise
   }
 
   function startJobs() {
-    for (const [party, jobs] of [...waiting]) {
+    for (const [organisationId, jobs] of [...waiting]) {
       const [job, ...later] = jobs
-      if (!job || inThread.has(party) || !fits(job)) continue
-      waiting.delete(party)
-      if (later.length > 0) waiting.set(party, later)
-      inThread.set(party, job)
+      if (!job || inThread.has(organisationId) || !fits(job)) continue
+      waiting.delete(organisationId)
+      if (later.length > 0) waiting.set(organisationId, later)
+      inThread.set(organisationId, job)
       void runInThread(job)
         .then(job.resolve, job.reject)
         .finally(() => {
-          inThread.delete(party)
+          inThread.delete(organisationId)
           startJobs()
         })
     }
   }
 
+  /** Whether the thread may take a job beside those that it has. */
   function fits({ size }: Job): boolean {
     const sizes = [...inThread.values()].map((job) => job.size)
     if (size > LARGE_BYTES) return sizes.every((other) => other <= LARGE_BYTES)
@@ -115,7 +116,7 @@ export function createPostReader(options: PostOptions, threadLimits = THREAD_LIM
     const forget = () => {
       if (thread === worker) thread = null
     }
-    // Before the listeners of the jobs, which fail with it: the next job gets another thread.
+    // These listeners run before those of the jobs, so that the next job starts another thread.
     return worker.setMaxListeners(0).on('error', forget).on('exit', forget)
   }
 
@@ -127,16 +128,16 @@ export function createPostReader(options: PostOptions, threadLimits = THREAD_LIM
   }
 }
 
-/** The thread's result; rejects if the thread dies or takes too long. */
+/** Returns the thread's result; rejects if the thread exits or takes too long. */
 async function ask(worker: Worker, posted: Posted): Promise<ThreadResult> {
   const { promise, resolve, reject } = Promise.withResolvers<ThreadResult>()
   const onMessage = (result: ThreadResult) => {
     if (result.call === posted.call) resolve(result)
   }
-  const onExit = () => reject(new Error('the thread that reads request bodies has ended'))
+  const onExit = () => reject(new Error('the thread that parses request bodies has exited'))
   const timer = setTimeout(() => void worker.terminate(), THREAD_TIMEOUT_MS)
   worker.on('message', onMessage).on('error', reject).on('exit', onExit)
-  // Moved, not copied; a small one shares its memory with others.
+  // The memory is moved to the thread, not copied. A small body shares its memory with others, so it is copied.
   const isWhole = posted.bytes.length === posted.bytes.buffer.byteLength
   const bytes = isWhole ? posted.bytes : new Uint8Array(posted.bytes)
   worker.postMessage({ ...posted, bytes }, [bytes.buffer as ArrayBuffer])

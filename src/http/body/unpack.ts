@@ -1,10 +1,10 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 
-/** What Content-Encoding names (RFC 9110, section 8.4.1). */
+/** A supported Content-Encoding (RFC 9110, 8.4.1). */
 export type Encoding = keyof typeof decoders
 
-/** Larger pieces than the library's 16 KB: each comes back through the event loop. */
+/** More than the 16 KB of zlib's default: each chunk takes a pass through the event loop. */
 const CHUNK_BYTES = 64 * 1024
 
 const decoders = {
@@ -14,15 +14,15 @@ const decoders = {
   br: promisify(brotliDecompress),
 }
 
-/** The body has more bytes than allowed. */
+/** The decompressed body has more bytes than allowed. */
 export class TooLarge extends Error {}
 
-/** Whether a name in Content-Encoding, in lower case, is one that this service unpacks. */
+/** Whether a lower-case name in Content-Encoding is supported. */
 export function isEncoding(name: string): name is Encoding {
   return Object.hasOwn(decoders, name)
 }
 
-/** Unpacks outside the event loop; throws TooLarge beyond `maxBytes`, and otherwise what zlib finds wrong. */
+/** Decompresses in a thread of zlib; throws TooLarge beyond `maxBytes`, or an error of zlib. */
 export async function unpack(
   packed: Buffer,
   encoding: Encoding,

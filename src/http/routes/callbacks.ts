@@ -19,28 +19,27 @@ export type CallbackOptions = {
   metrics: Pick<Metrics, 'receipt'>
 }
 
-/** An event is some KB; whoever sends more is no provider. */
+/** An event of a provider has some KB. */
 const LIMIT_BYTES = 1024 * 1024
 const MAX_VALUES = 10_000
 
-/** As many as one commit should carry; more only make it longer. */
+/** More callbacks in one commit only make it longer. */
 const MAX_IN_ONE_COMMIT = 100
 
-/** Anyone can send callbacks, so each reason is logged once a minute, with the count. */
+/** Anyone can send callbacks, so refusals of one reason are one log line a minute, with their number. */
 const REFUSALS_EVERY_MS = 60_000
 
 /**
- * POST /providers/<name>/events: what the email provider reports by itself (design section 10). 200
- * for what is recorded, or was before; 406, at which Mailgun gives up, for what can never be right;
- * anything else, as while the database is away, makes it try again.
+ * POST /providers/<name>/events: callbacks of the email provider. Responds 200 to a callback that is recorded or
+ * was recorded before, and 406, after which Mailgun does not retry, to one that can never be valid. The provider
+ * retries after any other status, such as 500 while the database is unavailable.
  */
 export function callbacksRouter(options: CallbackOptions) {
   const { call, log, emailProvider, readBody, metrics } = options
   const { name, readCallback } = emailProvider
-  // A wrong signing key shows in this alone.
+  // A wrong signing key shows only in this warning.
   const refusals = summarise<string>(
-    (reason, refused) =>
-      log.warn({ reason, refused }, 'callbacks of the email provider were refused'),
+    (reason, refused) => log.warn({ reason, refused }, 'email provider callbacks refused'),
     REFUSALS_EVERY_MS,
   )
   const record = createBatcher<Callback, string>(
@@ -48,7 +47,7 @@ export function callbacksRouter(options: CallbackOptions) {
       const received = await call('receive_callbacks', {
         callbacks: callbacks.map(describe),
       })
-      // A callback that is recorded may bring a receipt that a poll, or another callback, brought before.
+      // `stored` has the new receipts alone: a poll or another callback may have brought a receipt before.
       for (const type of received.flatMap(({ stored }) => stored)) metrics.receipt('email', type)
       return received.flatMap(({ outcomes }) => outcomes)
     },
@@ -79,7 +78,7 @@ export function callbacksRouter(options: CallbackOptions) {
   }
 }
 
-/** No callback, where the body can never be read; throws where it can be read later. */
+/** Returns no body if the body can never be read; throws the error if a retry may succeed. */
 function unreadable(error: unknown): undefined {
   const isFinal = error instanceof Refusal && error.code !== 'rate_limited' && error.status !== 408
   if (!isFinal) throw error

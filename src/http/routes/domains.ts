@@ -9,7 +9,7 @@ import { replied, reply } from '../reply.ts'
 
 const providerRefusals: Code[] = ['email_provider_unavailable', 'idempotency_conflict']
 
-/** The endpoints of sending domains (interface 4.4 to 4.7). */
+/** The endpoints of sending domains (src/docs/api.md#domains). */
 export function domainEndpoints({
   call,
   registry,
@@ -24,9 +24,9 @@ export function domainEndpoints({
       kind: 'domain',
       path: '/v1/domains',
       scope: 'domains:write',
-      summary: 'Add a sending domain; answers the DNS records to publish',
+      summary: 'Add a sending domain and return the DNS records to publish',
       request: domainSchema,
-      answer: 'domain',
+      response: 'domain',
       statuses: [200, 201],
       refusals: [
         'invalid_json',
@@ -44,7 +44,7 @@ export function domainEndpoints({
       path: '/v1/domains',
       scope: 'read',
       summary: 'List the sending domains, newest first',
-      answer: 'domains',
+      response: 'domains',
       refusals: [],
       async handle({ admission }) {
         const list = await call('list_domains', { organisation_id: admission.organisationId })
@@ -56,7 +56,7 @@ export function domainEndpoints({
       path: '/v1/domains/:id',
       scope: 'read',
       summary: 'Retrieve a sending domain with its records',
-      answer: 'domain',
+      response: 'domain',
       refusals: ['not_found'],
       async handle({ admission, params }) {
         const body = await call('get_domain', {
@@ -75,7 +75,7 @@ export function domainEndpoints({
       scope: 'domains:write',
       summary: 'Check a sending domain with the provider and public DNS now',
       request: nothingSchema,
-      answer: 'domain',
+      response: 'domain',
       refusals: ['not_found', 'invalid_json', 'validation_error', ...providerRefusals],
       async handle(request) {
         return replied([await registry.verify(callOf(request), request.params.id ?? '')])
@@ -86,8 +86,8 @@ export function domainEndpoints({
       asksProvider: true,
       path: '/v1/domains/:id',
       scope: 'domains:write',
-      summary: 'Remove a sending domain; later sends from it are refused',
-      answer: 'deleted',
+      summary: 'Delete a sending domain; later sends from it are refused',
+      response: 'deleted',
       refusals: ['not_found', 'email_provider_unavailable'],
       async handle({ admission, params }) {
         return replied([await registry.remove(admission.organisationId, params.id ?? '')])

@@ -2,7 +2,7 @@ import { emailSchema } from '../../schemas/email.ts'
 import type { AcceptOptions } from '../accept.ts'
 import { messagesRouter } from './messages.ts'
 
-/** POST /v1/emails, POST /v1/emails/batch and GET /v1/emails/{id} (interface 4.1 to 4.3). */
+/** POST /v1/emails, POST /v1/emails/batch and GET /v1/emails/{id} (src/docs/api.md#emails). */
 export function emailsRouter(options: AcceptOptions) {
   return messagesRouter(
     {
@@ -13,7 +13,7 @@ export function emailsRouter(options: AcceptOptions) {
       list: 'emails',
       schema: emailSchema,
       accept: 'accept_emails',
-      answers: { sent: 'sentEmail', batch: 'emailBatch', message: 'email' },
+      responses: { sent: 'sentEmail', batch: 'emailBatch', message: 'email' },
       itemRefusals: ['domain_not_verified', 'recipient_suppressed', 'plan_allowance_exceeded'],
     },
     options,

@@ -1,10 +1,10 @@
 import { Router } from '@koa/router'
 import type { Middleware } from 'koa'
 
-/** What keeps this process from serving; null when nothing does. */
+/** Returns why this process cannot serve requests, or null if it can. */
 export type Readiness = () => Promise<string | null>
 
-/** GET /healthz: the process is up. GET /readyz: the database answers and has all that this version calls. */
+/** GET /healthz: the process is up. GET /readyz: the database responds and has the schema of this version. */
 export function healthRouter(readiness: Readiness): Middleware {
   const router = new Router()
   router.get('/healthz', (ctx) => {

@@ -2,13 +2,13 @@ import * as v from 'valibot'
 import { type Code, Refusal } from '../../errors.ts'
 import { type AcceptFunction, type AcceptOptions, acceptor, type SendRequest } from '../accept.ts'
 import type { Scope } from '../admit.ts'
-import type { AnswerName, Endpoint } from '../endpoint.ts'
+import type { Endpoint, ResponseName } from '../endpoint.ts'
 import { reply } from '../reply.ts'
 
-/** How the messages of a channel are sent and shown. */
+/** The differences between the endpoints of email and of SMS. */
 export type Channel = {
   name: 'email' | 'sms'
-  /** Of one message and of many, as summaries call them. */
+  /** The words for one message and for many in summaries. */
   nouns: readonly [one: string, many: string]
   path: `/v1/${string}`
   scope: Scope
@@ -16,8 +16,8 @@ export type Channel = {
   list: 'emails' | 'messages'
   schema: v.GenericSchema
   accept: AcceptFunction
-  answers: { sent: AnswerName; batch: AnswerName; message: AnswerName }
-  /** What an item is refused for, beyond its fields. */
+  responses: { sent: ResponseName; batch: ResponseName; message: ResponseName }
+  /** The error codes of an item, besides validation_error. */
   itemRefusals: readonly Code[]
 }
 
@@ -28,9 +28,9 @@ const callRefusals: Code[] = [
   'org_paused',
 ]
 
-/** Send one, send a batch, retrieve: the endpoints that both channels have (interface 4.1 to 4.3, 4.11). */
+/** The endpoints that both channels have: send one message, send a batch, retrieve a message. */
 export function messagesRouter(channel: Channel, options: AcceptOptions) {
-  const { name, path, scope, list, schema, answers } = channel
+  const { name, path, scope, list, schema, responses } = channel
   const [one, many] = channel.nouns
   const { call } = options
   const accept = acceptor(channel.accept, options)
@@ -43,7 +43,7 @@ export function messagesRouter(channel: Channel, options: AcceptOptions) {
       scope,
       summary: `Send ${one}`,
       request: schema,
-      answer: answers.sent,
+      response: responses.sent,
       refusals: [...callRefusals, ...channel.itemRefusals],
       handle: (request: SendRequest) => accept(request, false),
     },
@@ -56,7 +56,7 @@ export function messagesRouter(channel: Channel, options: AcceptOptions) {
       request: v.strictObject({
         [list]: v.pipe(v.array(schema), v.minLength(1), v.maxLength(1000)),
       }),
-      answer: answers.batch,
+      response: responses.batch,
       refusals: callRefusals,
       handle: (request: SendRequest) => accept(request, true),
     },
@@ -65,7 +65,7 @@ export function messagesRouter(channel: Channel, options: AcceptOptions) {
       path: `${path}/:id`,
       scope: 'read',
       summary: `Retrieve ${one} with its timeline`,
-      answer: answers.message,
+      response: responses.message,
       refusals: ['not_found'],
       async handle({ admission, params }) {
         const body = await call('get_message', {

@@ -4,17 +4,16 @@ import type { Middleware } from 'koa'
 import type * as v from 'valibot'
 import { type Code, catalogue } from '../../errors.ts'
 import type { Endpoint } from '../endpoint.ts'
-import { answers, error, type Schema, successes } from '../responses.ts'
+import { error, responseSchemas, type Schema, successes } from '../responses.ts'
 
-/** What the interface says of a request beyond its schema. */
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   schema: { type: 'string', maxLength: 255 },
-  description: 'For 24 hours the same key with the same body returns the original response.',
+  description: 'For 24 hours a request with the same key and body returns the original response.',
 }
 
-/** The OpenAPI 3.1 document of these endpoints, made from what serves them. */
+/** Returns the OpenAPI 3.1 document of endpoints. */
 export function openapi(endpoints: Endpoint[], publicUrl: string): Schema {
   const paths: Record<string, Record<string, Schema>> = {}
   for (const endpoint of endpoints) {
@@ -47,11 +46,11 @@ function operation(endpoint: Endpoint): Schema {
     schema: { type: 'string' },
   }))
   const isPost = endpoint.method === 'POST'
-  const content = { 'application/json': { schema: answers[endpoint.answer] } }
+  const content = { 'application/json': { schema: responseSchemas[endpoint.response] } }
   const { statuses = [200] } = endpoint
   return {
     summary: endpoint.summary,
-    description: `Scope ${endpoint.scope}.`,
+    description: `Needs the scope ${endpoint.scope}.`,
     parameters: [
       ...pathParameters,
       ...(isPost ? [idempotencyKey] : queryParameters(endpoint.query)),
@@ -83,13 +82,13 @@ function queryParameters(query?: v.GenericSchema): Schema[] {
   }))
 }
 
-/** By status, each with the codes that have it. */
+/** Returns the error responses by status, each described by its error codes. */
 function refusals(own: readonly Code[]): Record<string, Schema> {
-  const everywhere: Code[] = [
+  const ofEveryEndpoint: Code[] = [
     ...(['unauthorized', 'insufficient_scope', 'org_suspended'] as const),
     ...(['rate_limited', 'validation_error', 'internal_error'] as const),
   ]
-  const codes = new Set([...everywhere, ...own])
+  const codes = new Set([...ofEveryEndpoint, ...own])
   const byStatus = Map.groupBy(codes, (code) => catalogue[code][0])
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
@@ -102,7 +101,7 @@ function refusals(own: readonly Code[]): Record<string, Schema> {
   )
 }
 
-/** Rules that JSON Schema cannot say, such as those across fields, are left out. */
+/** Converts a schema to JSON Schema, without rules that JSON Schema cannot express, such as cross-field checks. */
 function schemaOf(schema: v.GenericSchema): Schema {
   const { $schema, ...rest } = toJsonSchema(schema, { errorMode: 'ignore', typeMode: 'input' })
   return rest

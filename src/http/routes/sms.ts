@@ -2,7 +2,7 @@ import { smsSchema } from '../../schemas/sms.ts'
 import type { AcceptOptions } from '../accept.ts'
 import { messagesRouter } from './messages.ts'
 
-/** POST /v1/sms, POST /v1/sms/batch and GET /v1/sms/{id} (interface 4.11). */
+/** POST /v1/sms, POST /v1/sms/batch and GET /v1/sms/{id} (src/docs/api.md#sms). */
 export function smsRouter(options: AcceptOptions) {
   return messagesRouter(
     {
@@ -13,7 +13,7 @@ export function smsRouter(options: AcceptOptions) {
       list: 'messages',
       schema: smsSchema,
       accept: 'accept_sms',
-      answers: { sent: 'sentSms', batch: 'smsBatch', message: 'sms' },
+      responses: { sent: 'sentSms', batch: 'smsBatch', message: 'sms' },
       itemRefusals: ['insufficient_credits'],
     },
     options,

@@ -6,16 +6,16 @@ import type { Endpoint } from '../endpoint.ts'
 import { callOf } from '../idempotency.ts'
 import { replied, reply } from '../reply.ts'
 
-/** GET and POST /v1/suppressions, DELETE /v1/suppressions/{id} (interface 4.8 to 4.10). */
+/** GET and POST /v1/suppressions, DELETE /v1/suppressions/{id} (src/docs/api.md#suppressions). */
 export function suppressionEndpoints(call: Call): Endpoint[] {
   return [
     {
       method: 'GET',
       path: '/v1/suppressions',
       scope: 'read',
-      summary: 'List the addresses that are not sent to',
+      summary: 'List suppressed addresses, newest first',
       query: suppressionsQuery,
-      answer: 'suppressions',
+      response: 'suppressions',
       refusals: ['validation_error'],
       async handle({ admission, query }) {
         const parsed = parseBody(suppressionsQuery, query)
@@ -37,7 +37,7 @@ export function suppressionEndpoints(call: Call): Endpoint[] {
       scope: 'emails:send',
       summary: 'Suppress an address',
       request: suppressionSchema,
-      answer: 'suppression',
+      response: 'suppression',
       statuses: [201, 200],
       refusals: ['invalid_json', 'validation_error', 'idempotency_conflict'],
       async handle(request) {
@@ -48,8 +48,8 @@ export function suppressionEndpoints(call: Call): Endpoint[] {
       method: 'DELETE',
       path: '/v1/suppressions/:id',
       scope: 'emails:send',
-      summary: 'Let an address be sent to again',
-      answer: 'deleted',
+      summary: 'Delete a suppression',
+      response: 'deleted',
       refusals: ['not_found'],
       async handle({ admission, params: { id = '' } }) {
         await call('delete_suppression', { organisation_id: admission.organisationId, id })

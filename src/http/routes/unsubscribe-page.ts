@@ -13,7 +13,7 @@ button { padding: .8rem 1.4rem; border: 0; border-radius: .4rem; background: var
   font: inherit; font-weight: 600; cursor: pointer; }
 `
 
-/** Nothing but the style above and the form, which goes to the page's own address. */
+/** The Content-Security-Policy: allows the style above and a form that posts to the page's own URL. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
@@ -22,7 +22,7 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Asks whoever follows an unsubscribe link. */
+/** The page behind an unsubscribe link: a GET must not unsubscribe, so it has a button. */
 export function askPage(email: string, organisation: string): string {
   return page(
     'Unsubscribe?',
@@ -32,7 +32,7 @@ export function askPage(email: string, organisation: string): string {
   )
 }
 
-/** Says that it is done. */
+/** The page after the button was pressed. */
 export function donePage(email: string, organisation: string): string {
   return page(
     'You are unsubscribed',
@@ -41,10 +41,10 @@ export function donePage(email: string, organisation: string): string {
   )
 }
 
-/** For a link that is none of ours. */
+/** The page for an unknown or incomplete link. */
 export const unknownPage = page(
   'This link does not work',
-  '<p>It may have been cut short on its way. Follow it once more from the email, or copy all of it.</p>',
+  '<p>It may be incomplete. Open it again from the email, or copy the whole link.</p>',
 )
 
 function page(title: string, content: string): string {

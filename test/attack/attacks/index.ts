@@ -1,28 +1,26 @@
 import type { Attack } from '../attack.ts'
-import { domainChecks } from './domain-checks.ts'
-import { gzipBatches } from './gzip-batches.ts'
-import { gzipSingles } from './gzip-singles.ts'
-import { halfSentBodies } from './half-sent-bodies.ts'
-import { hardNames } from './hard-names.ts'
-import { idleConnections } from './idle-connections.ts'
-import { inventedKeys } from './invented-keys.ts'
-import { largeEmails } from './large-emails.ts'
-import { manyKeys } from './many-keys.ts'
-import { nestedBrackets } from './nested-brackets.ts'
-import { pipelinedRequests } from './pipelined-requests.ts'
-import { refusals } from './refusals.ts'
-import { slowSandbox } from './slow-sandbox.ts'
-import { storage } from './storage.ts'
-import { suppressionDeletes } from './suppression-deletes.ts'
-import { suppressionSearch } from './suppression-search.ts'
-import { suspended } from './suspended.ts'
-import { template } from './template.ts'
-import { unreadBodies } from './unread-bodies.ts'
-import { unreadOverRate } from './unread-over-rate.ts'
-import { unusualNames } from './unusual-names.ts'
-import { unverifiedBatches } from './unverified-batches.ts'
+import {
+  gzipBatches,
+  gzipSingles,
+  hardNames,
+  manyKeys,
+  nestedBrackets,
+  unreadBodies,
+  unreadOverRate,
+  unusualNames,
+} from './bodies.ts'
+import { halfSentBodies, idleConnections, pipelinedRequests } from './connections.ts'
+import { largeEmails, slowSandbox, storage, template, unverifiedBatches } from './messages.ts'
+import {
+  domainChecks,
+  inventedKeys,
+  refusals,
+  suppressionDeletes,
+  suppressionSearch,
+  suspended,
+} from './requests.ts'
 
-/** Grouped by what they exhaust. */
+/** All attacks, in the order in which they run. */
 export const attacks: Attack[] = [
   gzipBatches,
   gzipSingles,

@@ -1,28 +1,32 @@
 import { Agent, request } from 'node:http'
-import type { Attacker, Gun, Shot } from './attack.ts'
+import type { AttackClient, Attacker, AttackRequest } from './attack.ts'
 
-/** What one attack may have on its way at a time. */
+/** The most requests of one attack in progress. */
 const MAX_SOCKETS = 5000
 
-/** The client of the attacks: counts what comes back, ends by itself. */
-export function createGun(options: { base: string; attackers: Attacker[]; seconds: number }): {
-  gun: Gun
+/** Creates the HTTP client of an attack: counts responses, and stops after `seconds`. */
+export function createAttackClient(options: {
+  base: string
+  attackers: Attacker[]
+  seconds: number
+}): {
+  client: AttackClient
   start(): void
-  answers: Record<string, number>
+  responses: Record<string, number>
 } {
   const { base, attackers, seconds } = options
   const { hostname: host, port: portText } = new URL(base)
   const port = Number(portText || 80)
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS })
-  const answers: Record<string, number> = {}
+  const responses: Record<string, number> = {}
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   let isOver = false
 
   const note = (what: string) => {
-    answers[what] = (answers[what] ?? 0) + 1
+    responses[what] = (responses[what] ?? 0) + 1
   }
 
-  function fire({ method, path, key, body, headers }: Shot): Promise<void> {
+  function send({ method, path, key, body, headers }: AttackRequest): Promise<void> {
     return new Promise((resolve) => {
       const done = (what: string) => {
         note(what)
@@ -48,23 +52,23 @@ export function createGun(options: { base: string; attackers: Attacker[]; second
         },
       )
       call.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? error.message))
-      // Requests that are not finished when the time is up are part of the result.
-      const cut = () => call.destroy(Object.assign(new Error('cut off'), { code: 'unanswered' }))
+      // Requests without a response at the end are part of the result.
+      const cut = () => call.destroy(Object.assign(new Error('cut off'), { code: 'no response' }))
       over.then(() => setTimeout(cut, 2000).unref())
       call.end(body)
     })
   }
 
-  async function flood(
+  async function repeat(
     lanes: number,
-    next: (attacker: Attacker, n: number) => Shot,
+    next: (attacker: Attacker, n: number) => AttackRequest,
     { count = Number.POSITIVE_INFINITY } = {},
   ) {
     await Promise.all(
       attackers.map(async (attacker) => {
         let n = 0
         const lane = async () => {
-          while (!isOver && n < count) await fire(next(attacker, n++))
+          while (!isOver && n < count) await send(next(attacker, n++))
         }
         await Promise.all(Array.from({ length: lanes }, lane))
       }),
@@ -72,13 +76,13 @@ export function createGun(options: { base: string; attackers: Attacker[]; second
   }
 
   return {
-    gun: { attackers, host, port, isOver: () => isOver, over, fire, flood, note },
+    client: { attackers, host, port, isOver: () => isOver, over, send, repeat, note },
     start() {
       setTimeout(() => {
         isOver = true
         end()
       }, seconds * 1000)
     },
-    answers,
+    responses,
   }
 }

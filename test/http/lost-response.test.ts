@@ -20,49 +20,57 @@ const proxy = await startDatabaseProxy(url)
 const { base } = await startTestService(proxy.url, { roles: ['api'] })
 const { liveKey, domain } = await createOrganisation(sql)
 
-/** How many messages have this subject. */
+/** Returns the number of messages with this subject. */
 async function count(subject: string): Promise<number> {
   const rows = await sql`select from app.messages where subject = ${subject}`
   return rows.length
 }
 
 t.test(
-  'POST /v1/emails: a send whose answer the database connection lost is accepted once',
+  'POST /v1/emails: a send whose database connection broke after the commit is accepted once',
   async (t) => {
     for (const headers of [{}, { 'Idempotency-Key': 'lost' }]) {
       const subject = `lost ${JSON.stringify(headers)}`
       proxy.loseAnswerTo(subject.slice(0, 6))
-      const answer = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { subject }), headers)
-      t.equal(answer.status, 200)
+      const response = await post(
+        `${base}/v1/emails`,
+        liveKey,
+        anEmail(domain, { subject }),
+        headers,
+      )
+      t.equal(response.status, 200)
       t.equal(await count(subject), 1)
     }
   },
 )
 
-t.test('POST /v1/emails: without an Idempotency-Key it is no replay to its caller', async (t) => {
-  proxy.loseAnswerTo('no replay')
-  const email = anEmail(domain, { subject: 'no replay' })
-  const answer = await post(`${base}/v1/emails`, liveKey, email)
-  t.equal(answer.status, 200)
-  t.equal(answer.headers.get('idempotent-replayed'), null)
-})
+t.test(
+  'POST /v1/emails: our own repetition without an Idempotency-Key is not shown as a replay',
+  async (t) => {
+    proxy.loseAnswerTo('no replay')
+    const email = anEmail(domain, { subject: 'no replay' })
+    const response = await post(`${base}/v1/emails`, liveKey, email)
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('idempotent-replayed'), null)
+  },
+)
 
-t.test('POST /v1/domains: an addition whose answer was lost is made once', async (t) => {
+t.test('POST /v1/domains: an addition whose database connection broke is made once', async (t) => {
   proxy.loseAnswerTo('_domainkey.found.example')
   const headers = { 'Idempotency-Key': 'a domain' }
-  const answer = await post(`${base}/v1/domains`, liveKey, { name: 'found.example' }, headers)
-  t.equal(answer.status, 201)
+  const response = await post(`${base}/v1/domains`, liveKey, { name: 'found.example' }, headers)
+  t.equal(response.status, 201)
 })
 
 t.test(
-  'DELETE /v1/suppressions: a removal whose answer was lost is answered as unknown',
+  'DELETE /v1/suppressions: after a lost connection 500 says that the outcome is unknown',
   async (t) => {
     const { json } = await post(`${base}/v1/suppressions`, liveKey, { email: 'lost@b.example' })
     proxy.loseAnswerTo(json.id)
     const path = `${base}/v1/suppressions/${json.id}`
-    const answer = await request('DELETE', path, liveKey)
-    t.equal(answer.status, 500)
-    t.match(answer.json.error, {
+    const response = await request('DELETE', path, liveKey)
+    t.equal(response.status, 500)
+    t.match(response.json.error, {
       code: 'internal_error',
       message: /it is unknown whether.*not_found/,
     })
@@ -71,28 +79,28 @@ t.test(
 )
 
 t.test(
-  'POST /v1/emails: a send that the server cancels is answered 500 and not there',
+  'POST /v1/emails: a send that the database cancels gets 500 and is not stored',
   async (t) => {
     const subject = 'cancelled'
-    const answer = await sql.begin(async (tx) => {
+    const response = await sql.begin(async (tx) => {
       await tx`select from app.allowances for update`
-      const answer = post(`${base}/v1/emails`, liveKey, anEmail(domain, { subject }))
-      // As statement_timeout does after 8 s.
+      const response = post(`${base}/v1/emails`, liveKey, anEmail(domain, { subject }))
+      // As statement_timeout cancels it after 8 s.
       await until('the accept to be cancelled', async () => {
         const [row] = await sql`
         select pg_cancel_backend(pid) from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%accept_emails%'`
         return row
       })
-      return answer
+      return response
     })
-    t.equal(answer.status, 500)
-    t.match(answer.json.error.message, /nothing was sent/)
+    t.equal(response.status, 500)
+    t.match(response.json.error.message, /nothing was sent/)
     t.equal(await count(subject), 0)
   },
 )
 
-t.test('renderErrors: "nothing was sent" is said only where that is certain', async (t) => {
+t.test('renderErrors(): says that nothing was sent only where that is certain', async (t) => {
   const errors = {
     certain: new Unreachable('no'),
     cancelled: new TimedOut('late'),
