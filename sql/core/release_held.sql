@@ -7,7 +7,7 @@ declare
 begin
   with released as (
     delete from app.due_messages d
-    where d.organisation_id = release_held.organisation_id and d.due_at = 'infinity'
+    where d.organisation_id = release_held.organisation_id and d.due_at is null
     returning d.*
   )
   select array_agg(r::app.due_messages) into v_due from released r;
@@ -15,4 +15,5 @@ begin
 end
 $$;
 
-comment on function core.release_held is 'Enqueue what an organisation''s pause held back.';
+comment on function core.release_held is
+  'Enqueue the messages that were held while their organisation was paused. Returns how many.';
