@@ -1,4 +1,4 @@
-create function api.beat(pool_id text, roles text[], host text, pid integer, version text default null, sent_at timestamptz default null)
+create function api.beat(pool_id text, roles text[], host text, pid integer, version text, sent_at timestamptz)
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -17,9 +17,7 @@ begin
   insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
   values (beat.pool_id, beat.roles, beat.host, beat.pid, beat.version,
     -- The statement's time is when it arrived: no lock that it waited for is counted.
-    case when beat.sent_at is not null then
-      greatest(interval '-1 day', least(interval '1 day', beat.sent_at - statement_timestamp()))
-    end,
+    greatest(interval '-1 day', least(interval '1 day', beat.sent_at - statement_timestamp())),
     current_setting('synchronous_commit'))
   on conflict (pool_id) do update
   set heartbeat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;

@@ -11,7 +11,7 @@ declare
 begin
   perform core.lock_organisations(array[begin_check.organisation_id]);
   v_kept := core.claim_key(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint);
-  if v_kept.status is not null then
+  if v_kept.key is not null then
     return jsonb_populate_record(null::api.domain_work, core.domain_answer(v_kept));
   end if;
   v_domain := core.find_domain(begin_check.organisation_id, begin_check.id);
@@ -32,7 +32,7 @@ begin
       jsonb_build_object('verdict', 'answer', 'status', 200, 'body', v_body, 'replayed', false));
   end if;
   update app.domains d set check_started_at = core.now() where d.id = v_domain.id;
-  perform core.store_response(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 0, '');
+  perform core.store_response(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, null, null);
   return jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
 end
 $$;

@@ -18,7 +18,7 @@ declare
 begin
   perform core.lock_organisations(array[begin_domain.organisation_id]);
   v_kept := core.claim_key(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint);
-  if v_kept.status is not null then
+  if v_kept.key is not null then
     return jsonb_populate_record(null::api.domain_work, core.domain_answer(v_kept));
   end if;
 
@@ -78,7 +78,7 @@ begin
     -- Another organisation reserved it in the meantime.
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', v_now));
   end if;
-  perform core.store_response(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint, 0, '');
+  perform core.store_response(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint, null, null);
   return jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
 end
 $$;

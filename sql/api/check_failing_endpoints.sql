@@ -16,7 +16,7 @@ begin
 
   with disabled as (
     update app.webhook_endpoints e
-    set disabled_at = v_now, disabled_reason = 'failing'
+    set disabled_at = v_now
     where e.id = any (v_ids) and e.disabled_at is null and e.failing_since <= v_now - interval '3 days'
       -- The attempts to deliver an event take longer than that, unless nobody made them: days on which
       -- the service was down are not the endpoint's.
@@ -25,7 +25,7 @@ begin
   )
   select array_agg(d.id) into v_disabled from disabled d;
   perform core.audit('check_failing_endpoints', e.organisation_id, core.encode_id('we', e.id),
-    '{"disabled_reason": null}', jsonb_build_object('disabled_reason', e.disabled_reason))
+    '{"disabled_reason": null}', '{"disabled_reason": "failing"}')
   from app.webhook_endpoints e
   where e.id = any (v_disabled);
 

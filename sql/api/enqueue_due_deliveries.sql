@@ -15,7 +15,7 @@ begin
       and exists (select from app.webhook_deliveries d where d.endpoint_id = e.id and d.due_at <= v_now)
       -- Who has the turn takes it, or has a job made for it.
       and not exists (
-        select from graphile_worker._private_jobs h where h.id = e.held_by and h.locked_at is not null));
+        select from graphile_worker._private_jobs h where h.id = e.lease_job_id and h.locked_at is not null));
   if v_overdue <> '{}' then
     -- Nor is there need of more jobs while those that there are wait for a worker. A scan, of which
     -- there is one a minute at most.

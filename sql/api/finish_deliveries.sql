@@ -16,13 +16,13 @@ begin
     select r.*
     from rows from (jsonb_to_recordset(results) as (
       endpoint_id uuid, event_id uuid, attempt smallint, started_at timestamptz, duration_ms integer,
-      status smallint, error text, answer text
-    )) with ordinality as r (endpoint_id, event_id, attempt, started_at, duration_ms, status, error, answer, place)
+      status smallint, error text, response text
+    )) with ordinality as r (endpoint_id, event_id, attempt, started_at, duration_ms, status, error, response, place)
   ),
   -- What was recorded already, but whose answer was lost, counts once.
   noted as (
-    insert into app.webhook_attempts (endpoint_id, event_id, started_at, attempt, duration_ms, status, error, answer)
-    select r.endpoint_id, r.event_id, r.started_at, r.attempt, r.duration_ms, r.status, left(r.error, 500), left(r.answer, 1000)
+    insert into app.webhook_attempts (endpoint_id, event_id, started_at, attempt, duration_ms, status, error, response)
+    select r.endpoint_id, r.event_id, r.started_at, r.attempt, r.duration_ms, r.status, left(r.error, 500), left(r.response, 1000)
     from result r
     on conflict do nothing
     returning endpoint_id, event_id, started_at
@@ -83,4 +83,4 @@ end
 $$;
 
 comment on function api.finish_deliveries is
-  'Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded.';
+  'Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), response}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded.';

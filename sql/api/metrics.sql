@@ -28,15 +28,13 @@ as $$
   left join next_jobs j on j.task_id = t.id and j.priority < 10
   group by t.identifier
   union all
-  select 'messages_waiting', '{}', coalesce(sum(a.messages_accepted - d.messages), 0)
+  select 'messages_waiting', '{}', coalesce(sum(a.messages_accepted - d.messages_dequeued), 0)
   from app.allowances a
   join app.counters d on d.organisation_id = a.organisation_id
   union all
   select 'due_messages_late_seconds', '{}',
     coalesce(greatest(0, extract(epoch from core.now() - min(d.due_at))), 0)
   from app.due_messages d
-  -- Messages of a paused organisation wait without a time; Postgres before 17 cannot subtract infinity.
-  where d.due_at <> 'infinity'
   union all
   select 'clock_late_seconds', jsonb_build_object('task', t.name),
     greatest(0, extract(epoch from now() - ran.at - core.schedule_interval(t.schedule)))

@@ -11,9 +11,9 @@ begin
   v_turns := core.claim_leases(v_turns);
   v_now := core.clock();
   update app.webhook_endpoints e
-  set held_by = null
+  set lease_job_id = null
   from unnest(v_turns) t
-  where e.id = t.endpoint_id and e.held_by is not null;
+  where e.id = t.endpoint_id and e.lease_job_id is not null;
 
   return core.add_jobs((
     select array_agg(core.delivery_job(e, now() + make_interval(secs => t.pause_seconds), t.pause_seconds > 0))

@@ -34,13 +34,13 @@ begin
   ),
   held as (
     update app.webhook_endpoints e
-    set held_by = h.job
+    set lease_job_id = h.job
     from (
       select t.endpoint_id,
         case when t.in_hand <> '{}' or t.endpoint_id in (select p.endpoint_id from picked p) then t.job end as job
       from unnest(v_turns) t
     ) h
-    where e.id = h.endpoint_id and e.held_by is distinct from h.job
+    where e.id = h.endpoint_id and e.lease_job_id is distinct from h.job
   )
   select p.endpoint_id, p.event_id, p.attempts + 1, v_now, e.failing_since is not null, e.url,
     case when e.old_secret_until > v_now then array[e.secret, e.old_secret] else array[e.secret] end, p.body

@@ -12,10 +12,10 @@ begin
     return 0;
   end if;
   with taken as (
-    delete from app.changes c
+    delete from app.status_changes c
     -- Bounded, so that one transaction never holds an hour's work; the caller asks again.
-    where c.ctid = any (array(select n.ctid from app.changes n limit 20000))
-    returning c.message_id, c.change, c.at
+    where c.ctid = any (array(select n.ctid from app.status_changes n limit 20000))
+    returning c.message_id, c.change, c.occurred_at
   ),
   fact as materialized (
     select (m.created_at at time zone 'UTC')::date as day, m.organisation_id, m.channel, m.class, m.tags, t.change,
@@ -27,7 +27,7 @@ begin
     where m.mode = 'live' and not m.is_sandbox
       -- Retried by an operator it had failed before, and counts as one that did.
       and (t.change <> 'failed' or not exists (
-        select from app.events e where e.message_id = m.id and e.type = 'queued' and e.occurred_at <= t.at))
+        select from app.events e where e.message_id = m.id and e.type = 'queued' and e.occurred_at <= t.occurred_at))
   ),
   volume as (
     select f.day, f.organisation_id, f.channel, f.class, g.tag,
@@ -40,7 +40,7 @@ begin
       count(*) filter (where f.change = 'expired'),
       count(*) filter (where f.change = 'rejected')
     from fact f
-    cross join lateral (select '' as tag union select unnest(f.tags)) g
+    cross join lateral (select null as tag union select unnest(f.tags)) g
     group by f.day, f.organisation_id, f.channel, f.class, g.tag
   ),
   added as (
@@ -48,7 +48,7 @@ begin
   ),
   latencies as (
     insert into app.daily_latencies as l (day, organisation_id, channel, stage, bucket, messages)
-    select f.day, coalesce(f.organisation_id, '00000000-0000-0000-0000-000000000000'), f.channel, f.change,
+    select f.day, f.organisation_id, f.channel, f.change,
       core.latency_bucket(f.latency), count(*)
     from fact f
     where f.latency is not null

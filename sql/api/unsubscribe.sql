@@ -11,7 +11,7 @@ begin
   if exists (
     -- Who unsubscribed and was then erased is not named again.
     select from core.suppressions_by_hash(unsubscribe.email) a
-    where a.organisation_id = unsubscribe.organisation_id and a.bar = 'unsubscribe'
+    where a.organisation_id = unsubscribe.organisation_id and a.reason = 'unsubscribe'
   ) then
     return (select o.name from app.organisations o where o.id = unsubscribe.organisation_id);
   end if;

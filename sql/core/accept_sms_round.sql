@@ -97,7 +97,7 @@ begin
     from accepted a
   ),
   counted_in_reports as (
-    insert into app.changes (message_id, change, at)
+    insert into app.status_changes (message_id, change, occurred_at)
     select a.id, 'queued', v_now
     from accepted a
     where a.mode = 'live' and a.is_sandbox is not true

@@ -2,7 +2,7 @@ create function core.backlog(organisation_id uuid)
 returns bigint
 language sql stable
 as $$
-  select a.messages_accepted - d.messages
+  select a.messages_accepted - d.messages_dequeued
   from app.allowances a
   join app.counters d on d.organisation_id = a.organisation_id
   where a.organisation_id = backlog.organisation_id

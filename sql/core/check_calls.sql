@@ -12,7 +12,7 @@ as $$
     k.status, k.body,
     -- Of a single send what the schema could not see is judged before this, like all else in its body.
     o.state = 'paused' and c.mode = 'live',
-    a.messages_accepted - d.messages,
+    a.messages_accepted - d.messages_dequeued,
     p.emails_included, p.emails_included - a.emails_used,
     -- Of a smaller plan more than all may have been used.
     greatest(0, p.sms_included - a.sms_used),

@@ -12,11 +12,11 @@ begin
     join app.webhook_endpoints e on e.id = t.endpoint_id and e.disabled_at is null
     -- A process that was taken for gone, but is not, may ask for a job that another one has by now.
     join graphile_worker._private_jobs j on j.id = t.job and j.locked_by = t.worker
-    where e.held_by = t.job
-      or e.held_by is null
+    where e.lease_job_id = t.job
+      or e.lease_job_id is null
       or not exists (
-        select from graphile_worker._private_jobs h where h.id = e.held_by and h.locked_at is not null)
-    order by t.endpoint_id, e.held_by is distinct from t.job, t.job);
+        select from graphile_worker._private_jobs h where h.id = e.lease_job_id and h.locked_at is not null)
+    order by t.endpoint_id, e.lease_job_id is distinct from t.job, t.job);
 end
 $$;
 

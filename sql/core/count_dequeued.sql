@@ -13,7 +13,7 @@ begin
     return;
   end if;
   update app.counters d
-  set messages = d.messages + left_now.messages, emails_sent = d.emails_sent + left_now.emails_sent
+  set messages_dequeued = d.messages_dequeued + left_now.messages, emails_sent = d.emails_sent + left_now.emails_sent
   from (
     select l.*
     from (

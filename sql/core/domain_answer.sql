@@ -2,8 +2,8 @@ create function core.domain_answer(kept app.idempotency_keys)
 returns jsonb
 language sql immutable
 as $$
-  select case kept.status
-    when 0 then '{"verdict": "busy"}'
+  select case
+    when kept.status is null then '{"verdict": "busy"}'
     else jsonb_build_object('verdict', 'answer', 'status', kept.status, 'body', kept.body, 'replayed', true)
   end
 $$;

@@ -45,7 +45,7 @@ begin
       ('app.callback_tokens', 'provider_event_id', 'text'),
       ('app.webhook_events', 'body', 'text'),
       ('app.webhook_attempts', 'error', 'text'),
-      ('app.webhook_attempts', 'answer', 'text'),
+      ('app.webhook_attempts', 'response', 'text'),
       ('app.webhook_endpoints', 'last_error', 'text'),
       ('app.webhook_endpoints', 'disabled_reason', 'text'),
       ('app.daily_bounces', 'reason', 'text'),

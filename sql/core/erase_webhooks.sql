@@ -41,10 +41,10 @@ begin
   where v.id = any (v_orphans);
 
   update app.webhook_attempts a
-  set answer = core.unnamed(a.answer, person), error = core.unnamed(a.error, person)
+  set response = core.unnamed(a.response, person), error = core.unnamed(a.error, person)
   where a.endpoint_id in (select p.id from app.webhook_endpoints p where p.organisation_id = any (v_organisations))
     and a.event_id = any (v_events)
-    and (core.unnamed(a.answer, person) is distinct from a.answer or core.unnamed(a.error, person) is distinct from a.error);
+    and (core.unnamed(a.response, person) is distinct from a.response or core.unnamed(a.error, person) is distinct from a.error);
   get diagnostics v_attempts = row_count;
   update app.webhook_endpoints p
   set last_error = core.unnamed(p.last_error, person)

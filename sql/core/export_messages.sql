@@ -33,7 +33,7 @@ as $$
   from app.webhook_endpoints p
   join app.webhook_attempts a on a.endpoint_id = p.id
   where p.organisation_id in (select i.organisation_id from mine i)
-    and core.unnamed(concat_ws(' ', a.error, a.answer), person) <> concat_ws(' ', a.error, a.answer)
+    and core.unnamed(concat_ws(' ', a.error, a.response), person) <> concat_ws(' ', a.error, a.response)
     -- As an array the ids become an index condition; with a join the planner may search the text of every
     -- attempt first.
     and a.event_id = any (array(select v.id from app.webhook_events v

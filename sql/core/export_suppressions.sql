@@ -19,8 +19,8 @@ as $$
   from app.blocked_numbers b
   where b.phone = person
   union all
-  select 'kept by hash', nullif(a.organisation_id, core.everyone()), encode(a.sha256, 'hex'), a.erased_at,
-    jsonb_build_object('bar', a.bar)
+  select 'kept by hash', a.organisation_id, encode(a.sha256, 'hex'), a.erased_at,
+    jsonb_build_object('reason', a.reason)
   from core.suppressions_by_hash(person) a
 $$;
 

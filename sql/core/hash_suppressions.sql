@@ -22,17 +22,17 @@ begin
     delete from app.blocked_numbers b where b.phone = person returning 1
   ),
   kept as (
-    insert into app.suppression_hashes (sha256, organisation_id, bar, erased_at)
-    select v_sha256, b.organisation_id, b.bar::app.suppression_hash_reason, core.now()
+    insert into app.suppression_hashes (sha256, organisation_id, reason, erased_at)
+    select v_sha256, b.organisation_id, b.reason::app.suppression_hash_reason, core.now()
     from (
-      select core.everyone() as organisation_id, 'hard_bounce' as bar from bounce
+      select null::uuid as organisation_id, 'hard_bounce' as reason from bounce
       union
       select e.organisation_id, unnest(e.other_reasons || e.reason)::text from entry e
       union
       -- Consent is gone with who gave it, and without any there is no marketing either.
       select c.organisation_id, 'opted_out' from consent c where c.opted_out_at is not null
       union
-      select core.everyone(), 'registry' from blocked
+      select null, 'registry' from blocked
     ) b
     on conflict do nothing
   )

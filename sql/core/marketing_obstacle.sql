@@ -8,12 +8,12 @@ as $$
     select case
       when c.opted_out_at is not null or exists (
         select from core.suppressions_by_hash(marketing_obstacle.phone) a
-        where a.organisation_id = marketing_obstacle.organisation_id and a.bar = 'opted_out') then
+        where a.organisation_id = marketing_obstacle.organisation_id and a.reason = 'opted_out') then
         array['opted_out', 'The recipient has opted out of marketing from this organisation.']
       when c.consented_at is null then
         array['consent_missing', 'There is no record that the recipient agreed to marketing from this organisation.']
       when exists (select from app.blocked_numbers b where b.phone = marketing_obstacle.phone)
-        or exists (select from core.suppressions_by_hash(marketing_obstacle.phone) a where a.bar = 'registry') then
+        or exists (select from core.suppressions_by_hash(marketing_obstacle.phone) a where a.reason = 'registry') then
         array['opted_out', 'The number is on the national opt-out registry.']
       when not core.has_opt_out_footer(body) then
         array['opt_out_footer_missing', core.opt_out_footer_missing()]

@@ -28,7 +28,7 @@ begin
     -- Who opted out and was then erased has said so already, and is not named again.
     continue when exists (
       select from core.suppressions_by_hash(v_item.phone) a
-      where a.organisation_id = v_item.organisation_id and a.bar = 'opted_out');
+      where a.organisation_id = v_item.organisation_id and a.reason = 'opted_out');
     if v_item.keyword = 'stop' then
       insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
       values (v_item.organisation_id, v_item.phone, v_item.received_at, v_item.word)

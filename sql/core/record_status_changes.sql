@@ -2,7 +2,7 @@ create function core.record_status_changes(changes core.message_change[])
 returns void
 language sql volatile
 as $$
-  insert into app.changes (message_id, change, at)
+  insert into app.status_changes (message_id, change, occurred_at)
   select c.message_id, c.change, core.now()
   from unnest(changes) c
   where c.change in ('queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected')

@@ -5,7 +5,7 @@ as $$
   with released as (
     delete from app.idempotency_keys k
     where k.organisation_id = release_key.organisation_id and k.mode = release_key.mode and k.key = release_key.key
-      and k.created_at > core.now() - interval '24 hours' and k.status = 0
+      and k.created_at > core.now() - interval '24 hours' and k.status is null
     returning 1
   )
   select count(*)::integer from released

@@ -11,8 +11,8 @@ as $$
     -- Whoever had the lock before us may have begun after us. The bound spares later partitions.
     and k.created_at < at + interval '1 hour'
     -- Of a call that asked the provider and whose process is gone nothing was kept.
-    and (k.status <> 0 or core.is_under_way(k.created_at))
+    and (k.status is not null or core.is_under_way(k.created_at))
 $$;
 
 comment on function core.stored_response is
-  'What was answered to the call with that idempotency key within 24 hours (interface 4.12); no row for a key that is free or null. status 0: that call is under way.';
+  'What was answered to the call with that idempotency key within 24 hours (interface 4.12); no row for a key that is free or null. status null: that call is in progress.';

@@ -20,7 +20,7 @@ as $$
   from (
     select d.message_id as id
     from app.due_messages d
-    where d.due_at < core.now() + interval '90 minutes' or d.due_at = 'infinity'
+    where d.due_at < core.now() + interval '90 minutes' or d.due_at is null
     union all
     select (j.payload ->> 'id')::uuid
     from graphile_worker._private_jobs j

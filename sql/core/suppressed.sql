@@ -2,7 +2,7 @@ create function core.suppressed(organisation_id uuid, recipients text[], class a
 returns table (email text, reason text, is_foreign boolean)
 language sql stable
 as $$
-  select r.email, coalesce(s.reason::text, case when b.email is not null then 'hard_bounce' end, e.bar::text),
+  select r.email, coalesce(s.reason::text, case when b.email is not null then 'hard_bounce' end, e.reason::text),
     s.email is null and (b.email is not null or e.is_foreign)
   from unnest(recipients) as r (email)
   left join app.suppressions s
@@ -10,13 +10,13 @@ as $$
     and (s.reason <> 'unsubscribe' or class = 'marketing')
   left join app.hard_bounces b on b.email = r.email
   left join lateral (
-    select min(a.bar) as bar, bool_and(a.organisation_id = core.everyone()) as is_foreign
+    select min(a.reason) as reason, bool_and(a.organisation_id is null) as is_foreign
     from core.suppressions_by_hash(r.email) a
-    where a.organisation_id in (suppressed.organisation_id, core.everyone())
-      and a.bar in ('hard_bounce', 'complaint', 'unsubscribe', 'manual')
-      and (a.bar <> 'unsubscribe' or class = 'marketing')
+    where (a.organisation_id = suppressed.organisation_id or a.organisation_id is null)
+      and a.reason in ('hard_bounce', 'complaint', 'unsubscribe', 'manual')
+      and (a.reason <> 'unsubscribe' or class = 'marketing')
   ) e on true
-  where s.email is not null or b.email is not null or e.bar is not null
+  where s.email is not null or b.email is not null or e.reason is not null
 $$;
 
 comment on function core.suppressed is

@@ -36,7 +36,7 @@ begin
     return format('%s: it had not arrived when the endpoint was deleted.', v_id);
   elsif v_endpoint.disabled_at is not null then
     return format('%s: it has not arrived, and the endpoint is disabled since %s (%s); %s delivers it.',
-      v_id, core.iso(v_endpoint.disabled_at), rtrim(v_endpoint.disabled_reason, '.'),
+      v_id, core.iso(v_endpoint.disabled_at), rtrim(coalesce(v_endpoint.disabled_reason, 'failing'), '.'),
       case when event.message_id is null or event.occurred_at < v_endpoint.created_at then 'once it is enabled, ' || v_replay
         else format('select ops.enable_webhook_endpoint(%L, replay => true)', v_id) end);
   elsif v_waiting.event_id is null and v_last.event_id is null then

@@ -35,7 +35,7 @@ begin
     where not exists (select from ops.staged_numbers s where btrim(s.phone) = b.phone);
     get diagnostics v_gone = row_count;
     delete from app.suppression_hashes e
-    where e.bar = 'registry' and not exists (
+    where e.reason = 'registry' and not exists (
       select from ops.staged_numbers s, app.person_salt p
       where core.person_sha256(btrim(s.phone), p.salt) = e.sha256);
     get diagnostics v_gone_erased = row_count;
@@ -45,7 +45,7 @@ begin
   select distinct btrim(s.phone), coalesce(apply_staged_numbers.note, ''), core.now()
   from ops.staged_numbers s
   where s.phone is not null
-    and not exists (select from core.suppressions_by_hash(btrim(s.phone)) a where a.bar = 'registry')
+    and not exists (select from core.suppressions_by_hash(btrim(s.phone)) a where a.reason = 'registry')
   on conflict (phone) do nothing;
   get diagnostics v_new = row_count;
   truncate ops.staged_numbers;

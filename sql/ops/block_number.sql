@@ -13,7 +13,7 @@ begin
   end if;
   insert into app.blocked_numbers (phone, note, created_at)
   select block_number.phone, coalesce(block_number.note, ''), core.now()
-  where not exists (select from core.suppressions_by_hash(block_number.phone) a where a.bar = 'registry')
+  where not exists (select from core.suppressions_by_hash(block_number.phone) a where a.reason = 'registry')
   on conflict (phone) do nothing
   returning jsonb_build_object('note', note) into v_after;
   perform core.audit('block_number', null, block_number.phone, null, v_after);

@@ -59,7 +59,8 @@ select 'stray receipts', not exists (select from app.stray_receipts s
 union all
 -- Retries see to a short failure, and one that an operator disabled is so on purpose.
 select 'webhook endpoints', not exists (select from app.webhook_endpoints p
-  where p.failing_since < core.now() - interval '1 hour' and p.disabled_at is null or p.disabled_reason = 'failing'),
+  where p.failing_since < core.now() - interval '1 hour' and p.disabled_at is null
+    or p.disabled_at is not null and p.disabled_reason is null),
   'endpoints fail, or were disabled because they did: select * from ops.failing_endpoints',
   'warning'
 union all
@@ -74,7 +75,7 @@ select 'address probes', not exists (select from app.named_bounces b where b.exc
   'an organisation wrote to more than 500 addresses in an hour that had bounced for others; it may be testing which addresses exist: select * from ops.organisations where probed_at > now() - interval ''1 day''',
   'warning'
 union all
-select 'versions', 1 >= (select count(distinct coalesce(p.version, '')) from app.processes p
+select 'versions', 1 >= (select count(distinct p.version) from app.processes p
   where core.lock_holder(p.pool_id) is not null),
   'processes of several versions run; restart the older ones: select distinct version, host, pid from ops.processes',
   'warning'

@@ -1,5 +1,5 @@
 create view ops.daily_volume as
-select v.day, core.encode_id('org', v.organisation_id) as organisation, v.channel, v.class, nullif(v.tag, '') as tag,
+select v.day, core.encode_id('org', v.organisation_id) as organisation, v.channel, v.class, v.tag,
   v.accepted, v.sent, v.delivered, v.bounced, v.complained, v.failed, v.expired, v.rejected
 from app.daily_volume v;
 

@@ -15,7 +15,7 @@ begin
     raise exception 'say whether what it missed is replayed: true or false';
   end if;
   -- Whoever clears away what waits for endpoints that are disabled waits for the end of this.
-  select jsonb_build_object('disabled_reason', p.disabled_reason) into v_before
+  select jsonb_build_object('disabled_reason', coalesce(p.disabled_reason, 'failing')) into v_before
   from app.webhook_endpoints p
   where p.id = v_endpoint.id and p.disabled_at is not null
   for no key update;

@@ -10,7 +10,7 @@ select
   -- Interface 6.4.
   case when p.disabled_at is null then p.failing_since + interval '3 days' end as ends_at,
   p.disabled_at,
-  p.disabled_reason,
+  case when p.disabled_at is not null then coalesce(p.disabled_reason, 'failing') end as disabled_reason,
   m.missed,
   p.created_at,
   case

@@ -4,7 +4,7 @@ with step as (
     sum(l.messages) over (w order by l.bucket) as up_to_here,
     sum(l.messages) over w as messages
   from app.daily_latencies l
-  where l.organisation_id = '00000000-0000-0000-0000-000000000000'
+  where l.organisation_id is null
   window w as (partition by l.day, l.channel, l.stage)
 )
 select s.day, s.channel, s.stage, max(s.messages) as messages,

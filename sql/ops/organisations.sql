@@ -13,7 +13,7 @@ select
   p.sms_included,
   u.sms_credits,
   u.period_end,
-  a.messages_accepted - d.messages as messages_waiting,
+  a.messages_accepted - d.messages_dequeued as messages_waiting,
   o.created_at,
   o.paused_at,
   o.pause_reason,

@@ -4,7 +4,7 @@ with sums as (
     sum(v.sent) as sent, sum(v.delivered) as delivered, sum(v.bounced) as bounced, sum(v.complained) as complained,
     sum(v.expired) as expired, sum(v.failed + v.expired) as failed
   from app.daily_volume v
-  where v.tag = '' and v.day >= (core.now() at time zone 'UTC')::date - 7
+  where v.tag is null and v.day >= (core.now() at time zone 'UTC')::date - 7
   group by v.organisation_id, v.channel
 )
 select core.encode_id('org', s.organisation_id) as organisation, o.name, s.channel, s.sent,

@@ -14,7 +14,7 @@ comment on column ops.processes.pid is 'Its process id there.';
 comment on column ops.processes.started_at is 'When it was started.';
 comment on column ops.processes.heartbeat_at is 'When it last said that it runs.';
 comment on column ops.processes.is_alive is 'Whether it holds the lock of its pool; one that does not is gone.';
-comment on column ops.processes.version is 'The version that it runs; null where that is one which does not report it yet.';
+comment on column ops.processes.version is 'The version that it runs.';
 comment on column ops.processes.clock_offset is
   'How far the clock of its machine is ahead of the database''s, less the time that its heartbeat took to arrive; negative when it is behind, at most a day.';
 comment on column ops.processes.synchronous_commit is 'The setting of this name on its connections.';

@@ -15,7 +15,7 @@ begin
   select lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now()
   where not exists (
     select from core.suppressions_by_hash(lower(suppress_globally.email)) a
-    where a.organisation_id = core.everyone() and a.bar = 'hard_bounce')
+    where a.organisation_id is null and a.reason = 'hard_bounce')
   on conflict (email) do nothing
   returning jsonb_build_object('note', note) into v_after;
   perform core.audit('suppress_globally', null, lower(suppress_globally.email), null, v_after);

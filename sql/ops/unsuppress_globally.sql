@@ -8,7 +8,7 @@ declare
   v_before jsonb;
   v_copies app.suppressions[];
   v_erased uuid[] := array(
-    select a.organisation_id from core.suppressions_by_hash(lower(unsuppress_globally.email)) a where a.bar = 'hard_bounce');
+    select a.organisation_id from core.suppressions_by_hash(lower(unsuppress_globally.email)) a where a.reason = 'hard_bounce');
 begin
   delete from app.hard_bounces b where b.email = lower(unsuppress_globally.email)
   returning jsonb_build_object('note', b.note) into v_before;

@@ -8,7 +8,7 @@ select
   a.duration_ms,
   a.status,
   a.error,
-  a.answer
+  a.response
 from app.webhook_endpoints p
 -- An endpoint's own are found in this order by the key; all of them there is no key for.
 cross join lateral (
@@ -27,6 +27,6 @@ comment on column ops.webhook_attempts.event is 'The event, evt_….';
 comment on column ops.webhook_attempts.attempt is '1 for the first; after a replay it counts on.';
 comment on column ops.webhook_attempts.started_at is 'When the POST began.';
 comment on column ops.webhook_attempts.duration_ms is 'How long it took, in milliseconds.';
-comment on column ops.webhook_attempts.status is 'The HTTP status of the answer; null when there was none.';
+comment on column ops.webhook_attempts.status is 'The HTTP status; null when there was no response.';
 comment on column ops.webhook_attempts.error is 'Why it counts as failed; null when it arrived.';
-comment on column ops.webhook_attempts.answer is 'How the answer began; null when there was none.';
+comment on column ops.webhook_attempts.response is 'The first characters of the response body; null when there was no response.';

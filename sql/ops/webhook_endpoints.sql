@@ -11,7 +11,7 @@ select
   p.failing_since,
   p.last_error,
   p.disabled_at,
-  p.disabled_reason,
+  case when p.disabled_at is not null then coalesce(p.disabled_reason, 'failing') end as disabled_reason,
   case when p.old_secret_until > core.now() then p.old_secret_until end as old_secret_until,
   p.created_at
 from app.webhook_endpoints p

@@ -58,7 +58,7 @@ begin
   end if;
   select j.* into v_job from core.job_of(v_message) j;
 
-  if v_due.due_at = 'infinity' then
+  if v_due.message_id is not null and v_due.due_at is null then
     return 'It was held while its organisation was paused; the clock releases it within a minute.';
   elsif v_message.status = 'scheduled' and v_due.message_id is not null then
     return format(case when core.has_process('clock') then 'It fell due at %s; the clock releases it within a minute.'

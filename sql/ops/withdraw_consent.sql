@@ -13,7 +13,7 @@ begin
   select v_organisation, withdraw_consent.phone, core.now(), 'operator ' || session_user
   where not exists (
     select from core.suppressions_by_hash(withdraw_consent.phone) a
-    where a.organisation_id = v_organisation and a.bar = 'opted_out')
+    where a.organisation_id = v_organisation and a.reason = 'opted_out')
   on conflict on constraint consents_pkey do update
   set opted_out_at = excluded.opted_out_at, opted_out_by = excluded.opted_out_by
   -- Who opted out by themselves, and when, is what may have to be shown.

@@ -210,7 +210,7 @@ export type Api = {
   /** Returns the ids of the applied migrations. An id that a process does not know comes from a newer version. */
   applied_migrations: { args: Record<string, never>; result: string[] }
   /** Register a process that runs, on a connection that it keeps, with its version and the time on its clock, and free the jobs of processes that are gone (promise 5). Returns how many were gone. */
-  beat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version?: string; sent_at?: Date }; result: number }
+  beat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date }; result: number }
   /** What is to be asked about a domain that an organisation wants checked (interface 4.6). verdict: work (go on, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (it is being checked or removed: call again, with since). Refuses idempotency_conflict, not_found, rate_limited. */
   begin_check: { args: { organisation_id: string; mode: string; fingerprint: string; id: string; key?: string; since?: Date }; result: DomainWork[] }
   /** Reserve a domain name for an organisation before the provider is asked to make its identity (interface 4.4). verdict: work (go on, then finish_domain or abandon_domain), answer (200 for one held already, or a replay), held (another organisation holds it), release (another one's claim lapsed: remove its entry at the provider, then end_release, then call again) or busy (call again, with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited. */
@@ -251,8 +251,6 @@ export type Api = {
   domain_to_sign: { args: { name: string }; result: DomainWork[] }
   /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second: where a table is in use, it ends. Answers how many were dropped. */
   drop_expired: { args: Record<string, never>; result: number }
-  /** For clocks of the version before api.drop_expired, which run on beside this one; nothing is left for them to drop. Answers 0. */
-  drop_expired_keys: { args: Record<string, never>; result: number }
   /** Free a name whose claim lapsed and whose entry the provider has removed, or leave it as it was. Answers whether it is free. */
   end_release: { args: { id: string; is_removed: boolean }; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
@@ -267,7 +265,7 @@ export type Api = {
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: string; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
-  /** Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), answer}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded. */
+  /** Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), response}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded. */
   finish_deliveries: { args: { results: string }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
@@ -305,14 +303,8 @@ export type Api = {
   organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new. */
   receive_callbacks: { args: { callbacks: string }; result: ReceivedCallbacks[] }
-  /** api.receive_callbacks for processes of earlier versions. Returns the outcomes. */
-  record_callbacks: { args: { callbacks: string }; result: string[] }
-  /** api.record_keywords for processes of earlier versions. Returns how many messages changed something. */
-  record_inbound: { args: { messages: string }; result: number }
   /** Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Returns for each, in their order: changed, unchanged (what it says is so already) or unknown (it is not known which organisation is meant). */
   record_keywords: { args: { messages: string }; result: string[] }
-  /** api.finish_poll for processes of earlier versions. Returns how many receipts were stored. */
-  record_receipts: { args: { receipts: string }; result: number }
   /** Record what a network reports of parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. One that comes before its part is known waits for that. Answers how many were new. */
   record_sms_receipts: { args: { receipts: string }; result: number }
   /** Record the size of each table for this day, and forget sizes from more than 400 days ago. Returns how many tables there are. */
@@ -371,7 +363,7 @@ export const signatures = {
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', answers: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer', refused_for_ms: 'integer' } },
   applied_migrations: { types: {}, required: [], returns: 'values', answers: { value: 'text' } },
-  beat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer', version: 'text', sent_at: 'timestamp with time zone' }, required: ['pool_id', 'roles', 'host', 'pid'], returns: 'value', answers: { value: 'integer' } },
+  beat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer', version: 'text', sent_at: 'timestamp with time zone' }, required: ['pool_id', 'roles', 'host', 'pid', 'version', 'sent_at'], returns: 'value', answers: { value: 'integer' } },
   begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_release: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
@@ -392,7 +384,6 @@ export const signatures = {
   domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   domain_to_sign: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   drop_expired: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
-  drop_expired_keys: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   end_release: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
   end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', answers: { value: 'integer' } },
   enqueue_due_deliveries: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
@@ -419,10 +410,7 @@ export const signatures = {
   metrics: { types: {}, required: [], returns: 'rows', answers: { name: 'text', labels: 'jsonb', value: 'double precision' } },
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', answers: { value: 'text' } },
   receive_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'rows', answers: { outcomes: 'text[]', stored: 'text[]' } },
-  record_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'value', answers: { value: 'text[]' } },
-  record_inbound: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'integer' } },
   record_keywords: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', answers: { value: 'text[]' } },
-  record_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_table_sizes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },

@@ -7,7 +7,8 @@ import { UnopenableSecret } from './secrets.ts'
 import { sign } from './sign.ts'
 
 /** What came of an attempt, as api.finish_deliveries takes it. */
-export type AttemptResult = PostOutcome & {
+export type AttemptResult = Omit<PostOutcome, 'answer'> & {
+  response: string | null
   endpoint_id: string
   event_id: string
   attempt: number
@@ -49,7 +50,7 @@ export async function attempt(
     duration_ms: Math.round(performance.now() - startedAt),
     status: outcome.status,
     error: outcome.error && storable(outcome.error.slice(0, 500)),
-    answer: outcome.answer && storable(outcome.answer.slice(0, 1000)),
+    response: outcome.answer && storable(outcome.answer.slice(0, 1000)),
   }
 
   async function post(): Promise<PostOutcome> {

@@ -32,7 +32,7 @@ export async function fill(bench: Bench, channel: Channel, count: number) {
   const { sql } = bench
   await sql`truncate app.messages, app.bodies, app.events, app.idempotency_keys, app.sms_parts, graphile_worker._private_jobs`
   await sql`truncate app.webhook_endpoints, app.webhook_events, app.webhook_deliveries, app.webhook_attempts`
-  await sql`update app.counters d set messages = a.messages_accepted from app.allowances a where a.organisation_id = d.organisation_id`
+  await sql`update app.counters d set messages_dequeued = a.messages_accepted from app.allowances a where a.organisation_id = d.organisation_id`
   const domains = await sql<{ id: string; name: string }[]>`
     select organisation_id as id, name from app.domains limit 100`
   for (let from = 0; from < count; from += 1000) {

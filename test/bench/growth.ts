@@ -57,7 +57,7 @@ export async function benchGrowth(bench: Bench, messages: number): Promise<Growt
 /** Messages of the last months with a timeline, and the sums that the clock would have made of them. */
 async function fill(sql: Sql, messages: number) {
   await sql`
-    truncate app.messages, app.bodies, app.events, app.changes, app.daily_volume, app.daily_latencies, app.daily_bounces`
+    truncate app.messages, app.bodies, app.events, app.status_changes, app.daily_volume, app.daily_latencies, app.daily_bounces`
   await sql`
     select core.make_id_partition(parent, date_trunc('month', now(), 'UTC') - make_interval(months => m), '1 month', '_YYYY_MM')
     from generate_series(1, ${MONTHS}::integer) m, unnest(array['messages', 'events']) parent`
@@ -94,13 +94,13 @@ async function fill(sql: Sql, messages: number) {
     group by 1, 2, 3, 4, 5`
   await sql`
     insert into app.daily_latencies (day, organisation_id, channel, stage, bucket, messages)
-    select d.day, '00000000-0000-0000-0000-000000000000', c.channel::app.channel, s.stage::app.event_type, b, 100
+    select d.day, null::uuid, c.channel::app.channel, s.stage::app.event_type, b, 100
     from (select distinct v.day from app.daily_volume v) d, unnest(array['email', 'sms']) c (channel),
       unnest(array['sent', 'delivered']) s (stage), generate_series(20, 60) b`
   await sql`
     insert into app.daily_bounces (day, organisation_id, channel, code, reason, messages)
     select v.day, v.organisation_id, v.channel, 'hard_bounce', '550 5.1.1 user unknown', v.bounced
-    from app.daily_volume v where v.tag = '' and v.bounced > 0`
+    from app.daily_volume v where v.tag is null and v.bounced > 0`
   await sql`vacuum analyze`
 }
 

@@ -81,7 +81,7 @@ export async function benchEvents(bench: Bench): Promise<{ wanted: number; unwan
     const receipts = JSON.stringify(ids.map(delivered))
     await timed(times[form], async () => {
       await connection`select api.finish_messages(${sents}::text::jsonb)`
-      await connection`select api.record_receipts(${receipts}::text::jsonb)`
+      await connection`select api.finish_poll(${receipts}::text::jsonb)`
     })
     if (form === 'unwanted') {
       const [row] = await changes

@@ -170,10 +170,10 @@ t.test('the doctor warns when processes of another version run', async (t) => {
     const checks = await examine(sql, config, null)
     return checks.find(({ name }) => name === 'version')
   }
-  await session`select api.beat('process-of-this', '{api}', 'here', 1, ${VERSION})`
+  await session`select api.beat('process-of-this', '{api}', 'here', 1, ${VERSION}, now())`
   t.match(await version(), { ok: true, note: VERSION })
   await session`select api.leave('process-of-this')`
-  await session`select api.beat('process-of-that', '{api}', 'here', 1, '9.8.7')`
+  await session`select api.beat('process-of-that', '{api}', 'here', 1, '9.8.7', now())`
   t.match(await version(), { ok: false, severity: 'warning', hint: /of version 9\.8\.7 run/ })
   await session`select api.leave('process-of-that')`
 })

@@ -39,7 +39,14 @@ const messages = (count: number) =>
 
 /** What any other process does every few seconds; each of them is one of its own. */
 const sweepOnce = () =>
-  caller(service)('beat', { pool_id: 'the-test-itself', roles: ['api'], host: 'here', pid: 1 })
+  caller(service)('beat', {
+    pool_id: 'the-test-itself',
+    roles: ['api'],
+    host: 'here',
+    pid: 1,
+    version: '1.2.3',
+    sent_at: new Date(),
+  })
 
 t.test('a process that was killed is swept and its jobs are freed', async (t) => {
   const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })

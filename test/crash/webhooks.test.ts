@@ -132,7 +132,7 @@ t.test('a worker that is stopped finishes what it has in hand and leaves the res
   const left = await sql`
     select from graphile_worker._private_jobs where locked_at is not null
     union all
-    select from app.webhook_endpoints where held_by is not null`
+    select from app.webhook_endpoints where lease_job_id is not null`
   t.equal(left.length, 0)
   t.equal(await waitingAt(sql, [endpoint]), 1)
   t.equal(await waitingAt(sql, endpoints), 2 * DELIVERIES - receiver.received.length)

@@ -24,7 +24,7 @@ const isPaused = (organisation: TestOrganisation) =>
 
 async function complain(ids: string[]) {
   const receipts = ids.map((id) => aComplaint(id))
-  await call('record_receipts', { receipts: JSON.stringify(receipts) })
+  await call('finish_poll', { receipts: JSON.stringify(receipts) })
 }
 
 t.test('what is queued at a pause waits for the review, and is sent after it', async (t) => {
@@ -37,7 +37,7 @@ t.test('what is queued at a pause waits for the review, and is sent after it', a
 
   const worker = await startTestService(url, { roles: ['worker'] })
   await until('all to be held', async () => {
-    const held = await sql`select from app.due_messages where due_at = 'infinity'`
+    const held = await sql`select from app.due_messages where due_at is null`
     return held.length === ids.length
   })
   t.same(await statusesOf(), ['queued', 'queued', 'queued', 'queued'])

@@ -135,15 +135,19 @@ t.test('complaints about rehearsals suppress, and do not pause', async (t) => {
   const messages = await Promise.all(answers.map(({ json }) => messageOf(sql, json.id)))
   await call('start_emails', { ids: messages.map(({ id }) => id) })
   const receipts = messages.map(({ id }, place) => aComplaint(id, recipients[place]))
-  t.equal(await call('record_receipts', { receipts: JSON.stringify(receipts) }), 4)
+  t.equal((await call('finish_poll', { receipts: JSON.stringify(receipts) })).length, 4)
   t.match(await stateOf(sql, organisation), { state: 'active' })
   isRefused(t, await send(organisation, { to: recipients[0] }), 'recipient_suppressed', {
     to: [`${recipients[0]}: complaint`],
   })
   const [row] = await sql`
-    select messages, emails_sent from app.counters
+    select messages_dequeued, emails_sent from app.counters
     where organisation_id = core.decode_id('org', ${organisation.id})`
-  t.same(row, { messages: '4', emailsSent: '0' }, 'they left the queue and are not in the rate')
+  t.same(
+    row,
+    { messagesDequeued: '4', emailsSent: '0' },
+    'they left the queue and are not in the rate',
+  )
 })
 
 t.test('messages that the sandbox keeps waiting raise no alarm', async (t) => {

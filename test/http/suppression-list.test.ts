@@ -203,7 +203,7 @@ t.test('an automatic entry names the message that caused it, and what was said',
   const organisation = await createOrganisation(sql)
   const id = await send(base, organisation, { to: ['Absent@c.example', 'cross@c.example'] })
   const message = { message_id: (await messageOf(sql, id)).id, occurred_at: new Date() }
-  await sql`select api.record_receipts(${sql.json([
+  await sql`select api.finish_poll(${sql.json([
     {
       ...message,
       provider_event_id: '1',

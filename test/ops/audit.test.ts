@@ -455,7 +455,7 @@ t.test('what the service does by itself is there too', async (t) => {
       where id = core.decode_id('we', ${endpoint})`
     const before = await lastId(tx)
     await tx`set local role postgram_service`
-    await tx`select api.record_receipts(${receipts}::text::jsonb)`
+    await tx`select api.finish_poll(${receipts}::text::jsonb)`
     await tx`select api.finish_check(${checked?.id}, false, '[]')`
     await tx`select api.check_failing_endpoints()`
     await tx`reset role`

@@ -13,7 +13,7 @@ async function complaints(count: number, sent: number) {
   const organisation = await createOrganisation(sql, { name: `${count} of ${sent}` })
   const ids = await haveSent(sql, organisation, Math.max(count, sent))
   const receipts = JSON.stringify(ids.slice(0, count).map((id) => aComplaint(id)))
-  await call('record_receipts', { receipts })
+  await call('finish_poll', { receipts })
   return organisation
 }
 

@@ -13,7 +13,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 /** A process that says that it is a worker, and does nothing. */
 async function pretendWorker() {
   const session = connect(url, { max: 1 })
-  await session`select api.beat('pretended-worker', '{worker}', 'here', 1)`
+  await session`select api.beat('pretended-worker', '{worker}', 'here', 1, '1.2.3', now())`
   return async () => {
     await session`select api.leave('pretended-worker')`
     await session.end()
@@ -127,7 +127,7 @@ t.test('with a worker', async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
         await update(tx, id, "provider = 'another', attempts = 3")
-        await tx`insert into app.provider_health values ('another', '2031-05-01T10:00:00Z', 'is down')`
+        await tx`insert into app.provider_health (provider, failing_since, last_error) values ('another', '2031-05-01T10:00:00Z', 'is down')`
         const trouble = 'the provider another takes nothing since 2031-05-01T10:00:00.000Z: is down'
         t.match(
           await why(tx, id),
@@ -141,7 +141,7 @@ t.test('with a worker', async (t) => {
         await dropJob(tx, id)
         await tx`
         insert into app.due_messages
-        values (core.decode_id('em', ${id}), gen_random_uuid(), '2032-01-01T00:00:00Z', 0)`
+        values (core.decode_id('em', ${id}), gen_random_uuid(), 0, '2032-01-01T00:00:00Z')`
         t.equal(
           await why(tx, id),
           `It waits for attempt 4 at 2032-01-01T00:00:00.000Z because ${trouble}.`,
@@ -229,7 +229,7 @@ t.test('one that waits outside of the job table gets a job', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await dropJob(tx, id)
-    await tx`insert into app.due_messages values (core.decode_id('em', ${id}), gen_random_uuid(), '2032-01-01', 0)`
+    await tx`insert into app.due_messages values (core.decode_id('em', ${id}), gen_random_uuid(), 0, '2032-01-01')`
     await tx`select ops.retry_message(${id})`
     t.match([...(await jobsOf(tx, id))], [{ attempts: 0, priority: 0, isDue: true }])
     const due =
@@ -381,7 +381,7 @@ t.test('a stuck message is a problem when nothing defers it, else a warning', as
     t.equal(await severity(), 'problem', 'has no job')
     const due = (at: string) =>
       tx.unsafe(
-        `insert into app.due_messages select m.id, m.organisation_id, ${at}, 0
+        `insert into app.due_messages select m.id, m.organisation_id, 0, ${at}
          from app.messages m where m.id = core.decode_id('em', $1)
          on conflict (message_id) do update set due_at = excluded.due_at`,
         [id],
@@ -439,7 +439,7 @@ t.test('the queue counts jobs by what they wait for', async (t) => {
     await updateJob(tx, later, "run_at = now() + interval '1 hour'")
     await updateJob(tx, givenUp, "attempts = max_attempts, last_error = 'a bug'")
     await dropJob(tx, outside)
-    await tx`insert into app.due_messages values (core.decode_id('em', ${outside}), gen_random_uuid(), '2020-01-01', 0)`
+    await tx`insert into app.due_messages values (core.decode_id('em', ${outside}), gen_random_uuid(), 0, '2020-01-01')`
     t.match(await queue(), {
       send_email: { waiting: before.waiting - 4, running: 1, later: 1, givenUp: 1 },
       due_messages: { waiting: 0, running: 0, later: 1, givenUp: 0 },

@@ -295,7 +295,7 @@ t.test('a person with a number is found and erased as well', async (t) => {
     word: 'STOP',
   }
   const replies = JSON.stringify([{ ...stop, received_at: new Date() }])
-  await sql`select api.record_inbound(${replies}::text::jsonb)`
+  await sql`select api.record_keywords(${replies}::text::jsonb)`
   t.same(await tablesNaming(phone), [], 'who is barred already is not named anew')
 
   await rolledBack(sql, async (tx) => {
@@ -334,7 +334,7 @@ const mentions: Record<string, string> = {
   'app.sandbox_messages.reports':
     'update app.sandbox_messages set reports = jsonb_build_array($1::text) where message_id = $2',
   'app.webhook_events.body': `update app.webhook_events set body = json_build_object('for', $1::text) where message_id = $2`,
-  'app.webhook_attempts.answer': 'update app.webhook_attempts set answer = $1',
+  'app.webhook_attempts.response': 'update app.webhook_attempts set response = $1',
   'app.webhook_attempts.error': 'update app.webhook_attempts set error = $1',
   'app.webhook_endpoints.last_error': 'update app.webhook_endpoints set last_error = $1',
   'app.webhook_endpoints.disabled_reason':
@@ -357,11 +357,11 @@ const mentions: Record<string, string> = {
   'app.templates.text': 'update app.templates set text = $1',
   'app.early_receipts.receipt': `insert into app.early_receipts values (gen_random_uuid(), '{one}', jsonb_build_object('text', $1::text), now())`,
   'app.callback_tokens.provider_event_id': `insert into app.callback_tokens values ('a token', $1, now())`,
-  'app.daily_bounces.reason': `insert into app.daily_bounces values (current_date, gen_random_uuid(), 'email', 'a code', $1, 1)`,
+  'app.daily_bounces.reason': `insert into app.daily_bounces values (current_date, gen_random_uuid(), 'email', 'hard_bounce', $1, 1)`,
   'app.daily_volume.tag': `insert into app.daily_volume values (current_date, gen_random_uuid(), 'email', 'marketing', $1, 1, 1, 1, 0, 0, 0, 0, 0)`,
   'app.notices.detail': `update app.notices set detail = jsonb_build_object('text', $1::text)`,
   'app.notices.error_message': 'update app.notices set error_message = $1',
-  'app.provider_health.last_error': `insert into app.provider_health values ('another', now(), $1)`,
+  'app.provider_health.last_error': `insert into app.provider_health (provider, last_error) values ('another', $1)`,
   'app.task_runs.error': `insert into app.task_runs (task, started_at, duration_ms, error) values ('a task', now(), 1, $1)`,
   'app.audit.target': `update app.audit set target = $1 where action = 'block_number'`,
   'app.audit.before': `update app.audit set before = jsonb_build_object('note', $1::text) where action = 'block_number'`,
@@ -377,10 +377,10 @@ const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies
 const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.audit.action app.audit.actor
   app.audit.application_name app.audit.login app.audit.sha256 app.audit_chain.sha256 app.audit_seals.sha256 app.bodies.reply_to
   app.bodies.sender app.callback_tokens.token app.task_runs.task app.scheduled_tasks.name app.scheduled_tasks.schedule
-  app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256 app.daily_bounces.code app.dkim_keys.host
+  app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256  app.dkim_keys.host
   app.dkim_keys.private_key app.dkim_keys.selector app.dkim_keys.value app.domains.dkim_zone app.domains.mail_from_label
   app.domain_claims.name app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.extra_holidays.name
-  app.former_code.sha256 app.idempotency_keys.fingerprint app.messages.error_code app.messages.from_address
+  app.former_code.sha256 app.idempotency_keys.fingerprint  app.messages.from_address
   app.messages.provider app.migrations.id app.migrations.sha256 app.organisations.name app.organisations.owner_email
   app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
   app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.version
@@ -556,7 +556,7 @@ t.test('webhook events that outlive their messages are found and erased', async 
       where m.id = core.decode_id(split_part(${id}, '_', 1), ${id})
       returning core.encode_id('evt', id) as id`
     await sql`
-      insert into app.webhook_attempts (endpoint_id, event_id, attempt, started_at, duration_ms, status, answer)
+      insert into app.webhook_attempts (endpoint_id, event_id, attempt, started_at, duration_ms, status, response)
       values (core.decode_id('we', ${endpoint}), core.decode_id('evt', ${event?.id ?? ''}), 1, now(), 1, 200,
         ${`thanks, ${person.replace('+447', '447')}`})`
     await settled(id, 'bounced', 'failed', 'delivered', 'expired', 'sent')
@@ -568,12 +568,12 @@ t.test('webhook events that outlive their messages are found and erased', async 
     )
     t.ok(await erase(person))
     t.same([...(await found())], [])
-    const [row] = await sql<{ body: string; answer: string }[]>`
-      select v.body, a.answer
+    const [row] = await sql<{ body: string; response: string }[]>`
+      select v.body, a.response
       from app.webhook_events v
       join app.webhook_attempts a on a.event_id = v.id
       where v.id = core.decode_id('evt', ${event?.id ?? ''})`
-    t.equal(row?.answer, 'thanks, (erased)')
+    t.equal(row?.response, 'thanks, (erased)')
     t.notMatch(row?.body, /nobody|555|outlived/)
     t.match(JSON.parse(row?.body ?? '').data, {
       to: '(erased)',
@@ -680,7 +680,7 @@ t.test('two who are erased of one message stay two', async (t) => {
           recipient,
         },
       ]
-      await tx`select api.record_receipts(${JSON.stringify(receipts)}::text::jsonb)`
+      await tx`select api.finish_poll(${JSON.stringify(receipts)}::text::jsonb)`
     }
     await report('a@c.example')
     await report('b@c.example')

@@ -49,7 +49,7 @@ t.test('a server is restored to a point in time', { skip: noPostgres }, async (t
     await askFor('s1')
     t.equal(await hasThem(), false, 'one is asked for, none is connected')
     const session = connect(url, { max: 1, settings: { synchronous_commit: 'local' } })
-    await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
+    await session`select api.beat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
     const [check] = await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
     t.match(check, { ok: false, cure: /a failover loses messages/ })
     await session`select api.leave('process-that-commits')`

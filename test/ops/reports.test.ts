@@ -143,7 +143,7 @@ t.test('outcome_rates: without delivery receipts only failures have a rate', asy
       await tx`
         insert into app.daily_volume
         select (now() at time zone 'UTC')::date, core.decode_id('org', ${id}), ${channel}::app.channel,
-          'transactional', '', 100, ${sent}::int, ${delivered}::int, ${bounced}::int, ${complained}::int,
+          'transactional', null, 100, ${sent}::int, ${delivered}::int, ${bounced}::int, ${complained}::int,
           ${failed}::int, ${expired}::int, 0`
       const [row] = await tx`
         select delivered_rate::real as delivered, bounced_rate::real as bounced,
@@ -210,7 +210,7 @@ t.test(
 t.test('latencies are percentiles, at most a fifth too high', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`delete from app.daily_latencies`
-    await tx`delete from app.changes`
+    await tx`delete from app.status_changes`
     await tx`
       with message as (
         insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
@@ -221,7 +221,7 @@ t.test('latencies are percentiles, at most a fifth too high', async (t) => {
         from generate_series(1, 100) n
         returning id
       )
-      insert into app.changes (message_id, change, at)
+      insert into app.status_changes (message_id, change, occurred_at)
       select m.id, c.change::app.event_type, core.now() from message m, unnest(array['queued', 'sent', 'delivered']) c (change)`
     await tx`select api.sum_status_changes()`
     const rows = await tx<
@@ -252,7 +252,7 @@ t.test('a bounce that turns out to be hard is one bounce', async (t) => {
     'bounced',
   )
   await sql`
-    select api.record_receipts(jsonb_build_array(jsonb_build_object(
+    select api.finish_poll(jsonb_build_array(jsonb_build_object(
       'message_id', core.decode_id('em', ${id}), 'provider_event_id', 'later', 'type', 'bounced', 'is_hard', true,
       'occurred_at', now() - interval '1 hour', 'recipient', ${mailbox('softbounce')}::text)))`
   const { json } = await get(`${base}/v1/emails/${id}`, organisation.liveKey)

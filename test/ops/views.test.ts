@@ -59,7 +59,7 @@ t.test('checks miss a worker and a clock until they run, and each has a hint', a
       t.match(severity, /^(problem|warning)$/, name)
     }
   })
-  await session`select api.beat('checked-process', '{api,worker,clock}', 'here', 1)`
+  await session`select api.beat('checked-process', '{api,worker,clock}', 'here', 1, '1.2.3', now())`
   await rolledBack(sql, async (tx) => {
     t.same(await ill(tx), [])
     await tx`update app.processes set heartbeat_at = now() - interval '31 seconds'`
@@ -72,15 +72,14 @@ t.test('checks warn of processes of several versions', async (t) => {
   const one = connect(url, { max: 1 })
   const other = connect(url, { max: 1 })
   t.teardown(() => Promise.all([one.end(), other.end()]))
-  await one`select api.beat('process-of-one', '{api}', 'here', 1, '1.2.3')`
+  await one`select api.beat('process-of-one', '{api}', 'here', 1, '1.2.3', now())`
   await rolledBack(sql, async (tx) => {
     t.equal((await checks(tx)).get('versions')?.ok, true)
-    // As a process does that does not report its version yet.
-    await other`select api.beat('process-of-other', '{api}', 'here', 2)`
+    await other`select api.beat('process-of-other', '{api}', 'here', 2, '1.2.4', now())`
     t.match((await checks(tx)).get('versions'), { ok: false, severity: 'warning' })
     t.match(
       [...(await tx`select version from ops.processes order by pid`)],
-      [{ version: '1.2.3' }, { version: null }],
+      [{ version: '1.2.3' }, { version: '1.2.4' }],
     )
     await other`select api.leave('process-of-other')`
     t.equal((await checks(tx)).get('versions')?.ok, true)
@@ -114,7 +113,7 @@ t.test("checks warn of a clock that differs from the database's by over 5 s", as
 t.test('checks find processes whose commits do not wait for the disk', async (t) => {
   for (const [setting, ok] of Object.entries({ off: false, local: true, on: true })) {
     const session = connect(url, { max: 1, settings: { synchronous_commit: setting } })
-    await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
+    await session`select api.beat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
     const [check] = await sql<Check[]>`select * from ops.checks where name = 'synchronous commits'`
     t.match(check, { ok, severity: 'problem', hint: /a crash of the server loses messages/ })
     t.match(
@@ -129,7 +128,7 @@ t.test('checks find processes whose commits do not wait for the disk', async (t)
 t.test('checks find missing partitions, and a provider that takes nothing', async (t) => {
   await rolledBack(sql, async (tx) => {
     const before = await ill(tx)
-    await tx`insert into app.provider_health values ('another', now(), 'is down')`
+    await tx`insert into app.provider_health (provider, failing_since, last_error) values ('another', now(), 'is down')`
     t.same(
       (await ill(tx)).filter((name) => !before.includes(name)),
       ['provider'],
@@ -157,8 +156,8 @@ t.test('checks find missing partitions, and a provider that takes nothing', asyn
 
 t.test('processes are alive while they hold their lock', async (t) => {
   const session = connect(url, { max: 1 })
-  await session`select api.beat('living-process', '{api}', 'a-host', 4242)`
-  await sql`insert into app.processes (pool_id, roles, host, pid) values ('gone-process', '{worker}', 'here', 1)`
+  await session`select api.beat('living-process', '{api}', 'a-host', 4242, '1.2.3', now())`
+  await sql`insert into app.processes (pool_id, roles, host, pid) values ('gone-process', '{worker}', 'here', 1, '1.2.3', now())`
   t.match(
     [...(await sql`select * from ops.processes order by pool`)],
     [
@@ -182,8 +181,8 @@ t.test('processes are alive while they hold their lock', async (t) => {
 t.test('a process of another database of the server is not taken for one of ours', async (t) => {
   const other = await createDatabase()
   const session = connect(other.url, { max: 1 })
-  await session`select api.beat('twin-process', '{worker}', 'here', 1)`
-  await sql`insert into app.processes (pool_id, roles, host, pid) values ('twin-process', '{worker}', 'here', 1)`
+  await session`select api.beat('twin-process', '{worker}', 'here', 1, '1.2.3', now())`
+  await sql`insert into app.processes (pool_id, roles, host, pid) values ('twin-process', '{worker}', 'here', 1, '1.2.3', now())`
   t.match([...(await other.sql`select * from ops.processes`)], [{ isAlive: true }])
   t.match([...(await sql`select * from ops.processes`)], [{ isAlive: false }])
   await session.end()
@@ -196,7 +195,7 @@ t.test('organisations show what they used, what is included and what waits', asy
     await tx`
       update app.allowances set emails_used = 20, messages_accepted = 15
       where organisation_id = core.decode_id('org', ${id})`
-    await tx`update app.counters set messages = 12 where organisation_id = core.decode_id('org', ${id})`
+    await tx`update app.counters set messages_dequeued = 12 where organisation_id = core.decode_id('org', ${id})`
     const [row] = await tx`select * from ops.organisations where id = ${id}`
     t.match(row, {
       plan: 'plan-500',

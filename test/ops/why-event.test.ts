@@ -80,7 +80,7 @@ t.test('one that is due says who is in its way', async (t) => {
   await replay()
   t.match(await why(event), says(`it waits because ${noWorker}`))
   const session = connect(url, { max: 1 })
-  await session`select api.beat('a-worker', '{worker}', 'here', 1)`
+  await session`select api.beat('a-worker', '{worker}', 'here', 1, '1.2.3', now())`
   t.match(await why(event), says('it is due for attempt 1 since TIME, behind 2 others.'))
   await sql`
     update app.webhook_endpoints set failing_since = now(), last_error = 'answered 500.'

@@ -12,8 +12,7 @@ const service = connect(url, { role: 'postgram_service', max: 20 })
 t.teardown(() => service.end())
 const call = caller(service)
 
-const record = (receipts: object[]) =>
-  call('record_receipts', { receipts: JSON.stringify(receipts) })
+const record = (receipts: object[]) => call('finish_poll', { receipts: JSON.stringify(receipts) })
 
 /** An organisation that sent so many, as many complaints one by one, and what became of it. */
 async function afterComplaints(complaints: number, sent: number, how?: Sent) {

@@ -148,7 +148,7 @@ t.test('of two jobs that ask at once one gets the turn', async (t) => {
   }))
   t.equal((await call('start_deliveries', { turns: JSON.stringify(asked) })).length, 2)
   const [held] = await sql<{ heldBy: string }[]>`
-    select held_by from app.webhook_endpoints where id = ${endpoint_id}`
+    select lease_job_id from app.webhook_endpoints where id = ${endpoint_id}`
   t.equal(held?.heldBy, first)
 })
 

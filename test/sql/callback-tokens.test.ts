@@ -31,7 +31,11 @@ const jsonOf = (callbacks: Callback[]) =>
   JSON.stringify(
     callbacks.map((callback, n) => ({ n, signed_at: NOW / 1000, receipt: null, ...callback })),
   )
-const record = (callbacks: Callback[]) => call('record_callbacks', { callbacks: jsonOf(callbacks) })
+/** Returns the outcome of each. */
+async function record(callbacks: Callback[]) {
+  const [received] = await call('receive_callbacks', { callbacks: jsonOf(callbacks) })
+  return received?.outcomes
+}
 
 async function aMessage() {
   const id = await send(base, organisation)
@@ -118,8 +122,8 @@ async function race(t: Test, { token, end }: { token: string; end: 'commit' | 'r
   const holder = await service.reserve()
   try {
     await holder`begin`
-    await holder`select api.record_callbacks(${of(first, 'one')}::text::jsonb)`
-    const waiting = call('record_callbacks', { callbacks: of(second, 'two') })
+    await holder`select api.receive_callbacks(${of(first, 'one')}::text::jsonb)`
+    const waiting = call('receive_callbacks', { callbacks: of(second, 'two') })
     await until('the second to wait', async () => {
       const rows = await sql`
         select from pg_stat_activity
@@ -127,10 +131,10 @@ async function race(t: Test, { token, end }: { token: string; end: 'commit' | 'r
       return rows.length === 1
     })
     await holder.unsafe(end)
-    const answer = await waiting
+    const [answer] = await waiting
     t.equal(await eventsOf(first.id), end === 'commit' ? 1 : 0)
     t.equal(await eventsOf(second.id), end === 'commit' ? 0 : 1)
-    return answer
+    return answer?.outcomes
   } finally {
     holder.release()
   }

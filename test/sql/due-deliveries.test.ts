@@ -70,7 +70,7 @@ t.test('what is overdue has a job, unless one is about to look', async (t) => {
     update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a pool'
     where id = ${job?.id ?? ''}`
   await sql`
-    update app.webhook_endpoints set held_by = ${job?.id ?? ''}
+    update app.webhook_endpoints set lease_job_id = ${job?.id ?? ''}
     where id = core.decode_id('we', ${held.id})`
   await sql`
     select core.add_jobs(array[core.delivery_job(e)]) from app.webhook_endpoints e

@@ -248,7 +248,7 @@ t.test('STOP to an SMS is reported once; to unsubscribe from email is no event',
   const said = { provider: 'stand-in', from: '+447700900000', to: number, word: 'STOP' }
   const stop = { ...said, keyword: 'stop', received_at: new Date().toISOString() }
   for (const messages of [[stop, stop], [stop]]) {
-    await call('record_inbound', { messages: JSON.stringify(messages) })
+    await call('record_keywords', { messages: JSON.stringify(messages) })
   }
   t.strictSame(inShort(await eventsOf(sql, organisation, id)), [
     'sms.sent sent',

@@ -170,7 +170,7 @@ t.test('no change without its event, and no event without its change', async (t)
   }
 
   // The last thing that finishing does.
-  await sql`alter table app.counters add constraint nothing_leaves check (messages < 0) not valid`
+  await sql`alter table app.counters add constraint nothing_leaves check (messages_dequeued < 0) not valid`
   await t.rejects(finishing(), /nothing_leaves/)
   await t.rejects(reporting(), /nothing_leaves/)
   await sql`alter table app.counters drop constraint nothing_leaves`

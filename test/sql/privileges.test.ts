@@ -20,7 +20,7 @@ const sender = await createOrganisation(sql)
 const { id: organisation, liveKey, domain } = sender
 await sql`select ops.create_template(${organisation}, 'Hello', 'Hello {{name}}', null, 'Hello')`
 await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values: ['k=rsa; p='] })
-await sql`insert into app.provider_health values ('another', now(), 'is down')`
+await sql`insert into app.provider_health (provider, failing_since, last_error) values ('another', now(), 'is down')`
 const endpoint = await createEndpoint(sql, sender, { types: ['sms.opted_out'] })
 const [event = ''] = await recordEvents(sql, sender, 'sms.opted_out', [new Date()])
 await noteAttempt(sql, endpoint.id, event, { error: 'answered 500' })

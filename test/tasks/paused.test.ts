@@ -33,7 +33,7 @@ async function withWorker<Result>(work: () => Promise<Result>): Promise<Result> 
 const heldOf = async ({ id }: TestOrganisation) => {
   const [row] = await sql<{ held: number }[]>`
     select count(*)::integer as held from app.due_messages
-    where organisation_id = core.decode_id('org', ${id}) and due_at = 'infinity'`
+    where organisation_id = core.decode_id('org', ${id}) and due_at is null`
   return row?.held
 }
 
@@ -97,7 +97,14 @@ t.test(
     })
     await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
     t.equal(await heldOf(organisation), 1)
-    await call('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
+    await call('beat', {
+      pool_id: 'the-test-itself',
+      roles: ['worker'],
+      host: 'here',
+      pid: 1,
+      version: '1.2.3',
+      sent_at: new Date(),
+    })
     t.match(await sql`select ops.why(${id})`, [
       {
         why: 'It was held while its organisation was paused; the clock releases it within a minute.',

@@ -36,7 +36,7 @@ t.beforeEach(() => sql`delete from app.due_messages`)
 
 const dueOf = async (id: string) => {
   const [row] = await sql<{ dueAt: Date | null; lateAt: Date | null }[]>`
-    select nullif(due_at, 'infinity') as due_at, late_at from app.due_messages where message_id = core.decode_id('sm', ${id})`
+    select due_at, late_at from app.due_messages where message_id = core.decode_id('sm', ${id})`
   return row
 }
 

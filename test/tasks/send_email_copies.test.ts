@@ -50,7 +50,7 @@ async function report(id: string, ...changes: Change[]) {
     occurred_at: new Date().toISOString(),
     ...change,
   }))
-  await call('record_receipts', { receipts: JSON.stringify(receipts) })
+  await call('finish_poll', { receipts: JSON.stringify(receipts) })
 }
 
 const typesOf = async (id: string) => (await timelineOf(sql, id)).map(({ type }) => type)

@@ -336,7 +336,14 @@ t.test('a provider that takes nothing is named by what waits for it', async (t) 
   await attemptSend()
   // The clock of the service stands still, that of an operator does not.
   await sql`update app.provider_health set last_failed_at = now()`
-  await asService('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
+  await asService('beat', {
+    pool_id: 'the-test-itself',
+    roles: ['worker'],
+    host: 'here',
+    pid: 1,
+    version: '1.2.3',
+    sent_at: new Date(),
+  })
   const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
   t.match(row?.why, /because the provider stand-in takes nothing since .*: The queue is full\.$/)
   provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })

@@ -57,7 +57,14 @@ t.test('without a worker a message waits for one', async (t) => {
 })
 
 t.test('with a worker', async (t) => {
-  await call('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
+  await call('beat', {
+    pool_id: 'the-test-itself',
+    roles: ['worker'],
+    host: 'here',
+    pid: 1,
+    version: '1.2.3',
+    sent_at: new Date(),
+  })
 
   t.test('a message waits its turn', async (t) => {
     await sql`delete from graphile_worker._private_jobs`
@@ -167,7 +174,7 @@ t.test('a message that does not wait says what it is', async (t) => {
   const sent = await send(base, organisation)
   await attemptSend(sent, 'sent')
   t.equal(await why(sent), 'It does not wait: it is sent.')
-  await call('record_receipts', {
+  await call('finish_poll', {
     receipts: JSON.stringify([
       {
         message_id: (await messageOf(sql, sent)).id,

@@ -143,7 +143,7 @@ t.test('what is late or failing has its age', async (t) => {
       insert into app.due_messages (message_id, organisation_id, due_at, priority)
       select gen_random_uuid(), o.id, now() - interval '200 seconds', 0 from app.organisations o`
     await tx`
-      insert into app.provider_health values ('another', now() - interval '400 seconds', 'is down')`
+      insert into app.provider_health (provider, failing_since, last_error) values ('another', now() - interval '400 seconds', 'is down')`
     const rows = await tx<{ name: string; value: number }[]>`select name, value from api.metrics()`
     const figure = (name: string) => Math.floor(rows.find((row) => row.name === name)?.value ?? 0)
     t.equal(figure('due_messages_late_seconds'), 200)
@@ -155,7 +155,7 @@ t.test('a message that is held while its organisation is paused is not late', as
   await rolledBack(sql, async (tx) => {
     await tx`
       insert into app.due_messages (message_id, organisation_id, due_at, priority)
-      select gen_random_uuid(), o.id, 'infinity', 0 from app.organisations o limit 1`
+      select gen_random_uuid(), o.id, null, 0 from app.organisations o limit 1`
     const rows = await tx`select value from api.metrics() where name = 'due_messages_late_seconds'`
     t.same([...rows], [{ value: 0 }])
   })

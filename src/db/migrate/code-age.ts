@@ -1,7 +1,8 @@
 import type { Sql } from '../client.ts'
+import { isBeforeBaseline } from './baseline.ts'
 import { codeSha256, migrationIds } from './sql-files.ts'
 
-/** How the database stands to this version; older also when it is not one of ours yet. */
+/** How the database compares with this version; older also when it has no schema of ours yet. */
 export type CodeAge = 'current' | 'newer' | 'older'
 
 /** What to do about an older one. */
@@ -10,15 +11,15 @@ export const OLDER_DATABASE =
 
 /** Asks the database for the age of its SQL code, as its owner or as the service. */
 export async function codeAge(sql: Sql): Promise<CodeAge> {
-  const [code] = await sql<{ hasAge: boolean; hasMigrations: boolean }[]>`
-    select to_regprocedure('api.code_age(text)') is not null as has_age,
-      to_regprocedure('api.applied_migrations()') is not null as has_migrations`
-  // Whatever lacks the function is older than the version that brought it.
-  if (!code?.hasAge) return 'older'
+  const [code] = await sql<{ isOurs: boolean }[]>`
+    select to_regprocedure('api.code_age(text)') is not null as is_ours`
+  if (!code?.isOurs) return 'older'
   const [row] = await sql<{ age: CodeAge }[]>`select api.code_age(${await codeSha256()}) as age`
-  if (row?.age !== 'older' || !code.hasMigrations) return row?.age ?? 'older'
-  // The database does not know this version: it may have begun with a newer one.
-  const applied = await sql<{ id: string }[]>`select m as id from api.applied_migrations() m`
+  if (row && row.age !== 'older') return row.age
+  // The database does not know this version: it may have been created by a newer one.
+  const rows = await sql<{ id: string }[]>`select m as id from api.applied_migrations() m`
+  const applied = rows.map(({ id }) => id)
+  if (isBeforeBaseline(applied)) return 'older'
   const known = await migrationIds()
-  return applied.every(({ id }) => known.has(id)) ? 'older' : 'newer'
+  return applied.every((id) => known.has(id)) ? 'older' : 'newer'
 }

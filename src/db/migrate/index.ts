@@ -6,6 +6,7 @@ import { CODE_LOCK } from '../call.ts'
 import { type ClockSettings, connect, type Sql } from '../client.ts'
 import { breaks, readContract } from '../contract.ts'
 import { checkServer } from '../server.ts'
+import { refuseBeforeBaseline } from './baseline.ts'
 import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { queueRights } from './queue-rights.ts'
 import { checkQueues, installQueues } from './queues.ts'
@@ -61,6 +62,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     await patiently(sql, { attempts: Number.POSITIVE_INFINITY, signal }, takeTurn, UNCHANGED)
     const step = (work: () => Promise<unknown>, outcome = UNCHANGED) =>
       patiently(sql, { attempts: lockAttempts, signal }, work, outcome)
+    await step(() => refuseBeforeBaseline(sql))
     let areQueuesOld = false
     await step(async () => {
       areQueuesOld = await checkQueues(sql, isBreaking)
@@ -235,7 +237,7 @@ const bookkeeping = `
     id text primary key, sha256 text not null, applied_at timestamptz not null default now());
   comment on table app.migrations is 'Which files of sql/migrations were applied, as they were then.';
   create table if not exists app.code (
-    is_only boolean primary key default true check (is_only),
+    is_only_row boolean primary key default true constraint code_one_row check (is_only_row),
     sha256 text not null, replaced_at timestamptz not null);
   comment on table app.code is 'Which version of the SQL code is in place.';
   create table if not exists app.former_code (

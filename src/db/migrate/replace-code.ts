@@ -32,7 +32,7 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   await tx`delete from app.former_code where sha256 = ${sha256}`
   await tx`
     insert into app.code (sha256, replaced_at) values (${sha256}, now())
-    on conflict (is_only) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
+    on conflict (is_only_row) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
 }
 
 /**

@@ -1,5 +1,4 @@
--- What SMS needs beyond what all messages have: money, senders, who must not get marketing, and what
--- networks say of parts.
+-- What SMS has beside messages: credits, sender IDs, consent, and the parts that a network carries.
 
 create type app.credit_kind as enum ('grant', 'sms', 'refund');
 
@@ -25,11 +24,12 @@ create table app.credit_ledger (
   end)
 );
 comment on table app.credit_ledger is
-  'Every movement of segments: credits that were granted, SMS that were paid, refunds. Rows are never changed. The sum of credits is app.allowances.sms_credits; less the sum of included of a period is its sms_used.';
-comment on column app.credit_ledger.credits is 'Prepaid segments that came (positive) or went.';
-comment on column app.credit_ledger.included is 'Segments taken out of what the plan includes (negative), or given back.';
+  'Every movement of segments: credits granted, SMS paid, refunds. Rows never change. The sum of credits is app.allowances.sms_credits; the negative sum of included over a period is its sms_used.';
+comment on column app.credit_ledger.credits is 'Prepaid segments added (positive) or taken (negative).';
+comment on column app.credit_ledger.included is 'Segments of the plan returned (positive) or taken (negative).';
 comment on column app.credit_ledger.balance is 'Credits after this movement.';
-comment on column app.credit_ledger.period_start is 'The billing period whose allowance it moved.';
+comment on column app.credit_ledger.period_start is 'The billing period whose allowance it changed.';
+comment on column app.credit_ledger.message_id is 'The SMS that was paid or refunded; null for a grant.';
 
 create table app.senders (
   organisation_id uuid not null references app.organisations,
@@ -38,10 +38,10 @@ create table app.senders (
   approved_at timestamptz not null,
   primary key (organisation_id, sender)
 );
--- A number has one owner: what is sent to it is for that organisation.
+-- A number has one owner, which receives what is sent to it.
 create unique index senders_number_has_one_owner on app.senders (sender) where sender like '+%';
 comment on table app.senders is
-  'Sender IDs that an organisation may use: approved alphanumeric ones, and its own numbers, in E.164.';
+  'Sender IDs that an organisation may use: approved alphanumeric ones, and its own numbers in E.164.';
 
 create type app.hours_rule as enum ('interface', 'statutory');
 
@@ -54,10 +54,10 @@ create table app.sms_settings (
   marketing_hours app.hours_rule not null default 'interface'
 );
 insert into app.sms_settings default values;
-comment on table app.sms_settings is 'What an operator decides for the whole service.';
-comment on column app.sms_settings.shared_sender is 'Who an SMS is from whose caller names nobody.';
+comment on table app.sms_settings is 'Settings of SMS for the whole service.';
+comment on column app.sms_settings.shared_sender is 'The sender ID of an SMS whose caller names none.';
 comment on column app.sms_settings.marketing_hours is
-  'When marketing may be sent: as the interface says, or in the narrower hours of the law.';
+  'When marketing may be sent: interface, the hours on the SMS page (src/docs); or statutory, the narrower hours of the law.';
 
 create table app.extra_holidays (
   day date primary key,
@@ -65,7 +65,7 @@ create table app.extra_holidays (
     constraint extra_holidays_name_length check (length(name) between 1 and 200)
 );
 comment on table app.extra_holidays is
-  'Public holidays that were proclaimed for one day, such as that of an election, which no calendar knows beforehand.';
+  'Public holidays proclaimed for one day, such as an election, which no rule of the calendar gives.';
 
 create table app.consents (
   organisation_id uuid not null references app.organisations,
@@ -74,17 +74,18 @@ create table app.consents (
   source text
     constraint consents_source_length check (length(source) between 1 and 1000),
   consented_at timestamptz,
-  opted_out_at timestamptz,
   opted_out_by text
     constraint consents_opted_out_by_length check (length(opted_out_by) between 1 and 200),
+  opted_out_at timestamptz,
   primary key (organisation_id, phone),
   constraint consents_consent_has_source check ((consented_at is null) = (source is null)),
   constraint consents_opt_out_has_author check ((opted_out_at is null) = (opted_out_by is null))
 );
-comment on table app.consents is
-  'Who agreed to marketing by SMS and who opted out, by organisation. A record without consented_at is an opt-out of somebody who never agreed.';
-comment on column app.consents.source is 'Where and how consent was given, as the organisation must be able to show.';
-comment on column app.consents.opted_out_by is 'The word that was sent, or who withdrew it.';
+comment on table app.consents is 'Who consented to marketing SMS of an organisation, and who opted out.';
+comment on column app.consents.source is
+  'Where and how consent was given, as the organisation must be able to show; null without consent.';
+comment on column app.consents.consented_at is 'null when somebody opted out who had never consented.';
+comment on column app.consents.opted_out_by is 'The keyword that was received, or the operator who withdrew consent.';
 
 create table app.blocked_numbers (
   phone text primary key
@@ -94,7 +95,7 @@ create table app.blocked_numbers (
   created_at timestamptz not null
 );
 comment on table app.blocked_numbers is
-  'Numbers on the national opt-out registry: no marketing to them from anybody.';
+  'Numbers on the national opt-out registry: no organisation may send marketing to them.';
 
 create table app.sms_parts (
   message_id uuid not null,
@@ -109,8 +110,8 @@ create table app.sms_parts (
 );
 create index sms_parts_network_id on app.sms_parts (network_id);
 comment on table app.sms_parts is
-  'The parts of SMS that a network took, by the id that it gave each, which is all that its receipts name.';
-comment on column app.sms_parts.network_id is 'In lower case, as the network wrote it in its answer.';
+  'Parts of SMS that a network accepted, by the id that the network gave each. Its receipts name nothing else.';
+comment on column app.sms_parts.network_id is 'The id in the network''s response, in lower case.';
 
 create table app.early_receipts (
   id uuid primary key,
@@ -119,9 +120,9 @@ create table app.early_receipts (
   receipt jsonb not null,
   received_at timestamptz not null
 );
--- Without its list of what is still to be sorted in, which every hand-over would have to read through.
+-- Without the pending list, which every attempt would have to read.
 create index early_receipts_network_ids on app.early_receipts using gin (network_ids) with (fastupdate = off);
 create index early_receipts_received_at on app.early_receipts (received_at);
 comment on table app.early_receipts is
-  'Receipts for parts that we do not know yet: a network may report before we noted its answer. Kept for a day.';
-comment on column app.early_receipts.network_ids is 'The spellings that the id may have had in the answer.';
+  'Receipts of parts that are not known yet: a network can report before its response is recorded. Kept for a day.';
+comment on column app.early_receipts.network_ids is 'The spellings that the id may have in the response.';
