@@ -42,10 +42,10 @@ type Running = { job: string; turn: Turn; ended: Promise<unknown> }
  */
 export default function deliverWebhook(call: Call, options: DeliverWebhookOptions): Task {
   const start = createBatcher<Asked, Delivery[]>(
-    async (turns) => {
-      const deliveries = await call('start_deliveries', { turns: JSON.stringify(turns) })
+    async (leases) => {
+      const deliveries = await call('start_deliveries', { leases: JSON.stringify(leases) })
       const byEndpoint = Map.groupBy(deliveries, ({ endpointId }) => endpointId)
-      return turns.map(({ endpoint_id: id }) => byEndpoint.get(id) ?? [])
+      return leases.map(({ endpoint_id: id }) => byEndpoint.get(id) ?? [])
     },
     { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
   )
@@ -57,9 +57,9 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
   const end = createBatcher<Ended, null>(
-    async (turns) => {
-      await call('release_leases', { turns: JSON.stringify(turns) })
-      return turns.map(() => null)
+    async (leases) => {
+      await call('release_leases', { leases: JSON.stringify(leases) })
+      return leases.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )

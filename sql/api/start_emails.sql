@@ -4,6 +4,8 @@ returns setof api.email_to_send
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+-- To plan for all partitions takes longer than to run: one generic plan, in which the bounds exclude partitions.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -13,6 +15,7 @@ declare
   v_first_id constant uuid := v_sorted[1];
   v_last_id constant uuid := v_sorted[cardinality(v_sorted)];
   v_verdicts core.email_verdict[];
+  v_started uuid[];
 begin
   -- Lock first: the statements below read other tables too, and must see all that another worker did.
   perform from app.messages m
@@ -25,26 +28,30 @@ begin
     perform core.put_emails_aside(v_verdicts);
   end if;
 
+  v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
+  update app.messages m
+  set attempts = m.attempts + 1, attempt_started_at = v_now
+  where m.id = any (v_started) and m.id between v_first_id and v_last_id;
+
   return query
-  with started as (
-    update app.messages m
-    set attempts = m.attempts + 1, attempt_started_at = v_now
-    from unnest(v_verdicts) v
-    where m.id = any (ids) and m.id between v_first_id and v_last_id and m.id = v.message_id and v.verdict = 'start'
-    returning m.*, v.ambiguous_since, v.domain, v.mail_from_domain, v.domain_id, v.large_bytes
-  )
-  select s.id, s.organisation_id, s.attempts::integer, v_now, s.ambiguous_since is not null, s.ambiguous_since,
-    s.is_sandbox, s.domain, s.mail_from_domain, k.selector, k.private_key,
-    s.from_address, b.sender, b."to", b.cc, b.bcc, b.recipients, b.reply_to, s.subject, b.html, b.text,
-    b.headers, s.tags, s.class, b.settled_recipients, s.large_bytes
-  from started s
-  -- The limit keeps the plan from reading all bodies between the bounds.
+  select m.id, m.organisation_id, m.attempts::integer, v_now, v.ambiguous_since is not null, v.ambiguous_since,
+    m.is_sandbox, v.domain, v.mail_from_domain, k.selector, k.private_key,
+    m.from_address, b.sender, b."to", b.cc, b.bcc, b.recipients, b.reply_to, m.subject, b.html, b.text,
+    b.headers, m.tags, m.class, b.settled_recipients, v.large_bytes
+  from unnest(v_verdicts) v
+  -- The limits make the plan look up each message and body by its id.
+  cross join lateral (
+    select m.* from app.messages m
+    where m.id = v.message_id and m.id between v_first_id and v_last_id
+    limit 1
+  ) m
   cross join lateral (
     select b.* from app.bodies b
-    where b.message_id = s.id and b.message_id between v_first_id and v_last_id
+    where b.message_id = v.message_id and b.message_id between v_first_id and v_last_id
     limit 1
   ) b
-  left join app.dkim_keys k on k.domain_id = s.domain_id and k.state = 'active' and k.private_key is not null;
+  left join app.dkim_keys k on k.domain_id = v.domain_id and k.state = 'active' and k.private_key is not null
+  where v.verdict = 'start';
 end
 $$;
 

@@ -4,6 +4,8 @@ returns setof api.sms_to_send
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+-- To plan for all partitions takes longer than to run: one generic plan, in which the bounds exclude partitions.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -13,6 +15,7 @@ declare
   v_first_id constant uuid := v_sorted[1];
   v_last_id constant uuid := v_sorted[cardinality(v_sorted)];
   v_verdicts core.sms_verdict[];
+  v_started uuid[];
 begin
   -- Lock first: the statements below read other tables too, and must see all that another worker did.
   perform from app.messages m
@@ -31,19 +34,22 @@ begin
   from unnest(v_verdicts) v
   where v.verdict = 'start' and v.status = 'scheduled';
 
+  v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
+  update app.messages m
+  set status = 'queued', attempts = m.attempts + 1, attempt_started_at = v_now
+  where m.id = any (v_started) and m.id between v_first_id and v_last_id;
+
   return query
-  with started as (
-    update app.messages m
-    set status = 'queued', attempts = m.attempts + 1, attempt_started_at = v_now
-    from unnest(v_verdicts) v
-    where m.id = any (ids) and m.id between v_first_id and v_last_id and m.id = v.message_id and v.verdict = 'start'
-    returning m.*
-  )
-  select s.id, s.organisation_id, s.attempts::integer, v_now, s.is_sandbox, s.class, s.from_address, s.to_address,
-    b.text, s.segments::integer,
-    array(select p.part::text from app.sms_parts p where p.message_id = s.id order by p.part)
-  from started s
-  -- The limit keeps the plan from reading all bodies between the bounds.
+  select m.id, m.organisation_id, m.attempts::integer, v_now, m.is_sandbox, m.class, m.from_address, m.to_address,
+    b.text, m.segments::integer,
+    array(select p.part::text from app.sms_parts p where p.message_id = m.id order by p.part)
+  from unnest(v_started) s (id)
+  -- The limits make the plan look up each message and body by its id.
+  cross join lateral (
+    select m.* from app.messages m
+    where m.id = s.id and m.id between v_first_id and v_last_id
+    limit 1
+  ) m
   cross join lateral (
     select b.* from app.bodies b
     where b.message_id = s.id and b.message_id between v_first_id and v_last_id

@@ -18,14 +18,7 @@ begin
     cross join lateral core.receipt_status(m) s
     where m.id = any (ids) and s.status is not null);
 
-  update app.messages m
-  set status = v.status, delivered_at = v.delivered_at, error_code = v.error_code, error_message = v.error_message,
-    -- It was sent, though the result of its attempt is still to come, or was lost in a crash.
-    sent_at = coalesce(m.sent_at, m.attempt_started_at, core.now())
-  from unnest(v_verdicts) v
-  where m.id = any (ids) and m.id = v.message_id
-    and (m.status, m.delivered_at, m.error_code, m.error_message)
-      is distinct from (v.status, v.delivered_at, v.error_code, v.error_message);
+  perform core.update_receipt_statuses(v_verdicts);
 
   -- Receipts that came together are reported one by one, as if each had come alone.
   select array_agg((v.message_id, v.organisation_id, c.change)::core.message_change),

@@ -13,9 +13,9 @@ begin
         when o.state = 'suspended' then 'org_suspended'
         when core.late_at(m.scheduled_at) < at then 'expired'
         when o.state = 'paused' then 'hold'
-        else coalesce(r.code, 'start')
+        else coalesce(l.code, 'start')
       end,
-      r.reason, l.has_left
+      l.reason, l.has_left
     )::core.sms_verdict
     from app.messages m
     -- The limit keeps the plan from reading all bodies between the bounds.
@@ -25,11 +25,15 @@ begin
       limit 1
     ) b
     join app.organisations o on o.id = m.organisation_id
-    cross join lateral (select m.attempts > 0 and core.may_have_left(m.id) as has_left) l
-    left join lateral (
-      select x.* from core.marketing_obstacle(m.organisation_id, m.to_address, b.text, at) x
-      where m.class = 'marketing' and not l.has_left
-    ) r on true
+    -- Nested, so that the rules are evaluated only for marketing that has not left.
+    cross join lateral (
+      select p.has_left, r.code, r.reason
+      from (select m.attempts > 0 and core.may_have_left(m.id) as has_left) p
+      left join lateral (
+        select x.* from core.marketing_obstacle(m.organisation_id, m.to_address, b.text, at) x
+        where m.class = 'marketing' and not p.has_left
+      ) r on true
+    ) l
     where m.id = any (ids) and m.id between first_id and last_id
       and m.status in ('queued', 'scheduled') and m.mode = 'live' and m.channel = 'sms');
 end

@@ -1,16 +1,19 @@
 create function core.lock_complained_about(receipts jsonb)
 returns void
-language sql volatile
+-- Not language sql: its plan over all partitions would be made again at each call.
+language plpgsql volatile
 set enable_seqscan = off
 as $$
-  select from app.organisations o
+begin
+  perform from app.organisations o
   where o.id in (
     select m.organisation_id
     from jsonb_to_recordset(receipts) as r (message_id uuid, type text)
     join app.messages m on m.id = r.message_id and m.mode = 'live' and not m.is_sandbox
     where r.type = 'complained')
   order by o.id
-  for no key update
+  for no key update;
+end
 $$;
 
 comment on function core.lock_complained_about is

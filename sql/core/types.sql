@@ -254,16 +254,6 @@ comment on column core.lease.worker is 'The worker pool that has the job.';
 comment on column core.lease.in_hand is 'The events that the job is posting.';
 comment on column core.lease.room is 'How many more events the job can post now.';
 
-create type core.delivery_result as (
-  endpoint_id uuid,
-  event_id uuid,
-  attempt smallint,
-  error text,
-  delay interval,
-  place integer
-);
-comment on type core.delivery_result is 'The result of an attempt to deliver an event. error: null when it succeeded. delay: until the next attempt; null after the last.';
-
 create type core.personal_record as (
   kind text,
   organisation_id uuid,

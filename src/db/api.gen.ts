@@ -14,20 +14,20 @@ export type Admission = {
   refusedForMs: number | null
 }
 
-export type Answer = {
+export type CallResponse = {
   n: number
   status: number
-  /** null when accepted, else why refused */
+  /** null when accepted; else why it is refused */
   code: string | null
   /** null unless the message of the code says too little; then the message */
-  words: string | null
+  message: string | null
   /** null unless the call may be repeated after so many seconds */
   retryAfter: number | null
   /** null unless the refusal names fields */
   fields: unknown | null
   /** null when refused */
   body: string | null
-  replayed: boolean
+  isReplayed: boolean
 }
 
 export type Delivery = {
@@ -199,10 +199,10 @@ export type Api = {
   abandon_check: { args: { organisation_id: string; mode: string; key?: string; id?: string }; result: number }
   /** Give up a reserved domain and the key of its call, because the provider was of no help: nothing changed (interface 4.4). Answers how many keys were released. */
   abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: number }
-  /** Accept calls of POST /v1/emails and /v1/emails/batch, single and batch alike. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index; one answer per call. is_shared: return no row for a call that would keep those of other organisations waiting, as its organisation is locked or its templates are large; call again with it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
-  accept_emails: { args: { calls: string; items: string; catalogue: string; is_shared?: boolean }; result: Answer[] }
-  /** Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
-  accept_sms: { args: { calls: string; items: string; catalogue: string; is_shared?: boolean }; result: Answer[] }
+  /** Accept calls of POST /v1/emails and /v1/emails/batch. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
+  accept_emails: { args: { calls: string; items: string; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
+  /** Accept calls of POST /v1/sms and /v1/sms/batch; the arguments and responses are those of api.accept_emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
+  accept_sms: { args: { calls: string; items: string; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
   /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
   /** Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8) and the day noted as the key's last use. No row for a key that is unknown or revoked. */
@@ -259,13 +259,13 @@ export type Api = {
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
-  /** Enqueue what falls due within 90 seconds, each to its second, what was held for organisations that may send again, and what was held until it was late. Answers how many, at most 20 000. */
+  /** Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Returns how many, at most 20 000. */
   enqueue_due_messages: { args: Record<string, never>; result: number }
-  /** Enqueue questions to the provider after the messages that it took 10 minutes, 1, 6, 24 and 72 hours ago and of which nothing final was heard. Each call goes on by at most 15 minutes of messages at each age, and not at all while 10 000 messages wait to be asked after. Answers at how many ages there is more to look at. */
+  /** Enqueue jobs that ask the provider about messages which it took 10 minutes, 1, 6, 24 and 72 hours ago and which have no final status. Each call moves on by at most 15 minutes of messages at each age, and does nothing while 10 000 messages wait to be polled. Returns at how many ages more messages are left. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: string; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
-  /** Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), response}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded. */
+  /** Record the results of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (null when it succeeded), response}. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
   finish_deliveries: { args: { results: string }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: string; records: string; key?: string }; result: Reply[] }
@@ -311,8 +311,8 @@ export type Api = {
   record_table_sizes: { args: Record<string, never>; result: number }
   /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
-  /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
-  release_leases: { args: { turns: string }; result: number }
+  /** Release the leases of jobs, {endpoint_id, job, worker, pause_seconds}, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
+  release_leases: { args: { leases: string }; result: number }
   /** Keep the private key of a sealing key as the SECRET_KEY now in use has encrypted it. */
   reseal_sealing_key: { args: { id: string; private_key: string }; result: null }
   /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
@@ -333,15 +333,15 @@ export type Api = {
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
   /** The DKIM key with which we sign for a verified domain; no row when we hold none. */
   signing_key: { args: { name: string }; result: SigningKey[] }
-  /** What is to be posted next: turns are {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up: whatever falls due later brings a job of its own. */
-  start_deliveries: { args: { turns: string }; result: Delivery[] }
-  /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. Emails whose large_bytes go beyond the argument together are not begun: they have a new job, due in a second. */
+  /** The deliveries to post next. leases: {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own. */
+  start_deliveries: { args: { leases: string }; result: Delivery[] }
+  /** Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
   /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
-  /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again. */
+  /** Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
   start_suppression_removals: { args: { organisation_id: string }; result: SuppressionRemoval[] }
@@ -349,7 +349,7 @@ export type Api = {
   store_sealing_key: { args: { modulus: string; private_key: string; newest?: string }; result: boolean }
   /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it. */
   store_signing_key: { args: { id: string; identity: string; records: string }; result: number }
-  /** Add what happened to messages to the sums that reports are read from. Answers how many changes, at most 20 000; one caller at a time. */
+  /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
@@ -358,8 +358,8 @@ export type Api = {
 export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', answers: { value: 'integer' } },
   abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', answers: { value: 'integer' } },
-  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
-  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
+  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
+  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', answers: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', answers: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', answers: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer', refused_for_ms: 'integer' } },
   applied_migrations: { types: {}, required: [], returns: 'values', answers: { value: 'text' } },
@@ -414,7 +414,7 @@ export const signatures = {
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', answers: { value: 'integer' } },
   record_table_sizes: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
   record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', answers: { value: 'void' } },
-  release_leases: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', answers: { value: 'integer' } },
+  release_leases: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'value', answers: { value: 'integer' } },
   reseal_sealing_key: { types: { id: 'uuid', private_key: 'text' }, required: ['id', 'private_key'], returns: 'value', answers: { value: 'void' } },
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', answers: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', answers: { value: 'integer' } },
@@ -425,7 +425,7 @@ export const signatures = {
   set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', answers: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', answers: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', answers: { selector: 'text', private_key: 'text' } },
-  start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
+  start_deliveries: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'rows', answers: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', answers: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', answers: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },

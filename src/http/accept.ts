@@ -1,4 +1,4 @@
-import type { Answer, Api } from '../db/api.gen.ts'
+import type { Api, CallResponse } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher/index.ts'
 import { LEFT_OUT } from '../db/batcher/run.ts'
 import type { Call } from '../db/call.ts'
@@ -41,7 +41,7 @@ const FAIRNESS = {
  */
 export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: AcceptOptions) {
   const catalogue = catalogueJson(publicUrl)
-  const accept = createBatcher<Send, Answer>(
+  const accept = createBatcher<Send, CallResponse>(
     async (sends, isShared) => {
       const bodies = sends.map(({ request }) => request.body)
       metrics.accepted(
@@ -62,11 +62,11 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
 
   const acceptRequest = async (request: SendRequest, isBatch: boolean): Promise<Reply> => {
     const answer = await accept({ request, isBatch }, request.signal)
-    const { code, fields, words, retryAfter, status, body, replayed } = answer
+    const { code, fields, message, retryAfter, status, body, isReplayed } = answer
     if (code !== null)
-      throw new Refusal(code as Code, fields as Fields | null, { words, retryAfter })
+      throw new Refusal(code as Code, fields as Fields | null, { words: message, retryAfter })
     // Without an Idempotency-Key only we can have repeated it, after a lost connection.
-    return { status, body: body as string, isReplay: replayed && request.idempotencyKey !== null }
+    return { status, body: body as string, isReplay: isReplayed && request.idempotencyKey !== null }
   }
   return Object.assign(acceptRequest, { idle: accept.idle })
 }

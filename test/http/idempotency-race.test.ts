@@ -105,8 +105,8 @@ t.test('a transaction that began first and comes second replays all the same', a
     await early`select now()`
     const [late] = await acceptTogether(sql, [send])
     const [again] = await acceptTogether(early as unknown as typeof sql, [send])
-    t.equal(late?.replayed, false)
-    t.equal(again?.replayed, true)
+    t.equal(late?.isReplayed, false)
+    t.equal(again?.isReplayed, true)
     t.equal(again?.body, late?.body)
   })
   t.equal((await idsOf(organisation)).length, 1)

@@ -291,7 +291,7 @@ t.test('what is accepted in one transaction is as if it had come one by one', as
     { organisation: ours, key: 'a', email: one },
   ])
   t.strictSame(
-    answers.map(({ code, replayed }) => [code, replayed]),
+    answers.map(({ code, isReplayed }) => [code, isReplayed]),
     [
       [null, false],
       [null, true],

@@ -36,10 +36,10 @@ async function setUp(events: number) {
   const endpoint_id = await uuidOf(endpoint)
   const start = (job: string, worker: string, inHand: string[] = [], room = 100) =>
     call('start_deliveries', {
-      turns: JSON.stringify([{ endpoint_id, job, worker, in_hand: inHand, room }]),
+      leases: JSON.stringify([{ endpoint_id, job, worker, in_hand: inHand, room }]),
     })
   const end = (job: string, worker: string, pause_seconds = 0) =>
-    call('release_leases', { turns: JSON.stringify([{ endpoint_id, job, worker, pause_seconds }]) })
+    call('release_leases', { leases: JSON.stringify([{ endpoint_id, job, worker, pause_seconds }]) })
   const finish = (delivery: Awaited<ReturnType<typeof start>>[number], error: string | null) =>
     call('finish_deliveries', {
       results: JSON.stringify([
@@ -146,10 +146,10 @@ t.test('of two jobs that ask at once one gets the turn', async (t) => {
     ...{ endpoint_id, job, worker: 'pool-1' },
     ...{ in_hand: [], room: 100 },
   }))
-  t.equal((await call('start_deliveries', { turns: JSON.stringify(asked) })).length, 2)
-  const [held] = await sql<{ heldBy: string }[]>`
+  t.equal((await call('start_deliveries', { leases: JSON.stringify(asked) })).length, 2)
+  const [held] = await sql<{ leaseJobId: string }[]>`
     select lease_job_id from app.webhook_endpoints where id = ${endpoint_id}`
-  t.equal(held?.heldBy, first)
+  t.equal(held?.leaseJobId, first)
 })
 
 t.test('at an endpoint are at most 32 under way, and 4 while it fails', async (t) => {

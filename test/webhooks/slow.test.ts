@@ -11,9 +11,9 @@ function aWorker() {
   const open: (() => void)[] = []
   const ended: { endpoint_id: string; pause_seconds: number }[] = []
   const call = async (name: string, args: Record<string, string>) => {
-    if (name === 'release_leases') ended.push(...JSON.parse(args.turns ?? ''))
+    if (name === 'release_leases') ended.push(...JSON.parse(args.leases ?? ''))
     if (name !== 'start_deliveries') return []
-    const turns: { endpoint_id: string }[] = JSON.parse(args.turns ?? '')
+    const turns: { endpoint_id: string }[] = JSON.parse(args.leases ?? '')
     return turns
       .filter(({ endpoint_id: id }) => due.delete(id))
       .map(({ endpoint_id: endpointId }) => ({
