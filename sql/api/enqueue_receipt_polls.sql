@@ -63,11 +63,11 @@ begin
   perform core.add_jobs((
     select array_agg((
       'poll_receipts', json_build_object('ids', j.ids), 'poll_receipts', null, null, null, c_priority, null
-    )::graphile_worker.job_spec)
+    )::graphile_worker.job_spec order by j.n)
     from (
-      select array_agg(i.id) as ids
+      select (i.place - 1) / 100 as n, array_agg(i.id order by i.place) as ids
       from unnest(v_ids) with ordinality as i (id, place)
-      group by (i.place - 1) / 100
+      group by 1
     ) j));
   return v_behind;
 end
