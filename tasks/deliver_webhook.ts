@@ -43,7 +43,7 @@ type Running = { job: string; turn: Turn; ended: Promise<unknown> }
 export default function deliverWebhook(call: Call, options: DeliverWebhookOptions): Task {
   const start = createBatcher<Asked, Delivery[]>(
     async (leases) => {
-      const deliveries = await call('start_deliveries', { leases: JSON.stringify(leases) })
+      const deliveries = await call('start_deliveries', { leases })
       const byEndpoint = Map.groupBy(deliveries, ({ endpointId }) => endpointId)
       return leases.map(({ endpoint_id: id }) => byEndpoint.get(id) ?? [])
     },
@@ -51,14 +51,14 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
   )
   const finish = createBatcher<AttemptResult, null>(
     async (results) => {
-      await call('finish_deliveries', { results: JSON.stringify(results) })
+      await call('finish_deliveries', { results })
       return results.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
   const end = createBatcher<Ended, null>(
     async (leases) => {
-      await call('release_leases', { leases: JSON.stringify(leases) })
+      await call('release_leases', { leases })
       return leases.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },

@@ -43,7 +43,7 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
       signal,
       withinMs: ANSWERS_WITHIN_MS,
     })
-    const result = JSON.stringify({ id, ...attempt })
+    const result = { id, ...attempt }
     const isSettled = await call('finish_notice', { result })
     // The provider's words may name the owner's address, which has no place in a log.
     if (!isSettled) throw new Error(`it is ${attempt.outcome}; ops.notices has the reason`)

@@ -36,7 +36,7 @@ export default function pollReceipts(
       abortSignal.removeEventListener('abort', stop)
       if (receipts.length > 0) {
         // At each poll the provider lists all that it knows, also what callbacks brought: only new ones count.
-        const stored = await call('finish_poll', { receipts: JSON.stringify(receipts) })
+        const stored = await call('finish_poll', { receipts })
         for (const type of stored) metrics.receipt('email', type)
       }
     }

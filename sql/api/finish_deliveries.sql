@@ -16,10 +16,8 @@ begin
   -- One statement: in steps of their own, these changes cost 10 to 100 % more.
   with result as materialized (
     select r.*
-    from rows from (jsonb_to_recordset(results) as (
-      endpoint_id uuid, event_id uuid, attempt smallint, started_at timestamptz, duration_ms integer,
-      status smallint, error text, response text
-    )) with ordinality as r (endpoint_id, event_id, attempt, started_at, duration_ms, status, error, response, place)
+    from jsonb_populate_recordset(null::core.delivery_result, results) with ordinality
+      as r (endpoint_id, event_id, attempt, started_at, duration_ms, status, error, response, place)
   ),
   -- A result that was recorded before, but whose response was lost, counts once.
   inserted as (

@@ -11,7 +11,7 @@ as $$
       attempt_started_at = case r.outcome
         when 'ambiguous' then coalesce(r.ambiguous_since, n.attempt_started_at) end,
       error_message = case when r.outcome <> 'sent' then coalesce(r.text, r.code, 'no reason given') end
-    from jsonb_to_record(result) as r (id uuid, outcome text, code text, text text, ambiguous_since timestamptz)
+    from jsonb_populate_record(null::core.notice_result, result) as r
     where n.id = r.id and n.sent_at is null and n.failed_at is null
     returning n.sent_at is not null or n.failed_at is not null as is_settled
   )

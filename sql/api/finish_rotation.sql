@@ -17,7 +17,7 @@ begin
   insert into app.dkim_keys (domain_id, selector, state, host, value, private_key, created_at)
   select finish_rotation.id, n.selector, n.state, core.dkim_host(n.selector, finish_rotation.id, v_zone),
     n.value, n.private_key, core.now()
-  from jsonb_to_record(finish_rotation.key) as n (selector text, state app.dkim_state, value text, private_key text)
+  from jsonb_populate_record(null::core.dkim_key, finish_rotation.key) as n
   on conflict on constraint dkim_keys_pkey do update
     set state = excluded.state, value = excluded.value, private_key = excluded.private_key, created_at = excluded.created_at;
   return 1;

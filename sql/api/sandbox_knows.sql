@@ -4,7 +4,7 @@ language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (select from app.sandbox_messages s where (s.message_id, s.copy) = (m.id, m.copy))
-  from rows from (jsonb_to_recordset(messages) as (id uuid, copy smallint)) with ordinality as m (id, copy, place)
+  from jsonb_populate_recordset(null::core.sandbox_copy, messages) with ordinality as m (id, copy, place)
   order by m.place
 $$;
 

@@ -6,7 +6,7 @@ as $$
   with taken as (
     insert into app.sandbox_messages as s (message_id, copy, kind, reports, taken_at, due_at)
     select m.id, m.copy, m.kind, m.reports, clock_timestamp(), clock_timestamp() + m.due_in_ms * interval '1 millisecond'
-    from jsonb_to_recordset(messages) as m (id uuid, copy smallint, kind text, reports jsonb, due_in_ms integer)
+    from jsonb_populate_recordset(null::core.sandbox_item, messages) as m
     order by m.id, m.copy
     on conflict (message_id, copy) do update set attempts = s.attempts + 1
     returning 1

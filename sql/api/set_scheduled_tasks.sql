@@ -7,10 +7,10 @@ declare
   v_tasks integer;
 begin
   delete from app.scheduled_tasks c
-  where c.name not in (select t.name from jsonb_to_recordset(tasks) as t (name text));
+  where c.name not in (select t.name from jsonb_populate_recordset(null::core.scheduled_task, tasks) as t);
   insert into app.scheduled_tasks (name, schedule)
   select t.name, t.schedule
-  from jsonb_to_recordset(tasks) as t (name text, schedule text)
+  from jsonb_populate_recordset(null::core.scheduled_task, tasks) as t
   order by t.name
   on conflict (name) do update set schedule = excluded.schedule;
   get diagnostics v_tasks = row_count;

@@ -8,9 +8,7 @@ as $$
   from (
     select c.*,
       (row_number() over (partition by c.organisation_id, c.mode, c.key order by c.n))::integer as round
-    from jsonb_to_recordset(calls) as c (
-      n integer, organisation_id uuid, mode app.mode, key text, fingerprint text, batch boolean
-    )
+    from jsonb_populate_recordset(null::core.accept_call, calls) as c
   ) c
   where c.round = calls_of_round.round or calls_of_round.round is null
 $$;

@@ -9,11 +9,7 @@ begin
   -- One statement for the three tables, because each needs what the items say.
   with email as materialized (
     select a.id, a.organisation_id, a.mode, a.recipients as recipient_count, sized[a.place] as sized, i.*
-    from rows from (jsonb_to_recordset(items) as (
-      class app.class, sender text, from_address text, "to" text[], cc text[], bcc text[], to_addresses text,
-      recipients text[], reply_to text, subject text, html text, text text, template_id text, variables jsonb,
-      headers jsonb, tags text[], is_sandbox boolean
-    )) with ordinality as i
+    from jsonb_populate_recordset(null::core.accept_email, items) with ordinality as i
     join unnest(accepted) a on a.place = i.ordinality
   ),
   new_messages as (

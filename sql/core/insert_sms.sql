@@ -7,9 +7,7 @@ begin
   -- One statement for both tables, because both need what the items say.
   with sms as materialized (
     select a as judged, i.*
-    from rows from (jsonb_to_recordset(items) as (
-      recipient text, body text, segments integer, tags text[], is_sandbox boolean
-    )) with ordinality as i
+    from jsonb_populate_recordset(null::core.accept_sms, items) with ordinality as i
     join unnest(accepted) a on a.place = i.ordinality
   ),
   new_messages as (

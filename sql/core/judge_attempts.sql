@@ -24,10 +24,7 @@ begin
       l.is_lost, r.job, r.provider, r.code, r.text, r.retry_in_ms, r.ambiguous_since
     )::core.judged_attempt
     from app.messages m
-    join jsonb_to_recordset(results) as r (
-      id uuid, job bigint, outcome text, provider text, code text, text text, retry_in_ms integer,
-      ambiguous_since timestamptz
-    ) on r.id = m.id
+    join jsonb_populate_recordset(null::core.attempt_result, results) as r on r.id = m.id
     -- A network cannot be asked whether it has an SMS. A login code that arrives twice harms nobody.
     cross join lateral (
       select r.outcome = 'ambiguous' and m.channel = 'sms' and m.class = 'marketing' as is_lost

@@ -17,6 +17,7 @@ begin
         c.emails_included, c.period_end, c.test_limit, c.test_allowance, core.new_id(judge_emails.at) as id,
         (sized[i.ordinality]).fields as template_problems,
         c.mode = 'test' or i.is_sandbox is true as is_unpaid
+      -- Some columns of core.accept_email: its texts would be copied from step to step.
       from rows from (jsonb_to_recordset(items) as (
         call integer, index integer, error jsonb, class app.class, from_domain text, recipients text[], is_sandbox boolean
       )) with ordinality as i

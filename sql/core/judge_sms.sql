@@ -13,10 +13,7 @@ begin
         c.test_limit, c.test_allowance, c.period_start, core.new_id(judge_sms.at) as id,
         coalesce(i.sender_id, v_shared_sender) as sender,
         core.sms_problems(c.organisation_id, nullif(i.sender_id, v_shared_sender), i.scheduled_at, judge_sms.at) as problems
-      from rows from (jsonb_to_recordset(items) as (
-        call integer, index integer, error jsonb, class app.class, sender_id text, recipient text, body text,
-        segments integer, scheduled_at timestamptz, is_sandbox boolean
-      )) with ordinality as i
+      from jsonb_populate_recordset(null::core.accept_sms, items) with ordinality as i
       join unnest(calls) c on c.n = i.call and c.verdict is null
     ),
     -- Refusals for the SMS itself, and what it costs.

@@ -7,17 +7,17 @@ as $$
     'message_id', p.message_id,
     'part', p.part,
     -- A final receipt counts once, however often it comes; a deferral counts once for each reason.
-    'provider_event_id', concat_ws(':', r.receipt ->> 'provider', p.part, r.receipt ->> 'type',
-      case r.receipt ->> 'type' when 'deferred' then r.receipt ->> 'code' end))
+    'provider_event_id', concat_ws(':', i.provider, p.part, i.type, case i.type when 'deferred' then i.code end))
   from jsonb_array_elements(receipts) with ordinality as r (receipt, n)
-  cross join lateral jsonb_array_elements_text(r.receipt -> 'network_ids') with ordinality as s (network_id, place)
+  cross join lateral jsonb_populate_record(null::core.sms_receipt, r.receipt) as i
+  cross join lateral unnest(i.network_ids) with ordinality as s (network_id, place)
   cross join lateral (
     select p.message_id, p.part
     from app.sms_parts p
     where p.network_id = s.network_id
-      and p.provider = r.receipt ->> 'provider'
+      and p.provider = i.provider
       -- An SMS to a person who was erased still gets its outcome.
-      and p.phone in (coalesce(r.receipt ->> 'phone', p.phone), '(erased)')
+      and p.phone in (coalesce(i.phone, p.phone), '(erased)')
     -- Networks reuse their ids after a while: the part that was taken last is meant.
     order by p.taken_at desc, p.message_id desc, p.part
     limit 1

@@ -13,13 +13,13 @@ begin
   -- for the second: tokens are taken before any other lock, and in this order.
   with first as (
     select distinct on (c.token) c.n, c.token, c.signed_at, c.receipt
-    from jsonb_to_recordset(callbacks) as c (n integer, token text, signed_at bigint, receipt jsonb)
+    from jsonb_populate_recordset(null::core.callback, callbacks) as c
     where core.is_timely(to_timestamp(c.signed_at), v_now)
     order by c.token, c.n
   ),
   new as (
     insert into app.callback_tokens (token, provider_event_id, signed_at)
-    select f.token, f.receipt ->> 'provider_event_id', to_timestamp(f.signed_at)
+    select f.token, (f.receipt).provider_event_id, to_timestamp(f.signed_at)
     from first f
     order by f.token
     on conflict do nothing
@@ -33,13 +33,13 @@ begin
         when not core.is_timely(to_timestamp(c.signed_at), v_now) then 'stale'
         when c.n = any (v_new) then 'recorded'
         -- No signature covers the event: whoever saw one callback could put its token to any other.
-        when t.provider_event_id is distinct from c.receipt ->> 'provider_event_id' then 'replayed'
+        when t.provider_event_id is distinct from (c.receipt).provider_event_id then 'replayed'
         else 'repeated'
       end
       order by c.n),
-    jsonb_agg(c.receipt) filter (where c.n = any (v_new) and c.receipt is not null)
+    jsonb_agg(to_jsonb(c.receipt)) filter (where c.n = any (v_new) and (c.receipt).message_id is not null)
   into outcomes, v_receipts
-  from jsonb_to_recordset(callbacks) as c (n integer, token text, signed_at bigint, receipt jsonb)
+  from jsonb_populate_recordset(null::core.callback, callbacks) as c
   left join app.callback_tokens t on t.token = c.token;
 
   outcomes := coalesce(outcomes, '{}');

@@ -13,9 +13,7 @@ begin
 
   for v_item in
     select i.provider, i."from" as phone, i."to" as sender, i.keyword, i.word, i.received_at, a.*
-    from rows from (jsonb_to_recordset(messages) as (
-      provider text, "from" text, "to" text, keyword text, word text, received_at timestamptz
-    )) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
+    from jsonb_populate_recordset(null::core.keyword_sms, messages) with ordinality as i (provider, "from", "to", keyword, word, received_at, place)
     cross join lateral core.sms_replied_to(i."from", i."to") a
     order by i.place
   loop

@@ -8,7 +8,7 @@ as $$
       bool_or(r.about = 'connection') as is_unreachable,
       count(*) filter (where r.about <> 'message') as failures,
       min(r.text) filter (where r.about <> 'message') as problem
-    from jsonb_to_recordset(results) as r (provider text, outcome text, about text, text text)
+    from jsonb_populate_recordset(null::core.attempt_result, results) as r
     -- Callers choose the refusals of the sandbox. Without about, the provider was not asked.
     where r.provider is not null and r.provider <> 'sandbox' and (r.outcome = 'sent' or r.about is not null)
     group by r.provider

@@ -11,7 +11,7 @@ begin
   -- Add the recipients whose copies are settled. An attempt that ends late may know of fewer, so none is removed.
   update app.bodies b
   set settled_recipients = array(select distinct unnest(b.settled_recipients || r.settled_recipients))
-  from jsonb_to_recordset(results) as r (id uuid, outcome text, settled_recipients text[])
+  from jsonb_populate_recordset(null::core.attempt_result, results) as r
   where b.message_id = any (v_ids) and b.message_id = r.id
     and r.outcome in ('deferred', 'ambiguous') and cardinality(r.settled_recipients) > 0;
 
@@ -19,13 +19,13 @@ begin
   select jsonb_agg(jsonb_build_object('message_id', r.id, 'type', 'failed', 'occurred_at', core.now(),
       'provider_event_id', 'refused:' || f.recipient, 'recipient', f.recipient, 'code', f.code, 'text', f.text))
     into v_refusals
-  from jsonb_to_recordset(results) as r (id uuid, refused jsonb)
-  cross join lateral jsonb_to_recordset(r.refused) as f (recipient text, code text, text text);
+  from jsonb_populate_recordset(null::core.attempt_result, results) as r
+  cross join lateral unnest(r.refused) as f;
   perform core.record_receipts(v_refusals);
 
   -- Apply the receipts that came while other copies were still to be sent.
   perform core.apply_receipt_statuses(array(
-    select r.id from jsonb_to_recordset(results) as r (id uuid, outcome text, settled_recipients text[])
+    select r.id from jsonb_populate_recordset(null::core.attempt_result, results) as r
     where r.outcome = 'sent' and r.settled_recipients is not null));
 end
 $$;

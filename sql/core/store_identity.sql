@@ -22,9 +22,7 @@ begin
   insert into app.dkim_keys (domain_id, selector, state, host, value, private_key, created_at)
   select store_identity.domain_id, k.selector, k.state,
     core.dkim_host(k.selector, store_identity.domain_id, identity ->> 'dkim_zone'), k.value, k.private_key, core.now()
-  from jsonb_to_recordset(identity -> 'keys') as k (
-    selector text, state app.dkim_state, value text, private_key text
-  );
+  from jsonb_populate_recordset(null::core.dkim_key, identity -> 'keys') as k;
 end
 $$;
 

@@ -12,10 +12,7 @@ begin
     select m.id, r.type, r.occurred_at, r.provider_event_id, jsonb_strip_nulls(
       jsonb_build_object('recipient', r.recipient, 'part', r.part, 'word', r.word, 'code', r.code, 'text', r.text,
         'isHard', r.is_hard))
-    from jsonb_to_recordset(receipts) as r (
-      message_id uuid, provider_event_id text, type app.event_type, occurred_at timestamptz,
-      recipient text, part smallint, word text, code text, text text, is_hard boolean
-    )
+    from jsonb_populate_recordset(null::core.receipt, receipts) as r
     join app.messages m on m.id = r.message_id and m.mode = 'live'
     where r.type <> 'sent'
     on conflict on constraint events_stored_once do nothing

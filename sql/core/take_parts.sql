@@ -12,8 +12,8 @@ begin
   with taken as (
     insert into app.sms_parts (message_id, part, provider, network_id, phone, taken_at)
     select m.id, p.part, r.provider, p.network_id, m.to_address, core.now()
-    from jsonb_to_recordset(results) as r (id uuid, provider text, parts jsonb)
-    cross join lateral jsonb_to_recordset(r.parts) as p (part smallint, network_id text)
+    from jsonb_populate_recordset(null::core.attempt_result, results) as r
+    cross join lateral unnest(r.parts) as p
     join app.messages m on m.id = r.id
     where m.id = any (v_ids)
     order by m.id, p.part

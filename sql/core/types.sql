@@ -249,10 +249,11 @@ create type core.lease as (
   pause_seconds integer
 );
 comment on type core.lease is
-  'The exclusive right of a job to deliver to an endpoint, as the job asks for it or gives it up.';
-comment on column core.lease.worker is 'The worker pool that has the job.';
-comment on column core.lease.in_hand is 'The events that the job is posting.';
-comment on column core.lease.room is 'How many more events the job can post now.';
+  'Records of api.start_deliveries(leases), api.release_leases(leases). The exclusive right of a job to deliver to an endpoint, as the job asks for it or gives it up.';
+comment on column core.lease.worker is 'null when no worker pool has the job';
+comment on column core.lease.in_hand is 'absent in api.release_leases; the events that the job is posting';
+comment on column core.lease.room is 'absent in api.release_leases; how many more events the job can post now';
+comment on column core.lease.pause_seconds is 'absent in api.start_deliveries; the delay of the next job';
 
 create type core.personal_record as (
   kind text,

@@ -29,7 +29,7 @@ begin
   select core.message_id(m.channel, m.id), m.status, m.mode, m.class,
     core.encode_id('org', m.organisation_id), m.from_address, m.to_address,
     m.subject, m.tags, m.segments, m.credits, m.attempts, m.provider,
-    m.error_code, m.error_message,
+    m.error_code::text, m.error_message,
     m.created_at, m.scheduled_at, m.sent_at, m.delivered_at
   from app.messages m
   where m.id = any (v_ids)

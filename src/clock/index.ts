@@ -160,7 +160,7 @@ export async function startClock(options: {
   try {
     await boss.start()
     const tasks = scheduledTasks.map(({ name, schedule }) => ({ name, schedule }))
-    await call('set_scheduled_tasks', { tasks: JSON.stringify(tasks) })
+    await call('set_scheduled_tasks', { tasks })
     for (const { name, schedule, run } of scheduledTasks) {
       await boss.createQueue(name)
       // One run for all that came due while no clock ran: a night's task does not wait for the next night.

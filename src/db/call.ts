@@ -4,11 +4,11 @@ import { type Api, signatures } from './api.gen.ts'
 import type { Sql } from './client.ts'
 import type { Pool, UseOptions } from './pool.ts'
 
-type Argument = string | number | boolean | string[] | Date | null | undefined
+type Argument = string | number | boolean | readonly unknown[] | object | Date | null | undefined
 
 /**
- * Call a function of schema api: its result, or a Refusal when it says no. jsonb arguments are JSON
- * text. The only place in src that builds a query.
+ * Calls a function of schema api: returns its result, or throws a Refusal when the function refuses. A jsonb
+ * argument is a value or its JSON text. The only place in src that builds a query.
  */
 export type Call = <Name extends keyof Api>(
   name: Name,
@@ -48,8 +48,8 @@ export function caller(connections: Sql | Pool): Call {
     const values: (string | null)[] = []
     const parts: string[] = []
     const list = given.map(([key, value]) => {
-      const text = asText(value)
       const type = (types as Record<string, string>)[key]
+      const text = type === 'jsonb' ? asJsonText(value) : asText(value)
       if (text !== null && text.length > PART_LENGTH) {
         const names = partsOf(text).map(
           (part) => `current_setting('${partName(parts.push(part))}')`,
@@ -107,10 +107,15 @@ function partsOf(text: string): string[] {
   return parts
 }
 
+function asJsonText(value: Argument): string | null {
+  if (value === null || value === undefined) return null
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 function asText(value: Argument): string | null {
   if (value === null || value === undefined) return null
   if (Array.isArray(value)) {
-    return `{${value.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+    return `{${value.map((item: string) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
   }
   return value instanceof Date ? value.toISOString() : String(value)
 }

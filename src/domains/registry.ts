@@ -99,7 +99,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       id: work.id,
       is_active: isActive,
       records: JSON.stringify(records),
-      ...(made ? { identity: JSON.stringify(made.identity) } : {}),
+      ...(made ? { identity: made.identity } : {}),
     }
   }
 
@@ -129,7 +129,7 @@ export function createRegistry(options: RegistryOptions): Registry {
           const made = {
             id: work.id,
             records: JSON.stringify(records),
-            identity: JSON.stringify(identity),
+            identity,
           }
           return call('finish_domain', { ...asker, ...made })
         },
@@ -188,7 +188,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       const { records, identity } = await identify(work)
       await call('store_signing_key', {
         id: work.id,
-        identity: JSON.stringify(identity),
+        identity,
         records: JSON.stringify(records),
       })
     },
@@ -211,7 +211,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       }
       const renewed = await provider.rotateDkim(work.name, rotation)
       const { activate, retire } = rotation
-      await call('finish_rotation', { id, activate, retire, key: JSON.stringify(renewed) })
+      await call('finish_rotation', { id, activate, retire, key: renewed })
     },
   }
 }

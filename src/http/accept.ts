@@ -2,6 +2,7 @@ import type { Api, CallResponse } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher/index.ts'
 import { LEFT_OUT } from '../db/batcher/run.ts'
 import type { Call } from '../db/call.ts'
+import type { Json } from '../db/json.ts'
 import { type Code, catalogueJson, Refusal } from '../errors.ts'
 import type { Fields } from '../schemas/fields.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -49,8 +50,9 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
         bodies.reduce((sum, { count }) => sum + count, 0),
       )
       const answers = await call(name, {
-        calls: JSON.stringify(sends.map(describe)),
-        items: concatenated(bodies.map(({ json }) => json)),
+        calls: sends.map(describe),
+        // src/http/body/post-body.ts checks the type of the items.
+        items: concatenated(bodies.map(({ json }) => json)) as Json<never>,
         catalogue,
         is_shared: isShared,
       })

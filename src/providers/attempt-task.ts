@@ -50,7 +50,7 @@ export function attemptTask<Message extends { id: string }>(
   )
   const finish = createBatcher<Result & { id: string; job: string }, null>(
     async (results) => {
-      await call('finish_messages', { results: JSON.stringify(results) })
+      await call('finish_messages', { results: results })
       return results.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },

@@ -27,13 +27,13 @@ export function createSmsListener(
 ): SmsListener & { flush(): void } {
   const recordReceipt = createBatcher<SmsReceipt, null>(
     async (receipts) => {
-      await call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
+      await call('record_sms_receipts', { receipts })
       return receipts.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
   const recordKeyword = createBatcher<InboundKeyword, string>(
-    (messages) => call('record_keywords', { messages: JSON.stringify(messages) }),
+    (messages) => call('record_keywords', { messages }),
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
   const ignored = summarise<IgnoredSms & { keyword: Keyword }>(

@@ -1,5 +1,6 @@
 // The naive form of accepting, to compare with: the same checks and the same SQL, but a transaction
 // of its own for each request, and nothing between it and the socket but node:http.
+
 import { hash, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,6 +9,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { catalogueJson } from '../../src/errors.ts'
 import { parseEmail } from '../../src/schemas/email.ts'
+import { anyJson } from '../fixtures/json.ts'
 
 const call = caller(connect(process.argv[2] as string, { role: 'postgram_service', max: 20 }))
 const catalogue = catalogueJson('http://localhost')
@@ -22,7 +24,7 @@ const server = createServer(async (request, response) => {
     return
   }
   const [answer] = await call('accept_emails', {
-    calls: JSON.stringify([
+    calls: anyJson([
       {
         n: 0,
         organisation_id: admission.organisationId,
@@ -32,7 +34,7 @@ const server = createServer(async (request, response) => {
         batch: false,
       },
     ]),
-    items: JSON.stringify([{ ...parsed.email, call: 0, index: 0 }]),
+    items: anyJson([{ ...parsed.email, call: 0, index: 0 }]),
     catalogue,
   })
   response.writeHead(answer?.code === null ? 200 : 422, {

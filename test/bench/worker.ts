@@ -1,5 +1,6 @@
 // Hands over to an email provider that answers at once, or SMS to the SMSC at a port: what is measured is us. "naive" takes each job, starts,
 // finishes and completes it in transactions of its own.
+
 import { run } from 'graphile-worker'
 import { pino } from 'pino'
 import type { SmsConfig } from '../../src/config/index.ts'
@@ -10,6 +11,7 @@ import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
 import { createSmsProvider } from '../../src/providers/index.ts'
 import { startService } from '../../src/service.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 
 const [, , url = '', form, smscPort] = process.argv
@@ -42,7 +44,7 @@ if (form === 'naive') {
         const results = [
           { id, provider: provider.name, ...(await provider.send({ ...email, copy: null })) },
         ]
-        await call('finish_messages', { results: JSON.stringify(results) })
+        await call('finish_messages', { results: anyJson(results) })
       },
     },
   })

@@ -138,8 +138,8 @@ t.test('a process that beats is not swept for a lock that is slow to come back',
   // Its lock is held by a session that is cut off but not known to be: it beats without it.
   // Its last beat is ahead of all others, however long this test is held up.
   await sql`
-    insert into app.processes (pool_id, roles, host, pid, heartbeat_at)
-    values ('pool-without-lock', '{worker}', 'elsewhere', 2, now() + interval '1 hour')`
+    insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid, heartbeat_at)
+    values ('1.2.3', '0', 'on', 'pool-without-lock', '{worker}', 'elsewhere', 2, now() + interval '1 hour')`
   await sweepOnce()
   t.equal(await sweepOnce(), 0)
   t.equal((await sql`select from app.processes where pool_id = 'pool-without-lock'`).length, 1)

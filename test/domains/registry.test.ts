@@ -172,7 +172,7 @@ t.test('a key that a killed process used is good again a while later', async (t)
   const key = { 'Idempotency-Key': 'killed' }
   await sql`
     insert into app.idempotency_keys (organisation_id, mode, key, created_at, fingerprint, status, body)
-    values (core.decode_id('org', ${id}), 'live', 'caller:killed', now() - interval '3 minutes', 'x', 0, '')`
+    values (core.decode_id('org', ${id}), 'live', 'caller:killed', now() - interval '3 minutes', 'x', null, null)`
   t.equal((await add(liveKey, 'killed.example', key)).status, 201)
   const email = { from: 'a@killed.example', to: 'b@example.com', subject: 'x', text: 'x' }
   isRefused(t, await post(`${base}/v1/emails`, liveKey, email, key), 'idempotency_conflict')

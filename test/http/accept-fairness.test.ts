@@ -5,6 +5,7 @@ import { parseEmail } from '../../src/schemas/email.ts'
 import { parseSms } from '../../src/schemas/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, post } from '../fixtures/http.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { traces } from '../fixtures/traces.ts'
@@ -82,8 +83,8 @@ async function acceptShared(
     })),
   )
   const answers = await caller(sql)(name, {
-    calls: JSON.stringify(described),
-    items: JSON.stringify(calls.map(([, item], call) => ({ ...item, call, index: 0 }))),
+    calls: anyJson(described),
+    items: anyJson(calls.map(([, item], call) => ({ ...item, call, index: 0 }))),
     catalogue: catalogueJson('https://postgram.test'),
     is_shared: true,
   })

@@ -2,6 +2,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { aComplaint } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { haveSent } from '../fixtures/sent.ts'
 import type { Tx } from '../fixtures/sql.ts'
@@ -12,7 +13,7 @@ const call = caller(sql)
 async function complaints(count: number, sent: number) {
   const organisation = await createOrganisation(sql, { name: `${count} of ${sent}` })
   const ids = await haveSent(sql, organisation, Math.max(count, sent))
-  const receipts = JSON.stringify(ids.slice(0, count).map((id) => aComplaint(id)))
+  const receipts = anyJson(ids.slice(0, count).map((id) => aComplaint(id)))
   await call('finish_poll', { receipts })
   return organisation
 }

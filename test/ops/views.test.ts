@@ -157,7 +157,7 @@ t.test('checks find missing partitions, and a provider that takes nothing', asyn
 t.test('processes are alive while they hold their lock', async (t) => {
   const session = connect(url, { max: 1 })
   await session`select api.beat('living-process', '{api}', 'a-host', 4242, '1.2.3', now())`
-  await sql`insert into app.processes (pool_id, roles, host, pid) values ('gone-process', '{worker}', 'here', 1, '1.2.3', now())`
+  await sql`insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid) values ('1.2.3', '0', 'on', 'gone-process', '{worker}', 'here', 1)`
   t.match(
     [...(await sql`select * from ops.processes order by pool`)],
     [
@@ -182,7 +182,7 @@ t.test('a process of another database of the server is not taken for one of ours
   const other = await createDatabase()
   const session = connect(other.url, { max: 1 })
   await session`select api.beat('twin-process', '{worker}', 'here', 1, '1.2.3', now())`
-  await sql`insert into app.processes (pool_id, roles, host, pid) values ('twin-process', '{worker}', 'here', 1, '1.2.3', now())`
+  await sql`insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid) values ('1.2.3', '0', 'on', 'twin-process', '{worker}', 'here', 1)`
   t.match([...(await other.sql`select * from ops.processes`)], [{ isAlive: true }])
   t.match([...(await sql`select * from ops.processes`)], [{ isAlive: false }])
   await session.end()

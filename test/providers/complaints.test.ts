@@ -3,6 +3,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { aComplaint, noticesOf, stateOf } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { haveSent, type Sent } from '../fixtures/sent.ts'
 import { until } from '../fixtures/until.ts'
@@ -12,7 +13,7 @@ const service = connect(url, { role: 'postgram_service', max: 20 })
 t.teardown(() => service.end())
 const call = caller(service)
 
-const record = (receipts: object[]) => call('finish_poll', { receipts: JSON.stringify(receipts) })
+const record = (receipts: object[]) => call('finish_poll', { receipts: anyJson(receipts) })
 
 /** An organisation that sent so many, as many complaints one by one, and what became of it. */
 async function afterComplaints(complaints: number, sent: number, how?: Sent) {

@@ -8,6 +8,7 @@ import { segmentsOf } from '../../src/sms/segments.ts'
 import { anSmsWorker } from '../fixtures/attempt.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { get } from '../fixtures/http.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createPayer } from '../fixtures/ledger.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
@@ -34,7 +35,7 @@ type Said = { from: string; to: string; keyword?: string; word?: string; receive
 /** How many of keywords that arrive together change something. */
 const say = async (...messages: Said[]) => {
   const outcomes = await call('record_keywords', {
-    messages: JSON.stringify(
+    messages: anyJson(
       messages.map(({ keyword = 'stop', word = keyword.toUpperCase(), ...rest }) => ({
         provider: 'smsc',
         received_at: new Date().toISOString(),

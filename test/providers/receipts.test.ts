@@ -4,6 +4,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { backlogOf, messageOf, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -57,7 +58,7 @@ const uuidOf = async (id: string) => (await messageOf(sql, id)).id
 async function record(id: string, receipts: Receipt[]): Promise<number> {
   const message_id = await uuidOf(id)
   const stored = await call('finish_poll', {
-    receipts: JSON.stringify(receipts.map((receipt) => ({ message_id, ...receipt }))),
+    receipts: anyJson(receipts.map((receipt) => ({ message_id, ...receipt }))),
   })
   return stored.length
 }
@@ -75,7 +76,7 @@ async function start(id: string) {
 
 const finish = async (id: string, outcome = 'sent') =>
   call('finish_messages', {
-    results: JSON.stringify([{ id: await uuidOf(id), provider: 'stand-in', outcome }]),
+    results: anyJson([{ id: await uuidOf(id), provider: 'stand-in', outcome }]),
   })
 
 /** Each of the suppressed recipients with the strongest reason that there was. */
@@ -309,10 +310,10 @@ t.test('receipts of messages that are unknown are passed over, the others count'
     { message_id: await uuidOf(json.id), ...receipt('bounced', 1) },
     { message_id: await uuidOf(id), ...receipt('delivered', 1) },
   ]
-  t.same(await call('finish_poll', { receipts: JSON.stringify(receipts) }), ['delivered'])
+  t.same(await call('finish_poll', { receipts: anyJson(receipts) }), ['delivered'])
   t.match(await messageOf(sql, id), { status: 'delivered' })
   t.match(await messageOf(sql, json.id), { status: 'sent' }, 'a test message has no receipts')
-  t.same(await call('finish_poll', { receipts: '[]' }), [])
+  t.same(await call('finish_poll', { receipts: [] }), [])
 })
 
 t.test(
@@ -500,7 +501,7 @@ t.test(
       return caller % 2 ? receipts : receipts.toReversed()
     })
     const stored = await Promise.all(
-      batches.map((receipts) => call('finish_poll', { receipts: JSON.stringify(receipts) })),
+      batches.map((receipts) => call('finish_poll', { receipts: anyJson(receipts) })),
     )
     t.equal(stored.flat().length, 6 * ids.length)
     for (const id of ids) t.match(await messageOf(sql, id), { status: 'bounced' })

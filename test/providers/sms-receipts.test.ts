@@ -4,6 +4,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt, TakenPart } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createPayer, smsOf } from '../fixtures/ledger.ts'
 import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -53,14 +54,14 @@ const start = async (id: string) => call('start_sms', { ids: [await uuidOf(id)] 
 
 const resultOf = async (id: string, ids: string[], outcome: string, provider: string) => {
   const parts = ids.map((network_id, place): TakenPart => ({ part: place + 1, network_id }))
-  return JSON.stringify([{ id: await uuidOf(id), provider, outcome, parts }])
+  return anyJson([{ id: await uuidOf(id), provider, outcome, parts }])
 }
 
 const finish = async (id: string, ids: string[], outcome = 'sent', provider = 'smsc') =>
   call('finish_messages', { results: await resultOf(id, ids, outcome, provider) })
 
 const record = (receipts: SmsReceipt[]) =>
-  call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
+  call('record_sms_receipts', { receipts: anyJson(receipts) })
 
 const receipt = (
   network_id: string,

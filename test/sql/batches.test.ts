@@ -2,6 +2,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { addEvents, attemptsAt, stateOf, type TestEndpoint } from '../fixtures/deliveries.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createEndpoint } from '../fixtures/webhook-events.ts'
@@ -36,13 +37,13 @@ async function setUp(events: number) {
   const endpoint_id = await uuidOf(endpoint)
   const start = (job: string, worker: string, inHand: string[] = [], room = 100) =>
     call('start_deliveries', {
-      leases: JSON.stringify([{ endpoint_id, job, worker, in_hand: inHand, room }]),
+      leases: anyJson([{ endpoint_id, job, worker, in_hand: inHand, room }]),
     })
   const end = (job: string, worker: string, pause_seconds = 0) =>
-    call('release_leases', { leases: JSON.stringify([{ endpoint_id, job, worker, pause_seconds }]) })
+    call('release_leases', { leases: anyJson([{ endpoint_id, job, worker, pause_seconds }]) })
   const finish = (delivery: Awaited<ReturnType<typeof start>>[number], error: string | null) =>
     call('finish_deliveries', {
-      results: JSON.stringify([
+      results: anyJson([
         {
           endpoint_id,
           event_id: delivery.eventId,
@@ -146,7 +147,7 @@ t.test('of two jobs that ask at once one gets the turn', async (t) => {
     ...{ endpoint_id, job, worker: 'pool-1' },
     ...{ in_hand: [], room: 100 },
   }))
-  t.equal((await call('start_deliveries', { leases: JSON.stringify(asked) })).length, 2)
+  t.equal((await call('start_deliveries', { leases: anyJson(asked) })).length, 2)
   const [held] = await sql<{ leaseJobId: string }[]>`
     select lease_job_id from app.webhook_endpoints where id = ${endpoint_id}`
   t.equal(held?.leaseJobId, first)
@@ -210,7 +211,7 @@ t.test(
     const results = (...errors: (string | null)[]) =>
       start(job, 'pool-1').then((deliveries) =>
         call('finish_deliveries', {
-          results: JSON.stringify(
+          results: anyJson(
             errors.map((error, place) => ({
               endpoint_id: deliveries[place]?.endpointId,
               event_id: deliveries[place]?.eventId,

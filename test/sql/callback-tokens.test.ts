@@ -4,6 +4,7 @@ import { scheduledTasks } from '../../src/clock/index.ts'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -28,7 +29,7 @@ const call = caller(service)
 type Callback = { token: string; signed_at?: number; receipt?: object | null }
 
 const jsonOf = (callbacks: Callback[]) =>
-  JSON.stringify(
+  anyJson(
     callbacks.map((callback, n) => ({ n, signed_at: NOW / 1000, receipt: null, ...callback })),
   )
 /** Returns the outcome of each. */

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createLives, type LifeReceipt } from '../fixtures/message-life.ts'
 import { messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
@@ -23,7 +24,7 @@ async function withEndpoint(): Promise<TestOrganisation> {
 async function report(id: string, part: number, type: string) {
   const receipt = { provider: 'stand-in', network_ids: [`${id}.${part}`], phone: '+447700900000' }
   const receipts = [{ ...receipt, type, occurred_at: new Date().toISOString() }]
-  await call('record_sms_receipts', { receipts: JSON.stringify(receipts) })
+  await call('record_sms_receipts', { receipts: anyJson(receipts) })
 }
 const partsOf = (id: string, ...parts: number[]) =>
   parts.map((part) => ({ part, network_id: `${id}.${part}` }))
@@ -248,7 +249,7 @@ t.test('STOP to an SMS is reported once; to unsubscribe from email is no event',
   const said = { provider: 'stand-in', from: '+447700900000', to: number, word: 'STOP' }
   const stop = { ...said, keyword: 'stop', received_at: new Date().toISOString() }
   for (const messages of [[stop, stop], [stop]]) {
-    await call('record_keywords', { messages: JSON.stringify(messages) })
+    await call('record_keywords', { messages: anyJson(messages) })
   }
   t.strictSame(inShort(await eventsOf(sql, organisation, id)), [
     'sms.sent sent',

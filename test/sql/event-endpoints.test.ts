@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { createLives } from '../fixtures/message-life.ts'
 import { messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -67,7 +68,7 @@ t.test('many changes in one transaction are one job for each endpoint', async (t
   const uuids = await Promise.all(ids.map(async (id) => (await messageOf(sql, id)).id))
   await call('start_emails', { ids: uuids })
   const results = uuids.map((id) => ({ id, provider: 'stand-in', outcome: 'sent' }))
-  await call('finish_messages', { results: JSON.stringify(results) })
+  await call('finish_messages', { results: anyJson(results) })
   const events = await eventsOf(sql, organisation)
   t.strictSame(events.map(({ data }) => data.id).sort(), [...ids].sort())
   t.equal(new Set(events.map(({ id }) => id)).size, 100)
@@ -86,7 +87,7 @@ t.test('no organisation hears of another', async (t) => {
   const uuids = await Promise.all(ids.map(async (id) => (await messageOf(sql, id)).id))
   await call('start_emails', { ids: uuids })
   const results = uuids.map((id) => ({ id, provider: 'stand-in', outcome: 'sent' }))
-  await call('finish_messages', { results: JSON.stringify(results) })
+  await call('finish_messages', { results: anyJson(results) })
   for (const [place, organisation] of [own, other].entries()) {
     const events = await eventsOf(sql, organisation)
     t.strictSame(

@@ -48,7 +48,7 @@ t.test('an event is posted with its exact bytes, signed', async (t) => {
   t.ok(seconds >= before && seconds <= received.at.getTime() / 1000)
 
   t.match(await attemptsAt(sql, endpoint), [
-    { event: event.id, attempt: 1, status: 200, error: null, answer: 'ok', durationMs: Number },
+    { event: event.id, attempt: 1, status: 200, error: null, response: 'ok', durationMs: Number },
   ])
   await until('the end of the turn', async () => !(await stateOf(sql, endpoint)).isHeld)
 })
@@ -78,7 +78,7 @@ t.test('each attempt has the same id and bytes, and a signature of its own time'
   t.equal(signatureOf(second), signed(second, endpoint.secret))
   t.not(signatureOf(second), signatureOf(first))
   t.match(await attemptsAt(sql, endpoint), [
-    { attempt: 1, status: 503, error: 'answered 503', answer: 'not now' },
+    { attempt: 1, status: 503, error: 'answered 503', response: 'not now' },
     { attempt: 2, status: 204, error: null },
   ])
   t.match(await stateOf(sql, endpoint), { failingSince: null, lastError: null })
@@ -135,7 +135,7 @@ t.test('what was answered is kept as far as it can be stored', async (t) => {
   await until('the delivery', async () => (await stateOf(sql, endpoint)).waiting === 0)
   const [attempt] = await attemptsAt(sql, endpoint)
   t.match(attempt, { status: 200, error: null })
-  t.match(attempt?.answer, /^\uFFFD?(😀)+\uFFFD?$/u)
+  t.match(attempt?.response, /^\uFFFD?(😀)+\uFFFD?$/u)
 })
 
 t.test('an outcome that cannot be recorded is no outcome: the event is posted again', async (t) => {

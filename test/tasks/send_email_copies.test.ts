@@ -4,6 +4,7 @@ import { connect } from '../../src/db/client.ts'
 import type { SendResult } from '../../src/providers/email.ts'
 import { aWorker } from '../fixtures/attempt.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -50,7 +51,7 @@ async function report(id: string, ...changes: Change[]) {
     occurred_at: new Date().toISOString(),
     ...change,
   }))
-  await call('finish_poll', { receipts: JSON.stringify(receipts) })
+  await call('finish_poll', { receipts: anyJson(receipts) })
 }
 
 const typesOf = async (id: string) => (await timelineOf(sql, id)).map(({ type }) => type)

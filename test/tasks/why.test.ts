@@ -3,6 +3,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
+import { anyJson } from '../fixtures/json.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { liftRate } from '../fixtures/rate.ts'
@@ -32,7 +33,7 @@ async function attemptSend(id: string, outcome: string, text?: string, about?: s
   const [taken] = await jobsOf(sql, id)
   await call('start_emails', { ids: [message.id] })
   const result = { id: message.id, provider: 'stand-in', outcome, text, about }
-  await call('finish_messages', { results: JSON.stringify([result]) })
+  await call('finish_messages', { results: anyJson([result]) })
   await sql`delete from graphile_worker._private_jobs where id = ${taken?.id ?? 0}`
   // However long the test takes, its next attempt is still to come.
   await sql`
@@ -47,8 +48,8 @@ t.test('without a worker a message waits for one', async (t) => {
     'It waits because no worker is running; start one with the command "start" or "start --only worker".',
   )
   await sql`
-    insert into app.processes (pool_id, roles, host, pid)
-    values ('a-worker-that-is-gone', '{worker}', 'here', 1)`
+    insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid)
+    values ('1.2.3', '0', 'on', 'a-worker-that-is-gone', '{worker}', 'here', 1)`
   t.match(
     await why(id),
     new RegExp(`^It waits because no worker is running \\(the last was seen at ${TIME}\\); start`),
@@ -175,7 +176,7 @@ t.test('a message that does not wait says what it is', async (t) => {
   await attemptSend(sent, 'sent')
   t.equal(await why(sent), 'It does not wait: it is sent.')
   await call('finish_poll', {
-    receipts: JSON.stringify([
+    receipts: anyJson([
       {
         message_id: (await messageOf(sql, sent)).id,
         provider_event_id: 'one',

@@ -14,7 +14,8 @@ const VERSION = '99.0.0'
 
 t.test('the steps of the page release this version and upgrade to it under load', async (t) => {
   const found = await previousVersion()
-  if (!found) t.comment('there is no history here: this version takes the place of itself')
+  if (!found)
+    t.comment('the history has no version with this baseline: this version replaces itself')
   const { folder, run } = found ?? (await copyVersion())
   const present = await copyVersion()
   const notes = await cutRelease(VERSION, { folder: present.folder, installed: folder })

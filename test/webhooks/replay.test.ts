@@ -105,7 +105,7 @@ t.test('enabling an endpoint delivers what it missed, once told to', async (t) =
     where id = core.decode_id('we', ${endpoint.id})`
   await sql`select api.check_failing_endpoints()`
   await clearDeliveries(sql)
-  t.match(await stateOf(sql, endpoint), { disabledReason: 'failing', waiting: 0 })
+  t.match(await stateOf(sql, endpoint), { disabledAt: Date, disabledReason: null, waiting: 0 })
   const meanwhile = await send(base, organisation)
   await until('the event', async () => {
     const [row] = await sql`

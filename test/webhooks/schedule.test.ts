@@ -167,7 +167,7 @@ for (const [way, { url, status, answer = /^$/, timeoutMs = PATIENT_MS }] of Obje
     )
     for (const attempt of attempts) {
       t.match(attempt, { event: event?.id, status, error: /\w+/ })
-      t.match(attempt.answer ?? '', answer)
+      t.match(attempt.response ?? '', answer)
     }
     const { lastError, waiting, failingSince } = await stateOf(sql, endpoint)
     t.comment(lastError)

@@ -5,7 +5,7 @@ import { CODE_SCHEMAS, codeSha256, readFolder, type SqlFile } from './sql-files.
 export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   const folders = await Promise.all(CODE_SCHEMAS.map(readFolder))
   const files = folders.flat()
-  const isTypes = ({ name }: SqlFile) => /\/types(_to_send)?\.sql$/.test(name)
+  const isTypes = ({ name }: SqlFile) => /\/types(_\w+)?\.sql$/.test(name)
   const isGrants = ({ name }: SqlFile) => name.endsWith('/grants.sql')
   const isAggregate = ({ text }: SqlFile) => text.startsWith('create aggregate')
   const isView = ({ text }: SqlFile) => text.startsWith('create view')

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextSlice } from 'node:timers/promises'
 import * as v from 'valibot'
+import type { AcceptEmail, AcceptSms } from '../../db/api.gen.ts'
+import { toJson } from '../../db/json.ts'
 import { errorBody, Refusal } from '../../errors.ts'
 import { isSandbox } from '../../providers/sandbox/email.ts'
 import { isSandboxNumber } from '../../providers/sandbox/numbers.ts'
@@ -36,6 +38,10 @@ export type PostValues = {
 
 export type PostKind = keyof PostValues
 
+/** A message as the accept functions receive it, and one that is invalid. */
+type Item = AcceptEmail | AcceptSms
+type InvalidItem = Pick<Item, 'call' | 'index' | 'error'>
+
 export type Messages = {
   /**
    * A JSON array of messages, or of why one is not valid, in the form in which SQL takes them. One text: a
@@ -63,7 +69,8 @@ export type PostOptions = {
 }
 
 type Parsed<Value> = { value: Value } | { fields: Fields }
-type Message = Record<string, unknown> & { recipients?: string[] }
+/** A message that is valid, without its place in the call. */
+type Message = Omit<AcceptEmail, keyof InvalidItem> | Omit<AcceptSms, keyof InvalidItem>
 type Parse<Value> = (
   input: unknown,
   options: PostOptions,
@@ -133,7 +140,7 @@ function single(parse: (input: unknown, options: PostOptions) => Parsed<Message>
   return (input, options, call) => {
     const parsed = parse(input, options)
     if ('fields' in parsed) return parsed
-    const json = JSON.stringify([{ ...parsed.value, call, index: 0 }])
+    const json = toJson<Item[]>([{ ...parsed.value, call, index: 0 }])
     return { value: { json, count: 1, recipients: recipientsOf(parsed.value) } }
   }
 }
@@ -152,13 +159,13 @@ function batch(
       const result = parse(item, options)
       if ('value' in result) {
         recipients += recipientsOf(result.value)
-        return JSON.stringify({ ...result.value, call, index })
+        return toJson<Item>({ ...result.value, call, index })
       }
       const fields = Object.entries(result.fields).slice(0, Math.max(1, room))
       room -= fields.length
       const { publicUrl } = options
       const error = errorBody(publicUrl, 'validation_error', Object.fromEntries(fields))
-      return JSON.stringify({ error, call, index })
+      return toJson<InvalidItem>({ error, call, index })
     })
     return { value: { json: `[${texts.join(',')}]`, count: texts.length, recipients } }
   }
@@ -166,7 +173,7 @@ function batch(
 
 /** An SMS has one. */
 function recipientsOf(message: Message): number {
-  return message.recipients?.length ?? 1
+  return 'recipients' in message ? message.recipients.length : 1
 }
 
 /** Like map, but lets other bodies in whenever it has run for a while. */

@@ -46,7 +46,7 @@ export function callbacksRouter(options: CallbackOptions) {
   const record = createBatcher<Callback, string>(
     async (callbacks) => {
       const received = await call('receive_callbacks', {
-        callbacks: JSON.stringify(callbacks.map(describe)),
+        callbacks: callbacks.map(describe),
       })
       // A callback that is recorded may bring a receipt that a poll, or another callback, brought before.
       for (const type of received.flatMap(({ stored }) => stored)) metrics.receipt('email', type)

@@ -46,10 +46,9 @@ const receiptsByName: Record<string, (recipient: string) => Report[]> = {
  */
 export function createSandbox(call: Call): EmailProvider {
   const take = sandboxNetwork(call)
-  const know = createBatcher<Name, boolean>(
-    (messages) => call('sandbox_knows', { messages: JSON.stringify(messages) }),
-    { maxWeight: 1000 },
-  )
+  const know = createBatcher<Name, boolean>((messages) => call('sandbox_knows', { messages }), {
+    maxWeight: 1000,
+  })
 
   return {
     name: 'sandbox',

@@ -23,7 +23,7 @@ export type Taken = {
 export function sandboxNetwork(call: Call): Batcher<Taken, null> {
   return createBatcher<Taken, null>(
     async (messages) => {
-      await call('sandbox_take', { messages: JSON.stringify(messages) })
+      await call('sandbox_take', { messages })
       return messages.map(() => null)
     },
     { maxWeight: 1000 },
