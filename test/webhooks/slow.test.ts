@@ -5,16 +5,15 @@ import type { Call } from '../../src/db/call.ts'
 import deliverWebhook from '../../tasks/deliver_webhook.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Whose turns a worker has, with all its posts in the hands of the test. */
+/** A worker with a fake of its database calls; the test ends each of its posts. */
 function aWorker() {
   const due = new Set<string>()
   const open: (() => void)[] = []
   const ended: { endpoint_id: string; pause_seconds: number }[] = []
-  const call = async (name: string, args: Record<string, string>) => {
-    if (name === 'release_leases') ended.push(...JSON.parse(args.leases ?? ''))
+  const call = async (name: string, args: { leases: typeof ended }) => {
+    if (name === 'release_leases') ended.push(...args.leases)
     if (name !== 'start_deliveries') return []
-    const turns: { endpoint_id: string }[] = JSON.parse(args.leases ?? '')
-    return turns
+    return args.leases
       .filter(({ endpoint_id: id }) => due.delete(id))
       .map(({ endpoint_id: endpointId }) => ({
         ...{ endpointId, eventId: randomUUID(), attempt: 1, startedAt: new Date() },
