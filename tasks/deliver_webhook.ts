@@ -46,7 +46,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
   const { stopping, sealSecrets, time } = options
   const start = createBatcher<ToStart, Delivery[]>(
     async (leases) => {
-      const deliveries = await call('start_deliveries', { turns: leases })
+      const deliveries = await call('start_deliveries', { leases })
       // A failure does not matter here: the scheduled task repeats it and reports its errors.
       if (deliveries.some(({ plainSecrets }) => plainSecrets.length > 0)) {
         void sealSecrets().catch(() => undefined)
@@ -65,7 +65,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
   )
   const release = createBatcher<ToRelease, null>(
     async (leases) => {
-      await call('release_leases', { turns: leases })
+      await call('release_leases', { leases })
       return leases.map(() => null)
     },
     { maxWeight: MAX_IN_ONE_COMMIT },

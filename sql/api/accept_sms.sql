@@ -1,18 +1,19 @@
+-- Locks, in this order: allowances of the organisations by id, then rows that only their holder writes.
 create function api.accept_sms(calls jsonb, items jsonb, catalogue jsonb, is_shared boolean default false)
-returns setof api.answer
+returns setof api.call_response
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_taken jsonb;
-  v_turns integer;
+  v_rounds integer;
 begin
-  select b.taken, b.turns into v_taken, v_turns from core.begin_accept(calls, is_shared, null) b;
-  for v_turn in 1 .. v_turns loop
-    return query select * from core.accept_sms_round(v_taken, items, catalogue, v_turn);
+  select b.taken, b.rounds into v_taken, v_rounds from core.begin_accept(calls, is_shared, null) b;
+  for v_round in 1 .. v_rounds loop
+    return query select * from core.accept_sms_round(v_taken, items, catalogue, v_round);
   end loop;
 end
 $$;
 
 comment on function api.accept_sms is
-  'Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages).';
+  'Accept calls of POST /v1/sms and /v1/sms/batch; the arguments and responses are those of api.accept_emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages).';

@@ -10,11 +10,12 @@ declare
   v_second bigint := floor(v_now);
   v_today date := (core.now() at time zone 'UTC')::date;
 begin
-  -- Until the commit, which a set clause of the function would not last to; the call is alone in its
-  -- transaction. A commit with the note of a key's first use today would wait for the disk and for
-  -- standbys, and all requests of the organisation for that commit. A note that a crash loses is made
-  -- by the next request.
+  -- Do not wait for the disk or for standbys at commit: all requests of the organisation would wait too. If a
+  -- crash loses the day of a key's last use, the next request writes it again. Set until the commit, which a
+  -- set clause of the function would not last to; the call is alone in its transaction.
   perform set_config('synchronous_commit', 'off', true);
+  -- One statement, because the requests are counted for the keys that it finds. Locks request counts by
+  -- organisation, and keys only if nobody holds them.
   return query
   with known as materialized (
     select p.n, k.id as key_id, k.last_used_on, k.organisation_id, k.mode, k.scopes, o.state,
@@ -25,9 +26,9 @@ begin
     join app.organisations o on o.id = k.organisation_id
   ),
   counted as (
-    -- In the order of their ids, as all locks on organisations' rows are taken. A transaction that
-    -- waited may come with a second that is past: it counts into the current one. None waits for ten
-    -- minutes: then the clock was put back, and nobody is to wait until it is there again.
+    -- In the order of their ids, like all locks on organisations' rows. A transaction that waited may have a
+    -- second that is past: it counts into the current one. A second more than ten minutes back means that
+    -- the machine's clock was set back: counting starts again there.
     insert into app.request_counts as r (organisation_id, second, requests)
     select distinct k.organisation_id, v_second, k.requests
     from known k
@@ -38,7 +39,7 @@ begin
     returning r.organisation_id, r.requests
   ),
   used as (
-    -- Once a day. No request waits for a key that another transaction holds: it is skipped.
+    -- Once a day for each key. A key that another transaction holds is skipped.
     update app.api_keys k
     set last_used_on = v_today
     where k.id in (
@@ -57,4 +58,4 @@ end
 $$;
 
 comment on function api.admit is
-  'Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8) and the day noted as the key''s last use. No row for a key that is unknown or revoked.';
+  'The organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key''s last use. Returns no row for a key that is unknown or revoked.';

@@ -8,15 +8,17 @@ declare
   v_endpoint_id uuid;
   v_cleared integer;
 begin
+  -- Pick a disabled endpoint with deliveries.
   select e.id into v_endpoint_id
   from app.webhook_endpoints e
   where e.disabled_at is not null
     and exists (select from app.webhook_deliveries d where d.endpoint_id = e.id)
   limit 1
-  -- One that is being enabled is left alone.
+  -- Skip one that is being enabled.
   for no key update skip locked;
   if not found then
-    -- Written by those who saw an endpoint that was being deleted. From endpoint to endpoint by the index.
+    -- Deliveries of a deleted endpoint, from a transaction that still saw it. Walk the index from endpoint to
+    -- endpoint, which reads one row of each.
     with recursive waiting as (
       (select d.endpoint_id from app.webhook_deliveries d order by d.endpoint_id limit 1)
       union all
@@ -27,7 +29,7 @@ begin
     )
     select w.endpoint_id into v_endpoint_id
     from waiting w
-    -- The last of them is none.
+    -- The last step finds none.
     where w.endpoint_id is not null
       and not exists (select from app.webhook_endpoints e where e.id = w.endpoint_id)
     limit 1;
@@ -35,7 +37,7 @@ begin
 
   delete from app.webhook_deliveries d
   where d.endpoint_id = v_endpoint_id and d.event_id in (
-    -- Bounded, so that nobody waits for long who wants to enable it; the caller asks again.
+    -- Bounded, so that enabling the endpoint never waits for long; the caller calls again.
     select w.event_id from app.webhook_deliveries w where w.endpoint_id = v_endpoint_id limit 5000);
   get diagnostics v_cleared = row_count;
   return v_cleared;
@@ -43,4 +45,4 @@ end
 $$;
 
 comment on function api.clear_deliveries is
-  'Clear away what waits for an endpoint that is disabled or deleted: its events are kept, and can be replayed once it is enabled. Answers how many, at most 5 000.';
+  'Delete the deliveries of an endpoint that is disabled or deleted. Its events are kept and can be replayed once it is enabled. Returns how many, at most 5 000.';

@@ -13,12 +13,11 @@ begin
     from app.webhook_endpoints e
     where e.disabled_at is null
       and exists (select from app.webhook_deliveries d where d.endpoint_id = e.id and d.due_at <= v_now)
-      -- Who has the turn takes it, or has a job made for it.
+      -- The job that has the lease delivers it, or enqueues a job for it when it releases the lease.
       and not exists (
         select from graphile_worker._private_jobs h where h.id = e.lease_job_id and h.locked_at is not null));
   if v_overdue <> '{}' then
-    -- Nor is there need of more jobs while those that there are wait for a worker. A scan, of which
-    -- there is one a minute at most.
+    -- Leave out endpoints whose jobs still wait for a worker. This scans the jobs, once a minute at most.
     v_overdue := array(
       select unnest(v_overdue)
       except
@@ -43,7 +42,7 @@ begin
           limit 1000
         ) d
         group by date_trunc('second', d.due_at)
-        -- An endpoint with more than that is busy enough to be given its turn again and again.
+        -- An endpoint with more seconds than that keeps its lease: each batch leads to the next.
         order by 1
         limit 30
       )
@@ -53,4 +52,4 @@ end
 $$;
 
 comment on function api.enqueue_due_deliveries is
-  'Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job is about to look. Answers how many. A job that is one too many finds nothing to do.';
+  'Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job will deliver it. Returns how many. A superfluous job finds nothing to do.';

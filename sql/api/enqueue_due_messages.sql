@@ -4,24 +4,31 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  -- Bounded, so that one transaction never holds an hour's work; the caller calls again.
+  c_limit constant integer := 20000;
+  v_ids uuid[];
   v_due app.due_messages[];
 begin
-  with due as (
+  -- Messages whose time comes.
+  v_ids := array(
     select d.message_id
     from app.due_messages d
-    left join app.organisations o on d.due_at is null and o.id = d.organisation_id
-    -- Both ends of the index: between them wait those of the next 30 days.
-    where (d.due_at <= core.now() + interval '90 seconds' or d.due_at is null)
-      -- Held ones that are late are let go, and are rejected by whoever takes their jobs.
-      and (d.due_at is not null or o.state <> 'paused' or d.late_at < core.now())
-    -- Bounded, so that one transaction never holds an hour's work; the caller asks again.
-    limit 20000
-    for update of d skip locked
-  ),
-  released as (
+    where d.due_at <= core.now() + interval '90 seconds'
+    limit c_limit
+    for update skip locked);
+
+  -- Held messages whose organisation may send again, and those that are too late: the worker rejects them.
+  v_ids := v_ids || array(
+    select d.message_id
+    from app.due_messages d
+    join app.organisations o on o.id = d.organisation_id
+    where d.due_at is null and (o.state <> 'paused' or d.late_at < core.now())
+    limit c_limit - cardinality(v_ids)
+    for update of d skip locked);
+
+  with released as (
     delete from app.due_messages d
-    using due
-    where d.message_id = due.message_id
+    where d.message_id = any (v_ids)
     returning d.*
   )
   select array_agg(r::app.due_messages) into v_due from released r;
@@ -30,4 +37,4 @@ end
 $$;
 
 comment on function api.enqueue_due_messages is
-  'Enqueue what falls due within 90 seconds, each to its second, what was held for organisations that may send again, and what was held until it was late. Answers how many, at most 20 000.';
+  'Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Returns how many, at most 20 000.';

@@ -1,3 +1,4 @@
+-- Locks, in this order: webhook endpoints by id, then their deliveries.
 create function api.finish_deliveries(results jsonb)
 returns integer
 language plpgsql volatile security definer
@@ -12,13 +13,14 @@ begin
     select r.endpoint_id from jsonb_to_recordset(results) as r (endpoint_id uuid)));
   v_now := core.clock();
 
+  -- One statement: a separate one for each change took up to twice the time.
   with result as materialized (
     select r.*
     from jsonb_populate_recordset(null::core.delivery_result, results) with ordinality
       as r (endpoint_id, event_id, attempt, started_at, duration_ms, status, error, response, place)
   ),
-  -- What was recorded already, but whose answer was lost, counts once.
-  noted as (
+  -- A result that was recorded before, but whose response was lost, counts once.
+  inserted as (
     insert into app.webhook_attempts (endpoint_id, event_id, started_at, attempt, duration_ms, status, error, response)
     select r.endpoint_id, r.event_id, r.started_at, r.attempt, r.duration_ms, r.status, left(r.error, 500), left(r.response, 1000)
     from result r
@@ -28,23 +30,24 @@ begin
   counted as materialized (
     select r.*, core.webhook_retry_delay(r.attempt) as delay, e.id is not null as is_enabled
     from result r
-    join noted n on n.endpoint_id = r.endpoint_id and n.event_id = r.event_id and n.started_at = r.started_at
-    -- Of one that is disabled nothing waits that counts; and who enables it may hold what there is for long.
+    join inserted i on i.endpoint_id = r.endpoint_id and i.event_id = r.event_id and i.started_at = r.started_at
+    -- A disabled endpoint has no deliveries that count, and whoever enables it may hold its rows for long.
     left join app.webhook_endpoints e on e.id = r.endpoint_id and e.disabled_at is null
   ),
-  settled as (
+  -- Delete deliveries that succeeded, and those that ran out of attempts.
+  deleted as (
     delete from app.webhook_deliveries d
     using counted c
     where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id and c.is_enabled
       and (c.error is null or c.delay is null and d.attempts + 1 = c.attempt)
   ),
-  put_off as (
+  deferred as (
     update app.webhook_deliveries d
     set attempts = c.attempt, due_at = v_now + c.delay
     from counted c
     where d.endpoint_id = c.endpoint_id and d.event_id = c.event_id and c.is_enabled
       and c.error is not null and c.delay is not null
-      -- Else it was replayed meanwhile and is at the beginning of its schedule again.
+      -- Else it was replayed meanwhile, and its schedule starts again.
       and d.attempts + 1 = c.attempt
   ),
   health as (
@@ -56,7 +59,8 @@ begin
       group by c.endpoint_id
     ) h
   ),
-  judged as (
+  -- Only rows that change; the time of a further failure is kept to the minute.
+  updated as (
     update app.webhook_endpoints e
     set
       failing_since = case
@@ -81,4 +85,4 @@ end
 $$;
 
 comment on function api.finish_deliveries is
-  'Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), response}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded.';
+  'Record the results of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (null when it succeeded), response}. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing.';

@@ -9,8 +9,8 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  -- How many entries a call looks at. No index bounds a search for any text: what is in no entry, or in
-  -- old ones only, takes several pages to find out.
+  -- How many entries a call reads. No index bounds a search for any text: a text that is in no entry, or only
+  -- in old ones, takes several pages to find.
   c_reach constant integer := 10000;
   v_text text := lower(coalesce(list_suppressions.email, ''));
   v_pattern text := '%' || regexp_replace(v_text, '[\\%_]', '\\\&', 'g') || '%';
@@ -20,13 +20,14 @@ declare
   v_next uuid;
   v_missing integer;
 begin
-  -- The entry of this very address comes first, on the first page, and not again in its place.
+  -- The entry of exactly this address comes first on the first page, and is left out further on.
   if cursor is null then
     v_page := array(
       select s from app.suppressions s
       where s.organisation_id = list_suppressions.organisation_id and s.email = v_text);
   end if;
 
+  -- Fill the page with the newest entries that contain the text.
   v_missing := page_size - cardinality(v_page);
   v_found := array(
     select row(s.*)::app.suppressions
@@ -39,9 +40,10 @@ begin
     ) s
     where s.email like v_pattern and s.email <> v_text
     order by s.id desc
-    -- One more than is missing tells whether there are more.
+    -- One more than is missing shows whether there are more.
     limit v_missing + 1);
   v_page := v_page || v_found[:v_missing];
+  -- The cursor is the last entry shown, or the last one read.
   if cardinality(v_found) > v_missing then
     v_next := case when v_missing > 0 then v_found[v_missing].id else v_before end;
   else
@@ -63,4 +65,4 @@ end
 $$;
 
 comment on function api.list_suppressions is
-  'A page of an organisation''s suppression list as JSON text, newest first (interface 4.8): entries with that text in their addresses, behind the place that the cursor names. Looks at 10000 entries at most: a page with a nextCursor may be short or empty.';
+  'A page of an organisation''s suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty.';

@@ -8,7 +8,7 @@ declare
   v_count integer;
   v_reports jsonb;
 begin
-  -- One kind at a time, as each has an order of its own in which it locks things.
+  -- One kind at a time, because each locks its rows in an order of its own.
   select s.kind into v_kind
   from app.sandbox_messages s
   where s.due_at <= clock_timestamp()
@@ -46,4 +46,4 @@ end
 $$;
 
 comment on function api.sandbox_report is
-  'The sandbox network reports what became of messages and what phones reply, as far as that is due. Answers on how many messages.';
+  'Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages.';

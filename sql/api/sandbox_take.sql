@@ -15,4 +15,4 @@ as $$
 $$;
 
 comment on function api.sandbox_take is
-  'The sandbox network takes messages: {id, copy, kind (all as in app.sandbox_messages), reports (as the function that records them takes them, without their time), due_in_ms}; a second hand-over of one is counted, its reports are not doubled.';
+  'Record that the sandbox network takes messages: {id, copy, kind (as in app.sandbox_messages), reports (as the function that records them reads them, without their time), due_in_ms}. A second attempt of a message is counted, and its reports are not doubled. Returns how many messages.';

@@ -1,22 +1,22 @@
 -- What the api functions answer with; what workers are to hand over is in types_to_send.sql. A comment
 -- that starts with null is read by the generator of src/db/api.gen.ts.
 
-create type api.answer as (
+create type api.call_response as (
   n integer,
   status smallint,
   code text,
-  words text,
+  message text,
   retry_after integer,
   fields jsonb,
   body text,
-  replayed boolean
+  is_replayed boolean
 );
-comment on type api.answer is 'What to answer to one call.';
-comment on column api.answer.code is 'null when accepted, else why refused';
-comment on column api.answer.words is 'null unless the message of the code says too little; then the message';
-comment on column api.answer.retry_after is 'null unless the call may be repeated after so many seconds';
-comment on column api.answer.fields is 'null unless the refusal names fields';
-comment on column api.answer.body is 'null when refused';
+comment on type api.call_response is 'The response to one call.';
+comment on column api.call_response.code is 'null when accepted; else why it is refused';
+comment on column api.call_response.message is 'null unless the message of the code says too little; then the message';
+comment on column api.call_response.retry_after is 'null unless the call may be repeated after so many seconds';
+comment on column api.call_response.fields is 'null unless the refusal names fields';
+comment on column api.call_response.body is 'null when refused';
 
 create type api.reply as (
   status smallint,

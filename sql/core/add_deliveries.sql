@@ -6,9 +6,8 @@ begin
   if coalesce(cardinality(events), 0) = 0 then
     return;
   end if;
-  -- A million events take a while, in which nobody may have to wait for a row that is being posted, as
-  -- what finishes one holds many endpoints. So the endpoint is not locked: should it be disabled
-  -- meanwhile, whoever takes its turn clears these away.
+  -- A million events take a while, and api.finish_deliveries holds many endpoints at a time. So the endpoint
+  -- is not locked: if it is disabled meanwhile, api.clear_deliveries deletes these rows.
   insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
   select endpoint.id, e.id, core.now()
   from unnest(events) e (id)
@@ -20,4 +19,4 @@ end
 $$;
 
 comment on function core.add_deliveries is
-  'The first half of core.replay: what does not wait to be delivered does so now, and a job posts what is due. It waits for whoever is finishing one of these, who may in turn wait for what core.restart_deliveries has changed: so of several endpoints, all come here first.';
+  'The first half of core.replay: insert the deliveries that do not wait already, and enqueue a job. It may wait for a transaction that finishes one of these deliveries, which in turn may wait for rows of core.restart_deliveries. So a replay at several endpoints calls this for all of them first.';

@@ -10,4 +10,4 @@ begin
 end
 $$;
 
-comment on function core.add_if_fits is 'Step of core.fits: what was taken so far, and whether the last amount was.';
+comment on function core.add_if_fits is 'Step of core.fits: the amount taken so far, and whether the last one fitted.';

@@ -3,7 +3,7 @@ returns bigint[]
 language plpgsql immutable
 as $$
 begin
-  -- What costs nothing fits anyway.
+  -- An amount of 0 always fits.
   if amount = 0 then
     return array[state[1], 1, state[3]];
   end if;
@@ -15,4 +15,4 @@ end
 $$;
 
 comment on function core.add_until_short is
-  'Step of core.fits_until_short: what was taken so far, whether the last amount was, and the call that ran short.';
+  'Step of core.fits_until_short: the amount taken so far, whether the last one fitted, and the call that ran short.';

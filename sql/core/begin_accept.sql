@@ -1,5 +1,5 @@
 create function core.begin_accept(
-  calls jsonb, is_shared boolean, left_out integer[], out taken jsonb, out turns integer
+  calls jsonb, is_shared boolean, left_out integer[], out taken jsonb, out rounds integer
 )
 language plpgsql volatile
 as $$
@@ -9,22 +9,24 @@ declare
   );
   v_locked uuid[];
 begin
-  taken := calls;
   if is_shared then
     v_locked := core.try_lock_organisations(v_ids);
   else
     perform core.lock_organisations(v_ids);
     v_locked := v_ids;
   end if;
+
+  -- Nearly always every call is taken, and the JSON stays as it is.
+  taken := calls;
   if left_out is not null or cardinality(v_locked) < cardinality(v_ids) then
     select coalesce(jsonb_agg(c.call), '[]') into taken
     from jsonb_array_elements(calls) as c (call)
     where (c.call ->> 'organisation_id')::uuid = any (v_locked)
       and (c.call ->> 'n')::integer <> all (coalesce(left_out, '{}'));
   end if;
-  turns := (select coalesce(max(c.turn), 0) from core.calls_of_round(taken) c);
+  rounds := (select coalesce(max(c.round), 0) from core.calls_of_round(taken) c);
 end
 $$;
 
 comment on function core.begin_accept is
-  'Lock the organisations of the calls of an accept, of either channel: which calls are taken, and in how many turns they are to be judged. Of a shared run it leaves out those whose organisation another transaction has locked.';
+  'Lock the organisations of the calls of an accept, of either channel. taken: the calls to judge, which in a shared run excludes those whose organisation another transaction has locked. rounds: in how many rounds to judge them.';

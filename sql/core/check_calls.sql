@@ -1,4 +1,4 @@
-create function core.check_calls(calls jsonb, turn integer, at timestamptz)
+create function core.check_calls(calls jsonb, round integer, at timestamptz)
 returns setof core.checked_call
 language sql stable
 as $$
@@ -10,17 +10,17 @@ as $$
       when c.batch and o.state = 'paused' and c.mode = 'live' then 'org_paused'
     end,
     k.status, k.body,
-    -- Of a single send what the schema could not see is judged before this, like all else in its body.
+    -- In a single send, problems of the body that only the database sees come before org_paused.
     o.state = 'paused' and c.mode = 'live',
     a.messages_accepted - d.messages_dequeued,
     p.emails_included, p.emails_included - a.emails_used,
-    -- Of a smaller plan more than all may have been used.
+    -- After a change to a smaller plan more than all of it may have been used.
     greatest(0, p.sms_included - a.sms_used),
     a.sms_credits,
     a.period_start, a.period_end,
     p.test_messages_daily,
     p.test_messages_daily - case when a.test_day = (at at time zone 'UTC')::date then a.test_messages else 0 end
-  from core.calls_of_round(calls, check_calls.turn) c
+  from core.calls_of_round(calls, check_calls.round) c
   join app.organisations o on o.id = c.organisation_id
   join app.plans p on p.id = o.plan_id
   join app.allowances a on a.organisation_id = o.id
@@ -29,4 +29,4 @@ as $$
 $$;
 
 comment on function core.check_calls is
-  'What is known of calls before their items are looked at.';
+  'The calls of a round with the state of their organisations, and whether the call as a whole is replayed or refused.';

@@ -4,7 +4,7 @@ language plpgsql volatile
 set enable_seqscan = off
 as $$
 declare
-  -- By an array alone no partition is passed over; by these bounds those are that hold none of the ids.
+  -- An array alone does not exclude partitions; these bounds exclude those that hold none of the ids.
   v_sorted constant uuid[] := array(select i from unnest(ids) i order by i);
   v_first_id constant uuid := v_sorted[1];
   v_last_id constant uuid := v_sorted[cardinality(v_sorted)];
@@ -32,4 +32,4 @@ end
 $$;
 
 comment on function core.count_dequeued is
-  'Take messages out of their organisations'' backlogs; to be called once for each, when it has left the queue.';
+  'Take messages out of the backlogs of their organisations; called once for each message, when it leaves the queue. Locks counters by organisation.';

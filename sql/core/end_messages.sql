@@ -7,7 +7,7 @@ declare
   v_rejected uuid[];
   v_changes core.message_change[];
 begin
-  if endings is null then
+  if coalesce(cardinality(endings), 0) = 0 then
     return 0;
   end if;
   with ended as (
@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function core.end_messages is
-  'End messages that still wait and that the caller has locked: rejected, as they never left, which refunds them, or failed, as they may have.';
+  'End messages that still wait, which must be locked: rejected and refunded when they never left, failed when they may have left.';

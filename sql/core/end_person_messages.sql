@@ -6,12 +6,12 @@ declare
   v_waiting core.ending[];
 begin
   if exists (
-    -- What another process would still have to settle. One whose worker died is free within seconds.
+    -- Another process has to finish that attempt. If its worker died, the job is free within seconds.
     select from app.messages m
     join graphile_worker._private_jobs j on j.locked_at is not null and j.payload ->> 'id' = m.id::text
     where m.id = any (ids) and m.status = 'queued' and m.attempt_started_at is not null
   ) then
-    raise exception 'a message to them is being handed over at this moment; try again in a minute'
+    raise exception 'an attempt to send a message to them is in progress; try again in a minute'
       using hint = 'select id, status, "to" from ops.messages where status = ''queued'' limit 20';
   end if;
   select array_agg((
@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function core.end_person_messages is
-  'End those of these messages, which must be locked, that still wait, as their recipient is to be erased: rejected, an SMS refunded, or failed where nobody knows whether they left. Raises one sentence while one is being handed over.';
+  'End those of these messages, which must be locked, that still wait, because their recipient is erased: rejected, and an SMS refunded, or failed when it is not known whether they left. Raises while an attempt of one is in progress.';

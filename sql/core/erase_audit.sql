@@ -4,13 +4,13 @@ language sql volatile
 as $$
   with erased as (
     update app.audit a
-    -- A row has to say that something changed, also where the words were all of the change.
+    -- A row must show that something changed, even if the redacted text was the only change.
     set target = core.unnamed(a.target, person), before = nullif(t.before, t.after), after = t.after,
       salt = gen_random_uuid()
     from (
       select x.id, core.unnamed(w.before::text, person)::jsonb as before, core.unnamed(w.after::text, person)::jsonb as after
       from app.audit x
-      -- What was noted of somebody by hand may say more than their number.
+      -- A note about a person may say more than their number.
       cross join lateral (select
         case lower(x.target) when person then core.redacted(x.before) else x.before end as before,
         case lower(x.target) when person then core.redacted(x.after) else x.after end as after
@@ -27,4 +27,4 @@ as $$
 $$;
 
 comment on function core.erase_audit is
-  'Take a person out of the audit. Returns the rows that this changed, {id: SHA-256 since}, for the audit of the erasure itself.';
+  'Redact a person in the audit. Returns the changed rows, {id: new SHA-256}, for the audit of the erasure itself.';

@@ -10,7 +10,7 @@ begin
   update app.messages m
   set tags = array(
       select core.unnamed(g.tag, person) from unnest(m.tags) with ordinality as g (tag, place) order by g.place),
-    -- What still waits to be sent to somebody else is sent as it was accepted.
+    -- A message that still waits for another recipient is sent as it was accepted.
     subject = case when m.status in ('queued', 'scheduled') then m.subject else core.unnamed(m.subject, person) end,
     error_message = core.unnamed(m.error_message, person)
   where m.id = any (ids);
@@ -21,7 +21,7 @@ begin
   from app.messages m
   where b.message_id = any (ids) and m.id = b.message_id and m.status not in ('queued', 'scheduled');
 
-  -- Names of tables and columns are written here; a statement for each would say nothing more.
+  -- Every other column that may name a person, each redacted in the same way.
   for v_place in
     select p.* from (values
       ('app.idempotency_keys', 'key', 'text'),
@@ -56,7 +56,7 @@ begin
       ('graphile_worker._private_jobs', 'last_error', 'text')
     ) as p (name, place, type)
   loop
-    -- The first condition alone is cheap, and there may be millions of rows.
+    -- The first condition is cheap and excludes nearly all of perhaps millions of rows.
     execute format(
       'update %s x set %I = core.unnamed(x.%2$I::text, $1)::%s
        where strpos(lower(x.%2$I::text), ltrim($1, ''+'')) > 0 and core.unnamed(x.%2$I::text, $1) <> x.%2$I::text',
@@ -69,4 +69,4 @@ end
 $$;
 
 comment on function core.erase_mentions is
-  'Take a person out of what others wrote: texts and tags of these messages, which must be locked and are to somebody else, keys, notes, reasons, templates, webhook bodies and errors. Returns how many rows.';
+  'Redact a person in what others wrote: texts and tags of these messages, which must be locked and are to other people, and keys, notes, reasons, templates, webhook bodies and errors. Returns how many rows.';

@@ -8,7 +8,7 @@ declare
   v_marks jsonb;
   v_texts jsonb;
 begin
-  -- Outcomes are kept per recipient, so each who is erased needs a mark of their own within a message.
+  -- Outcomes are kept by recipient, so each erased recipient of a message needs a mark of their own.
   select jsonb_object_agg(i.id, case i.others when 0 then '(erased)' else format('(erased %s)', i.others + 1) end)
     into v_marks
   from (
@@ -45,7 +45,7 @@ begin
       and (o.is_theirs or core.unnamed(o.detail::text, person) <> o.detail::text)
     returning e.message_id, core.problem_text(o.detail, o.recipients) as text
   )
-  -- What was said of them may stand on the message as well.
+  -- The message may repeat what was reported about them.
   select count(*), jsonb_object_agg(e.message_id || ' ' || e.text, true) filter (where e.text is not null)
     into v_rows, v_texts
   from erased e;
@@ -88,4 +88,4 @@ end
 $$;
 
 comment on function core.erase_messages is
-  'Take a person out of these messages, which must be locked: their address or number, what was reported of them, and what was sent, which is gone for other recipients too. Answers how many rows were changed.';
+  'Redact a person in these messages, which must be locked: their address or number, what was reported about them, and the content, which is deleted for other recipients too. Returns how many rows were changed.';

@@ -4,31 +4,28 @@ language plpgsql volatile
 as $$
 #variable_conflict use_column
 declare
-  v_rows integer;
+  v_named app.daily_volume[];
 begin
-  -- Sums are added to under this lock; the clock passes them over meanwhile.
+  -- api.sum_status_changes adds to the sums under this lock, and skips its run while it is taken.
   perform pg_advisory_xact_lock(hashtextextended('postgram reports', 0));
   with named as (
     delete from app.daily_volume v
     where strpos(lower(v.tag), ltrim(person, '+')) > 0 and core.unnamed(v.tag, person) <> v.tag
     returning v.*
-  ),
-  unnamed as (
-    select n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person) as tag,
-      sum(n.accepted), sum(n.sent), sum(n.delivered), sum(n.bounced), sum(n.complained), sum(n.failed),
-      sum(n.expired), sum(n.rejected)
-    from named n
-    group by n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person)
-  ),
-  -- Added to what is there of somebody else's tag, who was erased before.
-  added as (
-    select core.add_volume(array_agg(u::app.daily_volume)) from unnamed u
   )
-  -- Of what is added nothing is read, but unless it is named here it would not be done.
-  select count(n.day) into v_rows from added left join named n on true;
-  return v_rows;
+  select array_agg(n::app.daily_volume) into v_named from named n;
+
+  -- Add the counts to those of the redacted tag, which may be there for another person who was erased.
+  perform core.add_volume(array(
+    select row(
+      n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person),
+      sum(n.accepted), sum(n.sent), sum(n.delivered), sum(n.bounced), sum(n.complained), sum(n.failed),
+      sum(n.expired), sum(n.rejected))::app.daily_volume
+    from unnest(v_named) n
+    group by n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person)));
+  return coalesce(cardinality(v_named), 0);
 end
 $$;
 
 comment on function core.erase_tags is
-  'Take a person out of the tags by which messages are counted; what was counted stays. Answers how many rows.';
+  'Redact a person in the tags by which messages are counted; the counts stay. Returns how many rows.';

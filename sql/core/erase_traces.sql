@@ -10,7 +10,7 @@ begin
   get diagnostics v_rows = row_count;
   v_total := v_total + v_rows;
 
-  -- A provider that still suppresses somebody who is erased does right.
+  -- The provider may go on suppressing an erased person.
   delete from app.suppression_removals s where s.email = person;
   get diagnostics v_rows = row_count;
   v_total := v_total + v_rows;
@@ -19,4 +19,4 @@ end
 $$;
 
 comment on function core.erase_traces is
-  'Remove what is about a person alone, by an address in lower case or a number, and not about a message: receipts that came early, jobs at providers. Returns how many rows.';
+  'Delete what is about a person, by an address in lower case or a number, and not about a message: early receipts, and removals from the provider''s lists. Returns how many rows.';

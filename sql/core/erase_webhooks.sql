@@ -22,7 +22,7 @@ begin
       person)
     from app.messages m
     left join lateral (
-      -- What was said of them, and not of another recipient.
+      -- The error about them, not about another recipient.
       select to_json(m.error_message)::text as error
       from app.events e
       where e.message_id = m.id and e.provider_event_id is not null
@@ -34,7 +34,7 @@ begin
     returning v.id
   )
   select array_agg(e.id) || v_orphans into v_events from erased e;
-  -- What their message was about is not known any more, so all that it may say goes.
+  -- Their message is gone, so its subject and error are redacted whatever they say.
   update app.webhook_events v
   set body = core.unnamed(
     regexp_replace(v.body, '"(subject|message)" : "(\\.|[^"\\])*"', '"\1" : "(erased)"', 'g'), person)
@@ -54,4 +54,4 @@ end
 $$;
 
 comment on function core.erase_webhooks is
-  'Take a person out of the webhook events of these messages and of what endpoints answered, before the messages themselves. Events that still wait are delivered so, as their receivers have to learn what became of the message.';
+  'Redact a person in the webhook events of these messages and in the responses of endpoints; called before the messages themselves are redacted. Events that still wait are delivered redacted, because their receivers need the status of the message.';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function core.event_body is
-  'The JSON text of an event (interface 2.6), with its message as it is now.';
+  'The JSON text of an event, with its message as it is now.';

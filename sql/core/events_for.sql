@@ -6,7 +6,7 @@ language sql stable
 as $$
   select e.id
   from app.webhook_events e
-  -- The bounds again, so that other partitions are passed over; outer, so that it can be left out.
+  -- The bounds again exclude other partitions; an outer join, so that the plan can leave it out.
   left join app.webhook_attempts a on only_missed
     and a.endpoint_id = endpoint.id and a.event_id = e.id and a.error is null
     and a.event_id between first_id and last_id
@@ -18,4 +18,4 @@ as $$
 $$;
 
 comment on function core.events_for is
-  'The events of a range of ids, inclusive, whose type an endpoint has chosen, or only those among them that never arrived there. Test events are no one''s.';
+  'The events of a range of ids, inclusive, whose type an endpoint has chosen; with only_missed those that never arrived there. Without test events.';

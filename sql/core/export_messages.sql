@@ -16,7 +16,7 @@ as $$
   select 'timeline', i.organisation_id, i.shown, e.occurred_at, jsonb_build_object('type', e.type, 'detail', e.detail)
   from mine i
   join app.events e on e.message_id = any (ids) and e.message_id = i.id
-  -- What happened to other recipients is theirs.
+  -- Not the events of other recipients.
   where coalesce(lower(e.detail ->> 'recipient'), person) = person
   union all
   select 'complaint', c.organisation_id, i.shown, c.received_at, to_jsonb(c) - '{organisation_id,message_id}'::text[]

@@ -25,4 +25,4 @@ as $$
 $$;
 
 comment on function core.export_suppressions is
-  'What stands against sending to an address, in lower case, or a number, and consents; of who was erased what is kept by hash.';
+  'What forbids sending to an address, in lower case, or a number, with consents; of an erased person what is kept by hash.';

@@ -25,4 +25,4 @@ as $$
 $$;
 
 comment on function core.export_traces is
-  'What names an address, in lower case, or a number beside its messages: answers for replays, webhook events that outlived theirs, receipts that came early, jobs, the audit.';
+  'What names an address, in lower case, or a number apart from messages: responses for replays, webhook events that outlived their message, early receipts, removals at providers, the audit.';

@@ -6,4 +6,4 @@ create aggregate core.fits(amount integer, available integer) (
 );
 
 comment on aggregate core.fits(integer, integer) is
-  'Over a window in order of arrival: whether this row''s amount still fits, given that each earlier one was taken only if it fitted. Exactly what serving them one by one would give.';
+  'Over a window in order of arrival: whether this row''s amount still fits, given that each earlier one was taken only if it fitted. The result is the same as for requests that come one by one.';

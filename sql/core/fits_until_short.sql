@@ -6,4 +6,4 @@ create aggregate core.fits_until_short(amount integer, available bigint, call in
 );
 
 comment on aggregate core.fits_until_short(integer, bigint, integer) is
-  'Like core.fits, but once a row did not fit, none of the same call does: what runs short part-way fails to its end (interface 4.11). The rows of a call must be neighbours.';
+  'Like core.fits, but after a row that does not fit, no other row of the same call fits: a batch that runs short part-way fails to its end. The rows of a call must be neighbours.';

@@ -13,4 +13,4 @@ as $$
 $$;
 
 comment on function core.lift_suppression_hashes is
-  'Lift what stands against an erased address or number for an organisation, or with null for any. Answers what that was.';
+  'Delete the suppression hashes of an erased address or number for an organisation, or with null for all. Returns their reasons.';

@@ -3,11 +3,11 @@ returns void
 language sql volatile
 as $$
   select from app.webhook_endpoints e
-  -- Nothing is delivered to one that is disabled, and who enables it may hold it for long.
+  -- A disabled endpoint gets no deliveries, and whoever enables it may hold its row for long.
   where e.id = any (ids) and e.disabled_at is null
   order by e.id
   for no key update
 $$;
 
 comment on function core.lock_endpoints is
-  'Lock endpoints that are not disabled, always in the order of their ids and before any of their deliveries. What is to be known of them afterwards is read by a later statement.';
+  'Lock endpoints that are not disabled, in the order of their ids and before any of their deliveries. A later statement reads them as the former lock holder left them.';

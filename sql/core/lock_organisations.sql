@@ -12,4 +12,4 @@ end
 $$;
 
 comment on function core.lock_organisations is
-  'Serialise what is accepted for these organisations until commit, always in the order of their ids; opens the new period of one whose period ended.';
+  'Lock the allowances of organisations until commit, in the order of their ids, which serialises what is accepted for them. Opens a new period where one has ended.';

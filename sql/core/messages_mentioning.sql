@@ -11,4 +11,4 @@ as $$
 $$;
 
 comment on function core.messages_mentioning is
-  'Messages that name an address, in lower case, or a number in their text, tags or errors, whoever they are to. Everything that is kept is read through.';
+  'Messages that name an address, in lower case, or a number in their text, tags or errors, whoever they are to. Reads all messages that are kept.';

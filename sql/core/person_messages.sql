@@ -17,7 +17,7 @@ begin
       order by m.id desc
       limit at_most);
   end if;
-  -- No index knows recipients of email, as each would cost every send: all is read through.
+  -- No index has the recipients of email, because it would cost every send: this reads all messages.
   return array(
     select m.id
     from app.messages m
@@ -29,7 +29,7 @@ begin
     from (
       select b.message_id from app.bodies b where b.message_id >= first_id and person = any (b.recipients)
       union
-      -- Copies are in no address line, and known by what was reported once the body is gone.
+      -- Recipients in cc and bcc are in no address line; once the body is gone, only receipts name them.
       select e.message_id from app.events e where e.message_id >= first_id and lower(e.detail ->> 'recipient') = person
       union
       select c.message_id from app.complaints c where c.message_id >= first_id and c.recipient = person
@@ -42,4 +42,4 @@ end
 $$;
 
 comment on function core.person_messages is
-  'The ids of the messages to an address, in lower case, or a number, newest first: of an organisation or with null of all, from an id on, at most so many or with null all. Of email everything that is kept is read through, which may take seconds.';
+  'The ids of the messages to an address, in lower case, or a number, newest first: of an organisation or with null of all, from an id on, at most so many or with null all. For email this reads all messages that are kept, which may take seconds.';

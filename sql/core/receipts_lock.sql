@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.receipts_lock is
-  'The advisory lock between a receipt that comes early and the note of the part that it is about: who notes parts shares it until commit, who stores an early receipt has it alone. So one of the two sees the other. Taken before any message is locked.';
+  'The advisory lock between an early receipt and the part that it is about. Whoever stores parts shares it until commit; whoever stores an early receipt takes it alone. So one of the two sees the other. Taken before any message is locked.';

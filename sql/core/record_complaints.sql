@@ -1,4 +1,4 @@
-create function core.record_complaints(events jsonb)
+create function core.record_complaints(receipts core.stored_receipt[])
 returns void
 language plpgsql volatile
 as $$
@@ -8,7 +8,7 @@ begin
   with counted as (
     insert into app.complaints (organisation_id, message_id, recipient, received_at, emails_sent)
     select m.organisation_id, m.id, lower(coalesce(e.detail ->> 'recipient', '')), core.now(), d.emails_sent
-    from jsonb_to_recordset(events) as e (message_id uuid, detail jsonb)
+    from unnest(receipts) e
     join app.messages m on m.id = e.message_id and not m.is_sandbox
     join app.counters d on d.organisation_id = m.organisation_id
     on conflict do nothing
@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function core.record_complaints is
-  'Count complaints that were stored, each recipient of a message once, and pause the organisations that have too many. Their organisations must be locked.';
+  'Count stored complaints, each recipient of a message once, and pause the organisations that have too many. The organisations must be locked.';

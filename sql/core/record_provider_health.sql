@@ -9,7 +9,7 @@ as $$
       count(*) filter (where r.about <> 'message') as failures,
       min(r.text) filter (where r.about <> 'message') as problem
     from jsonb_populate_recordset(null::core.attempt_result, results) as r
-    -- Callers choose the refusals of the sandbox. Without "about" the provider was not asked.
+    -- Callers choose the refusals of the sandbox. Without about, the provider was not asked.
     where r.provider is not null and r.provider <> 'sandbox' and (r.outcome = 'sent' or r.about is not null)
     group by r.provider
   ),
@@ -25,7 +25,7 @@ as $$
   where not p.is_working
   order by p.provider
   on conflict (provider) do update
-  -- What failed long ago and was not tried again is no part of the row.
+  -- Failures of long ago, after which the provider was not asked again, do not count.
   set (failing_since, last_error, first_failed_at, last_failed_at, failures) = (
     select
       case
@@ -33,8 +33,8 @@ as $$
         when h.failing_since is not null then h.failing_since
         when excluded.failing_since is not null
           -- One refusal means little: a relay that restarts or has too many connections takes the next
-          -- attempt. A message alone is tried after 5, 10, 20 and 40 seconds, so a provider that keeps
-          -- refusing is known to fail some 75 seconds after its first refusal.
+          -- attempt. A single message is attempted after 5, 10, 20 and 40 s, so a provider that keeps
+          -- refusing is recorded as failing some 75 s after its first refusal.
           or h.failures + excluded.failures >= 3 and core.now() >= h.first_failed_at + interval '1 minute'
         then h.first_failed_at
       end,

@@ -14,8 +14,8 @@ begin
     from jsonb_array_elements(receipts) with ordinality as r (receipt, n)
     left join core.receipts_of_parts(receipts) k on k.n = r.n;
     exit when v_early is null or v_has_lock;
-    -- Whoever notes parts at the moment commits first, and the second look finds them; whoever comes
-    -- later finds what is stored here.
+    -- Wait for transactions that store parts at the moment: the second pass finds these parts. Later ones find
+    -- the receipts that are stored here.
     perform pg_advisory_xact_lock(core.receipts_lock());
     v_has_lock := true;
   end loop;
@@ -25,7 +25,7 @@ begin
     select md5(e.receipt::text)::uuid, array(select jsonb_array_elements_text(e.receipt -> 'network_ids')), e.receipt,
       core.now()
     from jsonb_array_elements(v_early) as e (receipt)
-    -- By what it says, so that a network that repeats itself fills nothing.
+    -- The id is a hash of the content, so that a repeated receipt is stored once.
     on conflict do nothing;
     get diagnostics v_kept = row_count;
   end if;
@@ -34,4 +34,4 @@ end
 $$;
 
 comment on function core.record_sms_receipts is
-  'Record what networks report of parts of SMS (SmsReceipt of src/providers/sms.ts). Those about parts that are not known wait in app.early_receipts for who notes them. Answers how many were new.';
+  'Record receipts for parts of SMS (SmsReceipt of src/providers/sms.ts). Receipts of parts that are not known wait in app.early_receipts until core.take_parts stores the part. Returns how many were new.';

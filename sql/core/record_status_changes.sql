@@ -8,4 +8,4 @@ as $$
   where c.change in ('queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected')
 $$;
 
-comment on function core.record_status_changes is 'Have changes of live messages counted in the reports.';
+comment on function core.record_status_changes is 'Store changes of live messages for the reports, which api.sum_status_changes counts.';

@@ -15,4 +15,5 @@ begin
 end
 $$;
 
-comment on function core.release_held is 'Enqueue what an organisation''s pause held back.';
+comment on function core.release_held is
+  'Enqueue the messages that were held while their organisation was paused. Returns how many.';

@@ -4,10 +4,11 @@ language sql volatile
 as $$
   select core.add_jobs(array_agg(core.send_job(
     m.channel, m.id,
-    -- A scheduled message counts in no backlog, so those that fall due together count each other: the
+    -- A scheduled message counts in no backlog. So messages that fall due together count each other: a
     -- hundred thousand of one organisation must not come before another's login code.
     greatest(d.priority, core.priority(b.backlog + d.place, m.class)),
-    case when d.due_at is not null then now() + (d.due_at - core.now()) end)))
+    -- Null, which is at once, for a held message.
+    now() + (d.due_at - core.now()))))
   from (
     select u.*, row_number() over (partition by u.organisation_id order by u.due_at, u.message_id) as place
     from unnest(due) u
@@ -20,4 +21,4 @@ as $$
 $$;
 
 comment on function core.release_messages is
-  'Enqueue messages that waited, each to run when it falls due, and each behind those of its organisation that wait already or fall due before it.';
+  'Enqueue messages that waited: each runs when it is due, behind those of its organisation that wait already or are due before it. Returns how many.';

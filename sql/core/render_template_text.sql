@@ -8,7 +8,7 @@ declare
 begin
   select jsonb_object_agg(n.name, core.template_value(n.name, variables, escape_html)) into v_values
   from (select distinct u.name from unnest(template.names) as u (name)) n;
-  -- Literals and values in turn, so that a value is never searched for placeholders.
+  -- Join literals and values alternately, so that a value is never searched for placeholders.
   for i in 1 .. coalesce(cardinality(template.names), 0) loop
     v_parts[i] := v_parts[i] || (v_values ->> template.names[i]);
   end loop;
@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.render_template_text is
-  'A parsed subject or body with its variables filled in, in time and memory linear in its length; null for none.';
+  'A parsed subject or body with its variables filled in; null for none. Time and memory are linear in its length.';

@@ -8,4 +8,4 @@ as $$
 $$;
 
 comment on function core.replay is
-  'Deliver events to an endpoint again, the same ids and bodies, with a fresh schedule; they must be its organisation''s, and it enabled. Answers how many.';
+  'Deliver events to an endpoint again, the same ids and bodies, with a fresh schedule; they must be its organisation''s, and it enabled. Returns how many.';

@@ -1,49 +1,52 @@
-create function core.respond_to_calls(calls core.checked_call[], outcomes core.outcome[], catalogue jsonb, at timestamptz)
-returns setof core.answer
+create function core.respond_to_calls(
+  calls core.checked_call[], results core.item_result[], catalogue jsonb, at timestamptz
+)
+returns setof core.call_response
 language plpgsql volatile
--- What an array holds is not known to a plan, and a loop over calls for each call would be too slow.
+-- A plan does not know how many rows an array holds, and a loop over all calls for each call would be too slow.
 set enable_nestloop = off
 as $$
 begin
   return query
-  with outcome_of_call as (
-    select o.n, array_agg(o order by o.index) as all_of_it, bool_or(o.refusal is null) as has_accepted
-    from unnest(outcomes) o
-    group by o.n
+  with results_of_call as (
+    select r.n, array_agg(r order by r.index) as results, bool_or(r.refusal is null) as has_accepted
+    from unnest(results) r
+    group by r.n
   ),
-  answer as materialized (
-    select c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.answer, c.stored_status,
-      coalesce(nullif(c.answer, 'replay'), case when not c.batch then o.all_of_it[1].refusal end) as code,
-      case when not c.batch then o.all_of_it[1].words end as words,
-      case when not c.batch then o.all_of_it[1].retry_after end as retry_after,
-      case when not c.batch then o.all_of_it[1].fields end as fields,
-      o.has_accepted,
+  response as materialized (
+    select c.n, c.organisation_id, c.mode, c.key, c.fingerprint, c.verdict, c.stored_status,
+      coalesce(nullif(c.verdict, 'replay'), case when not c.batch then r.results[1].refusal end) as code,
+      case when not c.batch then r.results[1].message end as message,
+      case when not c.batch then r.results[1].retry_after end as retry_after,
+      case when not c.batch then r.results[1].fields end as fields,
+      r.has_accepted,
       case
-        when c.answer is not null then c.stored_body
+        when c.verdict is not null then c.stored_body
         when c.batch then (
           select '{"results":['
             || string_agg(
-              core.batch_result(i.index, i.data, coalesce(i.error, core.error(catalogue, i.refusal, i.fields, i.words))),
+              core.batch_result(i.index, i.data, coalesce(i.error, core.error(catalogue, i.refusal, i.fields, i.message))),
               ',' order by i.index)
             || ']}'
-          from unnest(o.all_of_it) i)
-        else left(o.all_of_it[1].data, -1) || format(',"mode":"%s"}', c.mode)
+          from unnest(r.results) i)
+        else left(r.results[1].data, -1) || format(',"mode":"%s"}', c.mode)
       end as body
     from unnest(calls) c
-    left join outcome_of_call o on o.n = c.n
+    left join results_of_call r on r.n = c.n
   ),
-  remembered as (
+  -- In the same statement as the result: another one would copy all bodies.
+  stored as (
     insert into app.idempotency_keys (organisation_id, mode, key, created_at, fingerprint, status, body)
-    select a.organisation_id, a.mode, a.key, at, a.fingerprint, 200, a.body
-    from answer a
-    -- Without a key of the caller's, nobody can ask again what a batch got of which nothing was accepted.
-    where a.answer is null and a.code is null and (a.has_accepted or a.key not like 'request:%')
+    select r.organisation_id, r.mode, r.key, at, r.fingerprint, 200, r.body
+    from response r
+    -- A caller without a key of its own cannot repeat a batch of which nothing was accepted.
+    where r.verdict is null and r.code is null and (r.has_accepted or r.key not like 'request:%')
   )
-  select a.n, coalesce(a.stored_status, 200::smallint), a.code, a.words, a.retry_after, a.fields,
-    case when a.code is null then a.body end, a.answer is not distinct from 'replay'
-  from answer a;
+  select r.n, coalesce(r.stored_status, 200::smallint), r.code, r.message, r.retry_after, r.fields,
+    case when r.code is null then r.body end, r.verdict is not distinct from 'replay'
+  from response r;
 end
 $$;
 
 comment on function core.respond_to_calls is
-  'What to answer to calls whose items were judged, in either channel: accepted ones are kept for the replays of their idempotency keys, replayed ones get what was kept.';
+  'The responses to calls whose items were judged, in either channel. Stores those of accepted calls for the replays of their idempotency keys; a replayed call gets the stored one.';

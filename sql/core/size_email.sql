@@ -21,7 +21,8 @@ begin
     return v_sized;
   end if;
 
-  -- At twice the length it is too long, however many line breaks meet where values do: those become one space.
+  -- At twice the limit it is too long in any case. Line breaks of neighbouring values may merge into one space,
+  -- so that the sum of the lengths is not exact.
   if (
     select sum(n.occurrences * length(regexp_replace(core.template_value(n.name, variables, false), c_control, ' ', 'g')))
     from (select u.name, count(*) as occurrences from unnest(v_subject.names) as u (name) group by u.name) n
@@ -46,4 +47,4 @@ end
 $$;
 
 comment on function core.size_email is
-  'The subject of a templated email, how large its bodies will be, or in fields what is wrong with the request. Nothing large is rendered.';
+  'The subject of a templated email and the size of its bodies, or in fields the problems of the request. Renders nothing large.';

@@ -1,4 +1,4 @@
--- Reads each template once, and renders nothing large: what a call may not have is refused before it costs anything.
+-- Reads each template once and renders nothing large, so that a call beyond its limits is refused before it costs time.
 create function core.size_emails(
   calls jsonb, items jsonb, is_shared boolean,
   out sized core.sized_email[], out templates core.parsed_template[], out too_large integer[]
@@ -6,18 +6,18 @@ create function core.size_emails(
 language plpgsql stable
 as $$
 declare
-  -- What a call may have in templates and in bodies that are rendered from them, each: as much as its own
-  -- body may have. In a shared run an organisation has what takes some 5 ms.
+  -- Limit of a call for templates, and again for the bodies rendered from them: as much as its own body may
+  -- have. In a shared run the limit is for an organisation, and takes some 5 ms.
   v_max_bytes integer := case when is_shared then 256 * 1024 else 16 * 1024 * 1024 end;
   v_scope text;
-  -- By scope, a call or an organisation.
+  -- By scope: a call, or in a shared run an organisation.
   v_parsed_bytes jsonb := '{}';
   v_rendered_bytes jsonb := '{}';
   v_item record;
   v_template record;
   v_parsed core.parsed_template;
   v_email core.sized_email;
-  -- Which of the templates has an organisation and id; 0 for one that the organisation does not have.
+  -- The place in templates, by organisation and template id; 0 when the organisation has no such template.
   v_places jsonb := '{}';
   v_place integer;
 begin
@@ -36,7 +36,7 @@ begin
     v_email := null;
     v_place := v_places -> v_item.key;
     if v_place is null then
-      -- The lengths of what is stored are known without reading it.
+      -- Read and parse the template, within the limit. The lengths of stored texts are known without reading them.
       select t.*, coalesce(octet_length(t.html), 0) + coalesce(octet_length(t.text), 0) as bytes into v_template
       from app.templates t
       where t.id = core.decode_id('tpl', v_item.template_id) and t.organisation_id = v_item.organisation_id;
@@ -52,6 +52,7 @@ begin
       v_places := v_places || jsonb_strip_nulls(jsonb_build_object(v_item.key, v_place));
     end if;
 
+    -- Size the email.
     if v_place = 0 then
       v_email.fields := '{"templateId": ["is not a template of this organisation"]}';
     elsif v_place is not null then
@@ -59,6 +60,7 @@ begin
       v_email := core.size_email(coalesce(v_item.subject, v_parsed.subject), (v_parsed.html).bytes, (v_parsed.html).names,
         (v_parsed.text).bytes, (v_parsed.text).names, coalesce(v_item.variables, '{}'));
     end if;
+    -- Count its bodies against the limit.
     if v_place is null or coalesce((v_rendered_bytes ->> v_scope)::integer, 0) + v_email.bytes > v_max_bytes then
       if is_shared then
         too_large := too_large || v_item.call;
@@ -76,4 +78,4 @@ end
 $$;
 
 comment on function core.size_emails is
-  'For each item with a template, at its place among the items: its subject, how large its bodies will be, and what is wrong with it; and the templates, parsed. too_large: the calls that must not share a run.';
+  'Parse the templates of items and size their emails. sized: by the place of the item. too_large: the calls that must not share a run with others.';

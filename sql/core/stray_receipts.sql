@@ -21,11 +21,11 @@ begin
     ) b on true
     where r.recipient is not null
       and lower(r.recipient) <> all (coalesce(b.recipients, string_to_array(lower(m.to_address), ', ')))
-      -- Once the body has expired or was erased, recipients in cc and bcc are not known. A complaint may
-      -- still come from one of them. A bounce comes within days, and suppresses for every organisation.
+      -- Once the body has expired or was erased, recipients in cc and bcc are not known, and a complaint may
+      -- come from one of them. A bounce comes within days, and suppresses for every organisation.
       and (b.recipients is not null or r.type = 'bounced'));
 end
 $$;
 
 comment on function core.stray_receipts is
-  'Places, from 1, of the receipts that name a recipient which their email was not sent to; all their message ids lie between first_id and last_id.';
+  'The places, from 1, of receipts that name a recipient to whom their email was not sent; all their message ids lie between first_id and last_id.';

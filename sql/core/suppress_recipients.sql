@@ -1,15 +1,19 @@
-create function core.suppress_recipients(events jsonb)
+create function core.suppress_recipients(receipts core.stored_receipt[])
 returns void
 language plpgsql volatile
 as $$
 begin
+  -- Most callers have none: both inserts would cost for nothing.
+  if cardinality(receipts) = 0 then
+    return;
+  end if;
   insert into app.hard_bounces (email, note, message_id, created_at)
   select distinct on (lower(e.detail ->> 'recipient'))
     lower(e.detail ->> 'recipient'), left(coalesce(e.detail ->> 'text', ''), 2000), e.message_id, core.now()
-  from jsonb_to_recordset(events) as e (message_id uuid, type app.event_type, detail jsonb)
+  from unnest(receipts) e
   where e.type = 'bounced' and e.detail ? 'recipient'
   order by lower(e.detail ->> 'recipient')
-  -- Locks what is there, so that who lifts it for everyone waits for the copies that are made below.
+  -- Locks an existing row too, so that ops.unsuppress_globally waits for the copies made below.
   on conflict (email) do update set email = excluded.email;
 
   insert into app.suppressions as s (id, organisation_id, email, reason, other_reasons, message_id, note, created_at)
@@ -25,8 +29,8 @@ begin
           when 'complained' then 'complaint'
           when 'opted_out' then 'unsubscribe'
         end::app.suppression_reason as reason
-      from jsonb_to_recordset(events) as e (message_id uuid, type app.event_type, detail jsonb)
-      -- Who opts out of SMS is in app.consents.
+      from unnest(receipts) e
+      -- Opt-outs of SMS are in app.consents.
       join app.messages m on m.id = e.message_id and m.channel = 'email'
       where e.detail ? 'recipient'
     ) r
@@ -44,4 +48,4 @@ end
 $$;
 
 comment on function core.suppress_recipients is
-  'Suppress the recipients of hard bounces, for everyone, and of complaints and opt-outs, for the organisation (interface 2.4). What is listed for another reason already keeps both.';
+  'Suppress the recipients of hard bounces, for everyone, and of complaints and opt-outs, for the organisation. An address that is listed for another reason keeps both reasons.';

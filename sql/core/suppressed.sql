@@ -20,4 +20,4 @@ as $$
 $$;
 
 comment on function core.suppressed is
-  'Which of these addresses, in lower case, must not be sent to, and why (interface 2.4). is_foreign: only because they bounced for another organisation.';
+  'Which of these addresses, in lower case, must not be sent to, and why. is_foreign: suppressed only because it bounced for another organisation.';

@@ -22,12 +22,14 @@ begin
   )
   select array_agg(t.network_id) into v_network_ids from taken t;
 
+  -- Find the receipts that came before these parts.
   select array_agg(e order by e.received_at, e.id) into v_early
   from core.early_receipts_for(v_network_ids) e;
   if v_early is null then
     return null;
   end if;
 
+  -- Delete them, and return them with their message and part.
   with found as (
     select f.n, f.receipt
     from core.receipts_of_parts(
@@ -45,4 +47,4 @@ end
 $$;
 
 comment on function core.take_parts is
-  'Note the parts that networks took: {id, provider, parts: [{part, network_id}]}, of messages that are locked, under core.receipts_lock. Answers the receipts that came before, for core.record_receipts; null without any.';
+  'Store the parts of SMS that networks took: {id, provider, parts: [{part, network_id}]}. The messages must be locked, and core.receipts_lock taken. Returns the receipts that came before their parts, for core.record_receipts; null when there are none.';

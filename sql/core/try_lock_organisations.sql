@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.try_lock_organisations is
-  'As core.lock_organisations, but waits for nobody: returns which of the organisations no other transaction has locked.';
+  'Like core.lock_organisations, but skips organisations that another transaction has locked. Returns those that it locked.';

@@ -16,20 +16,20 @@ export type Admission = {
   refusedForMs: number | null
 }
 
-export type Answer = {
+export type CallResponse = {
   n: number
   status: number
-  /** null when accepted, else why refused */
+  /** null when accepted; else why it is refused */
   code: string | null
   /** null unless the message of the code says too little; then the message */
-  words: string | null
+  message: string | null
   /** null unless the call may be repeated after so many seconds */
   retryAfter: number | null
   /** null unless the refusal names fields */
   fields: unknown | null
   /** null when refused */
   body: string | null
-  replayed: boolean
+  isReplayed: boolean
 }
 
 export type Delivery = {
@@ -347,6 +347,19 @@ export type KeywordSms = {
   received_at: Date | string
 }
 
+export type Lease = {
+  endpoint_id: string
+  job: number | string
+  /** null when no worker pool has the job */
+  worker: string | null
+  /** absent in api.release_leases; the events that the job is posting */
+  in_hand?: readonly string[] | null | undefined
+  /** absent in api.release_leases; how many more events the job can post now */
+  room?: number | null | undefined
+  /** absent in api.start_deliveries; the delay of the next job */
+  pause_seconds?: number | null | undefined
+}
+
 export type NoticeResult = {
   id: string
   /** sent, failed, deferred or ambiguous. */
@@ -428,31 +441,18 @@ export type TakenPart = {
   network_id: string
 }
 
-export type Turn = {
-  endpoint_id: string
-  job: number | string
-  /** null when no worker pool has the job */
-  worker: string | null
-  /** absent in api.release_leases; the events that it is posting */
-  in_hand?: readonly string[] | null | undefined
-  /** absent in api.release_leases; how many more it may post */
-  room?: number | null | undefined
-  /** absent in api.start_deliveries; the delay of the next job */
-  pause_seconds?: number | null | undefined
-}
-
 export type Api = {
   /** End a check of a domain that came to nothing, and release the key of its call. Answers how many keys were released. */
   abandon_check: { args: { organisation_id: string; mode: string; key?: string; id?: string }; result: number }
   /** Give up a reserved domain and the key of its call, because the provider was of no help: nothing changed (interface 4.4). Answers how many keys were released. */
   abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: number }
-  /** Accept calls of POST /v1/emails and /v1/emails/batch, single and batch alike. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index; one answer per call. is_shared: return no row for a call that would keep those of other organisations waiting, as its organisation is locked or its templates are large; call again with it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
-  accept_emails: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptEmail[] | Json<readonly AcceptEmail[]>; catalogue: string; is_shared?: boolean }; result: Answer[] }
-  /** Accept calls of POST /v1/sms and /v1/sms/batch, as api.accept_emails does those of emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
-  accept_sms: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptSms[] | Json<readonly AcceptSms[]>; catalogue: string; is_shared?: boolean }; result: Answer[] }
+  /** Accept calls of POST /v1/emails and /v1/emails/batch. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
+  accept_emails: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptEmail[] | Json<readonly AcceptEmail[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
+  /** Accept calls of POST /v1/sms and /v1/sms/batch; the arguments and responses are those of api.accept_emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
+  accept_sms: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptSms[] | Json<readonly AcceptSms[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
   /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
-  /** Who presents each of these keys (SHA-256 in hex), with the request counted against the 100 per second of its organisation (interface 5 and 8) and the day noted as the key's last use. No row for a key that is unknown or revoked. */
+  /** The organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key's last use. Returns no row for a key that is unknown or revoked. */
   admit: { args: { keys: string[] }; result: Admission[] }
   /** Returns the ids of the applied migrations. An id that a process does not know comes from a newer version. */
   applied_migrations: { args: Record<string, never>; result: string[] }
@@ -470,7 +470,7 @@ export type Api = {
   check_failing_endpoints: { args: Record<string, never>; result: number }
   /** Write 8 MB to a temporary file, which fails with disk_full where the database has no room for more data. Returns the bytes that were written. */
   check_space: { args: Record<string, never>; result: number }
-  /** Clear away what waits for an endpoint that is disabled or deleted: its events are kept, and can be replayed once it is enabled. Answers how many, at most 5 000. */
+  /** Delete the deliveries of an endpoint that is disabled or deleted. Its events are kept and can be replayed once it is enabled. Returns how many, at most 5 000. */
   clear_deliveries: { args: Record<string, never>; result: number }
   /** Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed. */
   close_periods: { args: Record<string, never>; result: number }
@@ -502,21 +502,21 @@ export type Api = {
   end_release: { args: { id: string; is_removed: boolean }; result: number }
   /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
-  /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job is about to look. Answers how many. A job that is one too many finds nothing to do. */
+  /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job will deliver it. Returns how many. A superfluous job finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
-  /** Enqueue what falls due within 90 seconds, each to its second, what was held for organisations that may send again, and what was held until it was late. Answers how many, at most 20 000. */
+  /** Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Returns how many, at most 20 000. */
   enqueue_due_messages: { args: Record<string, never>; result: number }
-  /** Enqueue questions to the provider after the messages that it took 10 minutes, 1, 6, 24 and 72 hours ago and of which nothing final was heard. Each call goes on by at most 15 minutes of messages at each age, and not at all while 10 000 messages wait to be asked after. Answers at how many ages there is more to look at. */
+  /** Enqueue jobs that ask the provider about messages which it took 10 minutes, 1, 6, 24 and 72 hours ago and which have no final status. Each call moves on by at most 15 minutes of messages at each age, and does nothing while 10 000 messages wait to be polled. Returns at how many ages more messages are left. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
-  /** Record what came of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (none when it succeeded), response}. What failed is tried again after 1 min, 5 min, 30 min, 2 h and 24 h (interface 6.4), then rests; an endpoint is failing from its first failure until its next success. Answers how many succeeded. */
+  /** Record the results of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (null when it succeeded), response}. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
   /** Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string }; result: Reply[] }
-  /** Record what providers answered to hand-overs: {id, job (whose work it was), outcome sent|failed|deferred|ambiguous, provider, code, text}, and where it applies about (message, provider or connection: whom a failure concerns; absent when the provider was not asked), retry_in_ms (of one that is deferred: when to try again; otherwise the delay grows with the attempts), ambiguous_since (this time the provider was only asked after a hand-over that began then), settled_recipients (of marketing to several: recipients whose copies are settled), refused ({recipient, code, text}: recipients refused for good), parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Answers how many messages left the queue. */
+  /** Record the results of attempts: {id, job (that made the attempt), outcome sent|failed|deferred|ambiguous, provider, code, text}. Optional keys: about (message, provider or connection: what a failure concerns; absent when the provider was not asked); retry_in_ms (until the next attempt of a deferred one; by default the delay grows with the attempts); ambiguous_since (when the ambiguous attempt started, if this time the provider was only asked about it); settled_recipients (of marketing to several: recipients whose copies are settled); refused ({recipient, code, text}: recipients that the provider refused for good); parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
   /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
   finish_notice: { args: { result: NoticeResult | Json<NoticeResult> }; result: boolean }
@@ -540,7 +540,7 @@ export type Api = {
   leave: { args: { pool_id: string }; result: boolean }
   /** The domain objects of an organisation as JSON text, newest first (interface 4.5). */
   list_domains: { args: { organisation_id: string }; result: string }
-  /** A page of an organisation's suppression list as JSON text, newest first (interface 4.8): entries with that text in their addresses, behind the place that the cursor names. Looks at 10000 entries at most: a page with a nextCursor may be short or empty. */
+  /** A page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
   /** Make the partitions of this month and the next three, and those of days for a month ahead. Answers how many were made. */
   make_partitions: { args: Record<string, never>; result: number }
@@ -548,23 +548,23 @@ export type Api = {
   metrics: { args: Record<string, never>; result: Metric[] }
   /** null when there is no such organisation, else what it calls itself. */
   organisation_name: { args: { organisation_id: string }; result: string | null }
-  /** Record what a provider reports by callbacks whose signatures are right: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new. */
+  /** Record callbacks of a provider whose signatures are valid: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new. */
   receive_callbacks: { args: { callbacks: readonly Callback[] | Json<readonly Callback[]> }; result: ReceivedCallbacks[] }
   /** Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Returns for each, in their order: changed, unchanged (what it says is so already) or unknown (it is not known which organisation is meant). */
   record_keywords: { args: { messages: readonly KeywordSms[] | Json<readonly KeywordSms[]> }; result: string[] }
-  /** Record what a network reports of parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. One that comes before its part is known waits for that. Answers how many were new. */
+  /** Record receipts of a network for parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is known waits for it. Returns how many were new. */
   record_sms_receipts: { args: { receipts: readonly SmsReceipt[] | Json<readonly SmsReceipt[]> }; result: number }
   /** Record the size of each table for this day, and forget sizes from more than 400 days ago. Returns how many tables there are. */
   record_table_sizes: { args: Record<string, never>; result: number }
   /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
-  /** Give up the turns of jobs, {endpoint_id, job, worker, pause_seconds}, so that others have theirs; what is due there gets a job behind theirs, after the pause. Answers how many such jobs there are. */
-  release_leases: { args: { turns: readonly Turn[] | Json<readonly Turn[]> }; result: number }
+  /** Release the leases of jobs, {endpoint_id, job, worker, pause_seconds}, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
+  release_leases: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: number }
   /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
-  /** The sandbox network reports what became of messages and what phones reply, as far as that is due. Answers on how many messages. */
+  /** Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages. */
   sandbox_report: { args: Record<string, never>; result: number }
-  /** The sandbox network takes messages: {id, copy, kind (all as in app.sandbox_messages), reports (as the function that records them takes them, without their time), due_in_ms}; a second hand-over of one is counted, its reports are not doubled. */
+  /** Record that the sandbox network takes messages: {id, copy, kind (as in app.sandbox_messages), reports (as the function that records them reads them, without their time), due_in_ms}. A second attempt of a message is counted, and its reports are not doubled. Returns how many messages. */
   sandbox_take: { args: { messages: readonly SandboxItem[] | Json<readonly SandboxItem[]> }; result: number }
   /** Seal the rows of the audit that are not sealed yet, at most 1000 at a time. A row that commits late comes under a later seal. Returns how many rows. */
   seal_audit: { args: Record<string, never>; result: number }
@@ -578,15 +578,15 @@ export type Api = {
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
   /** The DKIM key with which we sign for a verified domain; no row when we hold none. */
   signing_key: { args: { name: string }; result: SigningKey[] }
-  /** What is to be posted next: turns are {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks has the endpoint's turn; another gets nothing. A job that gets nothing and has nothing in hand has given its turn up: whatever falls due later brings a job of its own. */
-  start_deliveries: { args: { turns: readonly Turn[] | Json<readonly Turn[]> }; result: Delivery[] }
-  /** Begin the hand-over of those of these emails that are still queued; committed before the provider is called (promise 4). One of a paused organisation is held, of a suspended one, to a recipient suppressed since, or from a domain that is gone, rejected. is_ambiguous: an earlier hand-over has no known outcome, ask the provider first. Emails whose large_bytes go beyond the argument together are not begun: they have a new job, due in a second. */
+  /** The deliveries to post next. leases: {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own. */
+  start_deliveries: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: Delivery[] }
+  /** Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
   /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
-  /** Begin the hand-over of those of these SMS that still wait; committed before the provider is called (promise 4). One of a paused organisation is held; one of a suspended organisation, a scheduled one that is a day late, and marketing that the rules forbid now, is rejected. Of those that may have left already, marketing whose hand-over has no known outcome fails; transactional ones start again. */
+  /** Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
   start_suppression_removals: { args: { organisation_id: string }; result: SuppressionRemoval[] }
@@ -594,7 +594,7 @@ export type Api = {
   store_sealed_secrets: { args: { secrets: string; key_id: string }; result: number }
   /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it. */
   store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: number }
-  /** Add what happened to messages to the sums that reports are read from. Answers how many changes, at most 20 000; one caller at a time. */
+  /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
@@ -603,8 +603,8 @@ export type Api = {
 export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', results: { value: 'integer' } },
   abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', results: { value: 'integer' } },
-  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
-  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', words: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', replayed: 'boolean' } },
+  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
+  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', results: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer', refused_for_ms: 'integer' } },
   applied_migrations: { types: {}, required: [], returns: 'values', results: { value: 'text' } },
@@ -659,7 +659,7 @@ export const signatures = {
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'integer' } },
   record_table_sizes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', results: { value: 'void' } },
-  release_leases: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'value', results: { value: 'integer' } },
+  release_leases: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'value', results: { value: 'integer' } },
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', results: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   sandbox_take: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', results: { value: 'integer' } },
@@ -669,7 +669,7 @@ export const signatures = {
   set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', results: { value: 'integer' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', results: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { selector: 'text', private_key: 'text' } },
-  start_deliveries: { types: { turns: 'jsonb' }, required: ['turns'], returns: 'rows', results: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },
+  start_deliveries: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'rows', results: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', results: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },

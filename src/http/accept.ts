@@ -1,4 +1,4 @@
-import type { Answer, Api } from '../db/api.gen.ts'
+import type { Api, CallResponse } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher/index.ts'
 import { LEFT_OUT } from '../db/batcher/run.ts'
 import type { Call } from '../db/call.ts'
@@ -41,7 +41,7 @@ const FAIRNESS = {
  */
 export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: AcceptOptions) {
   const catalogue = catalogueJson(publicUrl)
-  const accept = createBatcher<Send, Answer>(
+  const accept = createBatcher<Send, CallResponse>(
     async (sends, isShared) => {
       const bodies = sends.map(({ request }) => request.body)
       metrics.accepted(
@@ -63,11 +63,11 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
 
   const acceptRequest = async (request: SendRequest, isBatch: boolean): Promise<Reply> => {
     const result = await accept({ request, isBatch }, request.signal)
-    const { code, fields, words: message, retryAfter, status, body, replayed } = result
+    const { code, fields, message, retryAfter, status, body, isReplayed } = result
     if (code !== null)
       throw new Refusal(code as Code, fields as Fields | null, { message, retryAfter })
     // A replay without an Idempotency-Key is our own repetition after a lost connection.
-    return { status, body: body as string, isReplay: replayed && request.idempotencyKey !== null }
+    return { status, body: body as string, isReplay: isReplayed && request.idempotencyKey !== null }
   }
   return Object.assign(acceptRequest, { idle: accept.idle })
 }

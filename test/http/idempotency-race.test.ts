@@ -116,8 +116,8 @@ t.test('a transaction that begins first and gets the key second replays', async 
     await early`select now()`
     const [late] = await acceptTogether(sql, [send])
     const [again] = await acceptTogether(early as unknown as typeof sql, [send])
-    t.equal(late?.replayed, false)
-    t.equal(again?.replayed, true)
+    t.equal(late?.isReplayed, false)
+    t.equal(again?.isReplayed, true)
     t.equal(again?.body, late?.body)
   })
   t.equal((await idsOf(organisation)).length, 1)

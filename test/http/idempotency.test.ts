@@ -394,7 +394,7 @@ t.test('calls of one transaction have the same results as calls one after the ot
     { organisation: ours, key: 'a', email: one },
   ])
   t.strictSame(
-    responses.map(({ code, replayed }) => [code, replayed]),
+    responses.map(({ code, isReplayed }) => [code, isReplayed]),
     [
       [null, false],
       [null, true],

@@ -37,10 +37,10 @@ async function setUp(events: number) {
   const endpoint_id = await uuidOf(endpoint)
   const start = (job: string, worker: string, inHand: string[] = [], room = 100) =>
     call('start_deliveries', {
-      turns: anyJson([{ endpoint_id, job, worker, in_hand: inHand, room }]),
+      leases: anyJson([{ endpoint_id, job, worker, in_hand: inHand, room }]),
     })
   const end = (job: string, worker: string, pause_seconds = 0) =>
-    call('release_leases', { turns: anyJson([{ endpoint_id, job, worker, pause_seconds }]) })
+    call('release_leases', { leases: anyJson([{ endpoint_id, job, worker, pause_seconds }]) })
   const finish = (delivery: Awaited<ReturnType<typeof start>>[number], error: string | null) =>
     call('finish_deliveries', {
       results: anyJson([
@@ -147,7 +147,7 @@ t.test('of two jobs that ask at once one gets the turn', async (t) => {
     ...{ endpoint_id, job, worker: 'pool-1' },
     ...{ in_hand: [], room: 100 },
   }))
-  t.equal((await call('start_deliveries', { turns: anyJson(asked) })).length, 2)
+  t.equal((await call('start_deliveries', { leases: anyJson(asked) })).length, 2)
   const [held] = await sql<{ leaseJobId: string }[]>`
     select lease_job_id from app.webhook_endpoints where id = ${endpoint_id}`
   t.equal(held?.leaseJobId, first)

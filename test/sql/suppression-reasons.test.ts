@@ -120,9 +120,9 @@ t.test('a bounce that is recorded while its address is let go leaves no copy beh
   await sql`select ops.suppress_globally(${email})`
   const { lifted } = await sql.begin(async (tx) => {
     await tx`
-      select core.suppress_recipients(jsonb_build_array(jsonb_build_object(
-        'message_id', core.decode_id('em', ${message}), 'type', 'bounced',
-        'detail', jsonb_build_object('recipient', ${email}::text))))`
+      select core.suppress_recipients(array[(
+        core.decode_id('em', ${message}), 'bounced', jsonb_build_object('recipient', ${email}::text)
+      )::core.stored_receipt])`
     let isOver = false
     const lifted = sql`select ops.unsuppress_globally(${email})`.then(() => {
       isOver = true

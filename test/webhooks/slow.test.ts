@@ -12,11 +12,10 @@ function startWorker() {
   const due = new Set<string>()
   const open: (() => void)[] = []
   const released: { endpoint_id: string; pause_seconds: number }[] = []
-  const call = async (name: string, args: Record<string, string>) => {
-    if (name === 'release_leases') released.push(...JSON.parse(args.turns ?? ''))
+  const call = async (name: string, args: { leases: typeof released }) => {
+    if (name === 'release_leases') released.push(...args.leases)
     if (name !== 'start_deliveries') return []
-    const leases: { endpoint_id: string }[] = JSON.parse(args.turns ?? '')
-    return leases
+    return args.leases
       .filter(({ endpoint_id: id }) => due.delete(id))
       .map(({ endpoint_id: endpointId }) => ({
         ...{ endpointId, eventId: randomUUID(), attempt: 1, startedAt: new Date() },

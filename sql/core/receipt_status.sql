@@ -1,14 +1,14 @@
-create function core.verdict(
+create function core.receipt_status(
   m app.messages,
   out status app.message_status, out delivered_at timestamptz, out error_code text, out error_message text
 )
 language sql stable
 as $$
   with piece as (
-    -- A recipient of an email or a part of an SMS. Its outcome is the worst that was reported, and of
-    -- several such the first: a bounce may follow a delivery, and its report may come before that of
-    -- the delivery, which must not undo it. Every order here is total, so that the order of arrival
-    -- makes no difference.
+    -- One recipient of an email or one part of an SMS. Its outcome is the worst that was reported, and the
+    -- first of equal ones: a bounce may follow a delivery, and the receipt of the bounce may arrive before
+    -- that of the delivery, which must not undo it. Each order here is total, so that the order in which
+    -- receipts arrive makes no difference.
     select
       bool_or(e.type = 'complained') as has_complained,
       (array_agg(e order by e.type = 'delivered', e.type, e.occurred_at, e.provider_event_id)
@@ -28,7 +28,7 @@ as $$
       count(*) filter (where (p.outcome).type = 'delivered')
         >= case m.channel when 'email' then m.recipients else m.segments end as is_delivered,
       max((p.outcome).occurred_at) filter (where (p.outcome).type = 'delivered') as delivered_at,
-      -- The first of those that give the message its status.
+      -- The first of the outcomes that give the message its status.
       (array_agg((p.outcome).detail order by (p.outcome).type, (p.outcome).occurred_at, (p.outcome).provider_event_id)
         filter (where (p.outcome).type in ('bounced', 'failed', 'expired')))[1] as problem
     from piece p
@@ -49,11 +49,11 @@ as $$
     end,
     core.problem_text(v.problem, m.recipients)
   from message v
-  -- What we ended ourselves before it left stays ended.
+  -- A message that the service ended itself before it left keeps its status.
   where m.status not in ('rejected', 'scheduled') and (m.status <> 'failed' or m.sent_at is not null)
-    -- A copy that arrived says nothing of the other copies, which may still have to be handed over.
+    -- One copy that arrived proves nothing about the other copies, which may still have to be sent.
     and not (m.status = 'queued' and m.class = 'marketing' and m.channel = 'email' and m.recipients > 1)
 $$;
 
-comment on function core.verdict is
-  'What a message''s receipts, taken together, make of it; status null while they decide nothing.';
+comment on function core.receipt_status is
+  'The status of a message as all its receipts decide it, with its time of delivery and error; status is null while they decide nothing.';
