@@ -61,7 +61,11 @@ export async function examine(sql: Sql, config: Config, secrets: Secrets | null)
 
   if (isCurrent) {
     checks.push(await examineSpace(sql))
-    checks.push(...(await sql<Check[]>`select name, ok, hint, severity from ops.checks`))
+    checks.push(
+      ...(await sql<Check[]>`
+        select name, ok, coalesce(translate(hint, chr(10), ' '), '') as hint, severity
+        from ops.checks`),
+    )
     checks.push(await examineVersion(sql))
   }
   if (secrets && config.email.provider !== 'sandbox') {
