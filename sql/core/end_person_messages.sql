@@ -11,7 +11,7 @@ begin
     join graphile_worker._private_jobs j on j.locked_at is not null and j.payload ->> 'id' = m.id::text
     where m.id = any (ids) and m.status = 'queued' and m.attempt_started_at is not null
   ) then
-    raise exception 'a message to them is being handed over at this moment; try again in a minute'
+    raise exception 'an attempt to send a message to them is running; try again in a minute'
       using hint = 'select id, status, "to" from ops.messages where status = ''queued'' limit 20';
   end if;
   select array_agg((

@@ -5,4 +5,5 @@ as $$
   select '00000000-0000-0000-0000-000000000000'::uuid
 $$;
 
-comment on function core.everyone is 'What stands for all organisations in app.suppression_hashes.';
+comment on function core.everyone is
+  'Returns the UUID that stands for all organisations in app.suppression_hashes.';

@@ -2,10 +2,10 @@ create function core.large_bytes(bytes bigint)
 returns integer
 language sql immutable
 as $$
-  -- Of emails up to 64 KB a worker may have as many in hand as it takes jobs. 16 MB are less than it may have
-  -- in hand of large ones: the largest email fits when no other is in hand.
+  -- Emails up to 64 KB are limited only by the number of jobs of a worker. 16 MB is less than a worker's total
+  -- for large emails, so the largest email fits when no other is in progress.
   select case when bytes <= 65536 then 0 else least(bytes, 16777216)::integer end
 $$;
 
 comment on function core.large_bytes is
-  'What an email of so many bytes counts against the large ones that a worker has in hand; 0 when it is not large.';
+  'Returns how many bytes an email of this size adds to a worker''s total of large emails; 0 if it is not large.';

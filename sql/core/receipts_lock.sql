@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.receipts_lock is
-  'The advisory lock between a receipt that comes early and the note of the part that it is about: who notes parts shares it until commit, who stores an early receipt has it alone. So one of the two sees the other. Taken before any message is locked.';
+  'Returns the key of the advisory lock between recording a message part (shared, until commit) and storing an early receipt (exclusive). With it, one of the two transactions always sees the other''s change. Taken before any message is locked.';

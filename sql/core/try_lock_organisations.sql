@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.try_lock_organisations is
-  'As core.lock_organisations, but waits for nobody: returns which of the organisations no other transaction has locked.';
+  'Lock the organisations that no other transaction has locked, without waiting, and return their UUIDs. Otherwise the same as core.lock_organisations.';
