@@ -1,6 +1,7 @@
 -- Lines of hints have at most 36 characters, so that the table fits on 80 columns.
 create view ops.checks as
-select c.name, c.ok, c.severity, case when not c.ok then core.wrapped(c.hint, 36) end as hint
+select c.name, c.ok, case when not c.ok then c.severity end as severity,
+  case when not c.ok then core.wrapped(c.hint, 36) end as hint
 from (
   select 'worker', core.has_process('worker'), 'problem',
     'no worker is running; start one with the command "start" or "start --only worker"'
@@ -96,5 +97,5 @@ comment on view ops.checks is
 comment on column ops.checks.name is 'The name of the check.';
 comment on column ops.checks.ok is 'Whether the check passes.';
 comment on column ops.checks.severity is
-  'problem (something does not work, or data is at risk) or warning (no urgent action needed).';
+  'problem (something does not work, or data is at risk) or warning (no urgent action needed); null if the check passes.';
 comment on column ops.checks.hint is 'What is wrong and how to fix it; null if the check passes.';

@@ -58,4 +58,4 @@ end
 $$;
 
 comment on function ops.statement is
-  'Return the billing statement of an organisation for one billing period. The period is the one that contains the given time; the default is the current one. The plan is the one in force at its end; plan_changes lists changes within the period, null if there were none. credits_before + credits_granted - credits_spent + credits_refunded = credits_after.';
+  'Return what to invoice an organisation for one billing period. The period is the one that contains the given time; the default is the current one. The plan is the one in force at its end; plan_changes lists changes within the period, null if there were none. credits_before + credits_granted - credits_spent + credits_refunded = credits_after.';

@@ -67,7 +67,7 @@ t.test('a run that failed leaves why, and the doctor says so until one succeeds'
   const tools = { call: caller(sql), log: pino({ level: 'silent' }) }
   const wellAfter = async (run: () => Promise<number>) => {
     await keepingRecord(tools, 'make-partitions', run).catch(() => undefined)
-    const [check] = await sql`select ok from ops.checks where name = 'clock tasks'`
+    const [check] = await sql`select ok from ops.checks where name = 'scheduled tasks'`
     return check?.ok
   }
   const failure = new Error(`no room\0 left ${'x'.repeat(600)}`)

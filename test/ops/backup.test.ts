@@ -203,7 +203,7 @@ t.test('a dump is restored on another server', { skip: noPostgres }, async (t) =
     })
     t.same(provider.asked.sort(), [held, ...waiting].sort())
     t.same(provider.handed, [lost], 'only what the provider does not know')
-    await t.rejects(sql`select ops.after_restore()`, /^a worker is running: stop it first/)
+    await t.rejects(sql`select ops.after_restore()`, /^a worker is running; stop all workers first/)
     await ok(t, restored)
   })
 })

@@ -22,9 +22,10 @@ const sent = async (path: string, body: object) =>
   (await post(`${base}/v1/${path}`, acme.liveKey, body)).json.id as string
 const toJane = await sent('emails', anEmail(acme.domain, { to: 'jane@acme.example' }))
 
-type Entry = { topic: string; name: string; arguments: string | null; what: string }
+type Entry = { topic: string; usage: string; description: string }
 const find = (tx: Tx | typeof sql, about: string) => tx<Entry[]>`select * from ops.help(${about})`
-const names = async (about: string) => (await find(sql, about)).map(({ name }) => name)
+const names = async (about: string) =>
+  (await find(sql, about)).map(({ usage }) => usage.replace(/\([\s\S]*/, ''))
 
 t.test('ops.help: every object of ops has a topic and one short sentence', async (t) => {
   const manual = await sql<{ topic: string | null; name: string; sentence: string }[]>`
@@ -44,7 +45,7 @@ t.test('ops.help: arguments with a default are in brackets, and views have none'
   t.same(
     manual.map((row) => row.arguments),
     [
-      '()',
+      '',
       'name, owner_email, [plan]',
       'organisation, url, event_types',
       null,
@@ -54,12 +55,13 @@ t.test('ops.help: arguments with a default are in brackets, and views have none'
 })
 
 t.test(
-  'psql shows ops.help, and what it finds, in at most 100 columns',
+  'ops.help: psql prints the list and every entry in at most 80 columns',
   { skip: noPostgres },
   async (t) => {
-    const all = await sql<{ name: string }[]>`select distinct name from ops.help`
+    const all = await sql<{ name: string }[]>`select distinct name from core.manual()`
     const commands = [
       'select * from ops.help',
+      'select * from ops.checks',
       ...all.map(({ name }) => `select * from ops.help('${name}')`),
     ]
     const text = await runPostgres(
@@ -73,7 +75,7 @@ t.test(
     const lines = text.split('\n')
     t.ok(lines.length > 500)
     t.same(
-      lines.filter((line) => [...line].length > 100),
+      lines.filter((line) => [...line].length > 80),
       [],
     )
   },
@@ -93,9 +95,12 @@ t.test('ops.help(about): finds by topic, name and words of the sentence', async 
 t.test('ops.help(about): the name of a function comes first, with its whole comment', async (t) => {
   for (const about of ['pause', 'ops.pause']) {
     const [first, second] = await find(sql, about)
-    t.match(first, { topic: 'accounts', name: 'pause', arguments: 'organisation, reason' })
-    t.match(first?.what.replaceAll('\n', ' '), /^Pause an .*\. Live sends get 423 org_paused;.*\.$/)
-    t.notMatch(second?.what.replaceAll('\n', ' '), /\. /)
+    t.match(first, { topic: 'accounts', usage: 'pause(organisation, reason)' })
+    t.match(
+      first?.description.replaceAll('\n', ' '),
+      /^Pause an .*\. Live sends get 423 org_paused\..*\.$/,
+    )
+    t.notMatch(second?.description.replaceAll('\n', ' '), /\. /)
   }
 })
 
@@ -238,7 +243,7 @@ t.test(
         )
         t.equal(code, 'P0001', `${call}: ${message}`)
         t.match(message, /^'.*' matches 2 [a-z ]+s$/)
-        t.match(hint, /^give the id of one: /)
+        t.match(hint, /^use one of these IDs: /)
         return String(hint)
       }
       const organisations = await refused(`ops.pause('Acme', 'a test')`)

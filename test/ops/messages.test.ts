@@ -52,13 +52,13 @@ t.test('without a worker, a message waits for one', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     const cure = 'start one with the command "start" or "start --only worker".'
-    t.equal(await why(tx, id), `It waits because no worker is running; ${cure}`)
+    t.equal(await why(tx, id), `The message waits because no worker is running; ${cure}`)
     await tx`
       insert into app.processes (pool_id, roles, host, pid, heartbeat_at)
       values ('gone-worker', '{worker}', 'here', 1, '2031-05-01T10:00:00Z')`
     t.equal(
       await why(tx, id),
-      `It waits because no worker is running (the last was seen at 2031-05-01T10:00:00.000Z); ${cure}`,
+      `The message waits because no worker is running (last heartbeat at 2031-05-01T10:00:00.000Z); ${cure}`,
     )
   })
 })
@@ -71,7 +71,7 @@ t.test('with a worker', async (t) => {
     await queued()
     const last = await queued()
     await rolledBack(sql, async (tx) => {
-      t.match(await why(tx, last.id), /^It waits its turn behind \d+ messages\.$/)
+      t.match(await why(tx, last.id), /^The message waits behind \d+ messages\.$/)
       const ahead = async (id: string) => Number(/\d+/.exec(String(await why(tx, id)))?.[0])
       t.equal((await ahead(last.id)) - (await ahead(first.id)), 2)
     })
@@ -84,10 +84,10 @@ t.test('with a worker', async (t) => {
       await tx`select ops.pause(${organisation}, 'a look')`
       t.equal(
         await why(tx, id),
-        `It waits because its organisation ${organisation} is paused since 2031-05-01T10:00:00.000Z: a look; select ops.resume(…) sends it.`,
+        `The message waits because its organisation ${organisation} has been paused since 2031-05-01T10:00:00.000Z: a look; select ops.resume(…) sends it.`,
       )
       await tx`select ops.suspend(${organisation}, 'spam')`
-      t.match(await why(tx, id), /is suspended since .*: spam; a worker is about to reject it\.$/)
+      t.match(await why(tx, id), /has been suspended since .*: spam; a worker will reject it\.$/)
     })
   })
 
@@ -99,7 +99,7 @@ t.test('with a worker', async (t) => {
         await tx`select ops.pause(${organisation}, 'a look')`
         t.same(await tx`select * from api.start_emails(array[core.decode_id('em', ${id})])`, [])
         await tx`update app.organisations set paused_at = null, pause_reason = null where id = core.decode_id('org', ${organisation})`
-        t.match(await why(tx, id), /^It was held while its organisation was paused; /)
+        t.match(await why(tx, id), /^The message was held while its organisation was paused; /)
       })
     },
   )
@@ -116,7 +116,7 @@ t.test('with a worker', async (t) => {
         select api.finish_messages(jsonb_set(${results}::text::jsonb, '{0,id}', to_jsonb(core.decode_id('em', ${id}))))`
       t.match(
         await why(tx, id),
-        /^It waits for attempt 2 at \d{4}-[\d:.T-]+Z because it was put off: Come back later\.$/,
+        /^The message waits for attempt 2 at \d{4}-[\d:.T-]+Z because the last attempt was deferred: Come back later\.$/,
       )
     })
   })
@@ -128,15 +128,16 @@ t.test('with a worker', async (t) => {
       await rolledBack(sql, async (tx) => {
         await update(tx, id, "provider = 'another', attempts = 3")
         await tx`insert into app.provider_health values ('another', '2031-05-01T10:00:00Z', 'is down')`
-        const trouble = 'the provider another takes nothing since 2031-05-01T10:00:00.000Z: is down'
+        const trouble =
+          'the provider another has accepted no messages since 2031-05-01T10:00:00.000Z: is down'
         t.match(
           await why(tx, id),
-          new RegExp(`^It waits its turn behind \\d+ messages; ${trouble}\\.$`),
+          new RegExp(`^The message waits behind \\d+ messages; ${trouble}\\.$`),
         )
         await updateJob(tx, id, "run_at = '2032-01-01T00:00:00Z'")
         t.match(
           await why(tx, id),
-          new RegExp(`^It waits for attempt 4 at 20[\\d:.T-]+Z because ${trouble}\\.$`),
+          new RegExp(`^The message waits for attempt 4 at 20[\\d:.T-]+Z because ${trouble}\\.$`),
         )
         await dropJob(tx, id)
         await tx`
@@ -144,7 +145,7 @@ t.test('with a worker', async (t) => {
         values (core.decode_id('em', ${id}), gen_random_uuid(), '2032-01-01T00:00:00Z', 0)`
         t.equal(
           await why(tx, id),
-          `It waits for attempt 4 at 2032-01-01T00:00:00.000Z because ${trouble}.`,
+          `The message waits for attempt 4 at 2032-01-01T00:00:00.000Z because ${trouble}.`,
         )
       })
     },
@@ -161,7 +162,7 @@ t.test('with a worker', async (t) => {
       )
       t.equal(
         await why(tx, id),
-        'It is being handed over since 2031-05-01T10:00:00.000Z, attempt 1.',
+        'Attempt 1 of the message has been running since 2031-05-01T10:00:00.000Z.',
       )
     })
   })
@@ -179,7 +180,7 @@ t.test('with a worker', async (t) => {
           )
           t.equal(
             await why(tx, id),
-            'Its job gave up after 25 attempts (a bug); select ops.retry_message(…) sends it.',
+            'The job of the message failed permanently after 25 attempts (a bug); select ops.retry_message(…) sends the message.',
           )
         }
       })
@@ -190,7 +191,10 @@ t.test('with a worker', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await dropJob(tx, id)
-      t.match(await why(tx, id), /^It is queued but has no job, which should not be; /)
+      t.match(
+        await why(tx, id),
+        /^The message is queued but has no job; this is a bug, please report it. /,
+      )
     })
   })
 
@@ -198,18 +202,21 @@ t.test('with a worker', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await update(tx, id, "status = 'delivered'")
-      t.equal(await why(tx, id), 'It does not wait: it is delivered.')
+      t.equal(await why(tx, id), 'The message does not wait: its status is delivered.')
       await update(tx, id, "status = 'bounced', error_message = 'No such mailbox.'")
-      t.equal(await why(tx, id), 'It does not wait: it is bounced (No such mailbox).')
+      t.equal(
+        await why(tx, id),
+        'The message does not wait: its status is bounced (No such mailbox).',
+      )
       await update(tx, id, "mode = 'test'")
-      t.match(await why(tx, id), /^It does not wait: it was sent with a test key, /)
+      t.match(await why(tx, id), /^The message does not wait: it was created with a test key /)
     })
   })
 
   t.test('every answer is one sentence', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
-      t.match(await why(tx, id), /^It [^\n]+\.$/)
+      t.match(await why(tx, id), /^The message [^\n]+\.$/)
     })
   })
 
@@ -315,7 +322,7 @@ for (const [status, sentAt] of [
         t.equal(code, 'P0001')
         t.equal(
           message,
-          `the message is ${status}; only one that waits, or an email that failed before it was sent, can be retried`,
+          `the message is ${status}; only a waiting message, or an email that failed before it was sent, can be retried`,
         )
       })
     },
@@ -431,7 +438,7 @@ t.test('the queue counts jobs by what they wait for', async (t) => {
   await rolledBack(sql, async (tx) => {
     const queue = async () => {
       const rows = await tx`
-        select task, waiting::integer, running::integer, later::integer, given_up::integer from ops.queue`
+        select task, waiting::integer, running::integer, scheduled::integer, failed::integer from ops.queue`
       return Object.fromEntries(rows.map(({ task, ...counts }) => [task, counts]))
     }
     const { send_email: before } = await queue()
@@ -441,13 +448,13 @@ t.test('the queue counts jobs by what they wait for', async (t) => {
     await dropJob(tx, outside)
     await tx`insert into app.due_messages values (core.decode_id('em', ${outside}), gen_random_uuid(), '2020-01-01', 0)`
     t.match(await queue(), {
-      send_email: { waiting: before.waiting - 4, running: 1, later: 1, givenUp: 1 },
-      due_messages: { waiting: 0, running: 0, later: 1, givenUp: 0 },
+      send_email: { waiting: before.waiting - 4, running: 1, scheduled: 1, failed: 1 },
+      due_messages: { waiting: 0, running: 0, scheduled: 1, failed: 0 },
     })
     const [row] =
-      await tx`select waiting_since is not null as is_waiting, an_error from ops.queue where task = 'send_email'`
-    t.same(row, { isWaiting: true, anError: 'a bug' })
-    const [check] = await tx`select ok, hint from ops.checks where name = 'given-up jobs'`
-    t.match(check, { ok: false, cure: /ops\.queue/ })
+      await tx`select waiting_since is not null as is_waiting, last_error from ops.queue where task = 'send_email'`
+    t.same(row, { isWaiting: true, lastError: 'a bug' })
+    const [check] = await tx`select ok, hint from ops.checks where name = 'failed jobs'`
+    t.match(check, { ok: false, hint: /ops\.queue/ })
   })
 })

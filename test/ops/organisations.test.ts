@@ -194,7 +194,7 @@ t.test('a key is revoked by its prefix or as a whole, at once and for good', asy
     for (const again of [first, second.slice(0, 16)]) {
       await t.rejects(
         tx.savepoint((inner) => ask(inner as Tx, 'revoke_api_key($1)', again)),
-        { message: 'there is no such key, or it is revoked already' },
+        { message: 'no valid API key matches; it may be revoked already' },
       )
     }
     const revoked = await tx`select from ops.api_keys where revoked_at is not null`
@@ -331,7 +331,7 @@ t.test(
     )
     t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
     const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    t.equal(failed?.reason.message, 'the organisation is paused')
+    t.equal(failed?.reason.message, 'the organisation is already paused')
   },
 )
 
@@ -341,6 +341,6 @@ t.test('two operators who make a plan at once: one is told that it is there', as
   )
   t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-  t.equal(failed?.reason.message, "there is a plan 'twice' already")
+  t.equal(failed?.reason.message, "a plan 'twice' already exists")
   t.same(await caller(sql)('admit', { keys: [] }), [])
 })

@@ -599,7 +599,7 @@ t.test('nobody is erased while a message to them is being handed over', async (t
       where payload ->> 'id' = ${id}`
     await lock('a worker')
     const error = await raisedBy(tx, (inner) => inner`select ops.erase_person('jane@c.example')`)
-    t.match(error.message, /^a message to them is being handed over at this moment/)
+    t.match(error.message, /^an attempt to send a message to them is running/)
     const state = async () =>
       (await tx`select status, error_code, to_address from app.messages where id = ${id}`)[0]
     t.match(await state(), { status: 'queued', toAddress: 'jane@c.example' }, 'nothing has changed')

@@ -178,7 +178,7 @@ t.test('events of more than 30 days ago stay where they are', async (t) => {
     ago(30 - minute),
   ])
   await t.rejects(replayOne(old), {
-    message: /^the event is of .*Z; events can be replayed for 30 days$/,
+    message: /^the event occurred at .*Z; events can be replayed for 30 days$/,
   })
   t.equal(await replayRange(endpoint, '-infinity', 'infinity'), 1)
   const [row] =

@@ -77,7 +77,7 @@ t.test('the domain of another stays with it, while one below it may be ours', as
     await verify(tx, 'acme.example', other)
     await t.rejects(
       tx.savepoint((inner) => verify(inner as Tx, 'acme.example')),
-      { message: 'another organisation holds acme.example' },
+      { message: 'another organisation has the domain acme.example' },
     )
     t.match(await domainOf(tx, 'acme.example'), { organisation: other })
     t.ok(await verify(tx, 'mail.acme.example'))

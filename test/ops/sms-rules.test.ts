@@ -81,7 +81,7 @@ t.test('a sender may be of several organisations, a number of one only', async (
       ],
     )
     const held = await raisedBy(tx, (inner) => inner`select ops.approve_sender(${other}, ${PHONE})`)
-    t.equal(held.message, `another organisation holds ${PHONE}`)
+    t.equal(held.message, `another organisation uses ${PHONE}`)
     await tx`select ops.revoke_sender(${org}, ${PHONE})`
     await tx`select ops.approve_sender(${other}, ${PHONE})`
   })
@@ -93,12 +93,12 @@ t.test('the shared sender is nobody’s own number', async (t) => {
     await tx`select ops.set_shared_sender(${PHONE})`
     t.match(await tx`select shared_sender from ops.sms_settings`, [{ sharedSender: PHONE }])
     const shared = await raisedBy(tx, (inner) => inner`select ops.approve_sender(${org}, ${PHONE})`)
-    t.equal(shared.message, `${PHONE} is the shared sender`)
+    t.equal(shared.message, `${PHONE} is the shared sender, which every organisation can use`)
     await tx`select ops.set_shared_sender('Acme')`
     await tx`select ops.approve_sender(${org}, ${PHONE})`
     await tx`select ops.approve_sender(${org}, 'Acme')`
     const held = await raisedBy(tx, (inner) => inner`select ops.set_shared_sender(${PHONE})`)
-    t.equal(held.message, `the organisation ${org} holds ${PHONE}`)
+    t.equal(held.message, `the organisation ${org} uses ${PHONE}; revoke it first`)
   })
 })
 
@@ -118,7 +118,10 @@ t.test('a day that is none is no holiday', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const day of ['infinity', '-infinity']) {
       const add = (inner: Tx) => inner.unsafe(`select ops.add_holiday('${day}', 'Never')`)
-      t.equal((await raisedBy(tx, add)).message, 'give a day, like 2029-05-30')
+      t.equal(
+        (await raisedBy(tx, add)).message,
+        'the day must be from 2000-01-01 to 2999-12-31, such as 2029-05-30',
+      )
     }
   })
 })
@@ -157,7 +160,7 @@ t.test('a list of the registry', async (t) => {
       ])
       t.equal(await staged(tx), 0)
       const none = await raisedBy(tx, (inner) => inner`select ops.apply_staged_numbers()`)
-      t.equal(none.message, 'no numbers are staged')
+      t.equal(none.message, 'ops.staged_numbers is empty')
     })
   })
 
@@ -169,7 +172,7 @@ t.test('a list of the registry', async (t) => {
       t.equal(await apply(tx, 'true'), 1)
       t.same(await blocked(tx), ['+27820000001', '+27820000002'])
       const empty = await raisedBy(tx, (inner) => inner`select ops.apply_staged_numbers(true)`)
-      t.equal(empty.message, 'no numbers are staged')
+      t.equal(empty.message, 'ops.staged_numbers is empty')
       t.equal((await blocked(tx)).length, 2, 'an empty one unblocks nobody')
     })
   })
@@ -183,7 +186,7 @@ t.test('a list of the registry', async (t) => {
         )
         t.equal(
           message,
-          "'phone' is not a number in E.164, like +27821234567, and the first of 3 such lines; none was applied",
+          "'phone' is not a number in E.164, such as +27821234567 (the first of 3 wrong lines); no number was blocked",
         )
         t.match(hint, /^delete from ops\.staged_numbers; /)
       }
@@ -199,7 +202,7 @@ t.test('a list of the registry', async (t) => {
     await rolledBack(sql, async (tx) => {
       await stage(tx, '\n\n')
       const none = await raisedBy(tx, (inner) => inner`select ops.apply_staged_numbers()`)
-      t.equal(none.message, 'no numbers are staged')
+      t.equal(none.message, 'ops.staged_numbers is empty')
     })
   })
 

@@ -79,7 +79,7 @@ t.test('it goes to the endpoint that it was made for only, and is not replayed',
   for (const to of [endpoint.id, null]) {
     await t.rejects(sql`select ops.replay_event(${id}, ${to})`, {
       message:
-        'the event is a test event, which is not replayed; ops.send_test_event sends another',
+        'the event is a test event and cannot be replayed; ops.send_test_event sends a new one',
     })
   }
   const [row] = await sql`
@@ -95,6 +95,6 @@ t.test('a disabled endpoint gets none, and the sentence says what to do', async 
   const { id } = await createEndpoint(sql, organisation)
   await sql`select ops.disable_webhook_endpoint(${id}, 'a test')`
   await t.rejects(sendTest(id, 'email.sent'), {
-    message: `the endpoint ${id} is disabled; select ops.enable_webhook_endpoint('${id}') enables it`,
+    message: `the endpoint ${id} is disabled; enable it with select ops.enable_webhook_endpoint('${id}')`,
   })
 })

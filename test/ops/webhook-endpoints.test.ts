@@ -61,7 +61,10 @@ t.test(
     for (let n = 0; n < 17; n += 1) await createEndpoint(sql, crowded)
     const made = await Promise.allSettled([1, 2, 3, 4, 5].map(() => createEndpoint(sql, crowded)))
     const refused = made.flatMap((one) => (one.status === 'rejected' ? [one.reason.message] : []))
-    t.same(refused, Array(2).fill('an organisation may have at most 20 webhook endpoints'))
+    t.same(
+      refused,
+      Array(2).fill('the organisation has 20 webhook endpoints, the maximum; delete one first'),
+    )
     await createEndpoint(sql, organisation)
   },
 )
@@ -148,7 +151,7 @@ t.test('a deleted endpoint goes with what waits, and the log of it stays', async
   await clearDeliveries(sql)
   t.same(await waitingAt(sql, id), [])
   const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
-  t.match(row?.why, new RegExp(`^${id}: it had not arrived when the endpoint was deleted\\.$`, 'm'))
+  t.match(row?.why, new RegExp(`^${id}: not delivered before the endpoint was deleted\\.$`, 'm'))
 })
 
 t.test('also where there are so many others that they are looked for in another way', async (t) => {

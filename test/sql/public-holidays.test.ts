@@ -93,7 +93,7 @@ t.test('a day that no calendar shows is refused', async (t) => {
       const { message } = await raisedBy(tx, (inner) =>
         inner.unsafe(`select ops.add_holiday('${day}', 'Ides')`),
       )
-      t.equal(message, 'give a day, like 2029-05-30', day)
+      t.equal(message, 'the day must be from 2000-01-01 to 2999-12-31, such as 2029-05-30', day)
     }
   })
 })

@@ -79,7 +79,7 @@ t.test('the body of what still waits is kept, and goes with it', async (t) => {
     t.ok((await dropAll(tx)) > 0)
     t.same([...(await bodies())], [])
     const { message } = await raisedBy(tx, (inner) => inner`select ops.retry_message(${held.id})`)
-    t.match(message, /^the body of the message is kept no longer/)
+    t.match(message, /^the body of the message has been deleted/)
   })
   t.equal((await get(`${base}/v1/emails/${sent.id}`, liveKey)).status, 200)
 })

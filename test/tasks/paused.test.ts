@@ -100,7 +100,7 @@ t.test(
     await call('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
     t.match(await sql`select ops.why(${id})`, [
       {
-        why: 'It was held while its organisation was paused; the clock releases it within a minute.',
+        why: 'The message was held while its organisation was paused; the clock releases it within a minute.',
       },
     ])
     await call('leave', { pool_id: 'the-test-itself' })

@@ -338,7 +338,10 @@ t.test('a provider that takes nothing is named by what waits for it', async (t) 
   await sql`update app.provider_health set last_failed_at = now()`
   await asService('beat', { pool_id: 'the-test-itself', roles: ['worker'], host: 'here', pid: 1 })
   const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
-  t.match(row?.why, /because the provider stand-in takes nothing since .*: The queue is full\.$/)
+  t.match(
+    row?.why,
+    /because the provider stand-in has accepted no messages since .*: The queue is full\.$/,
+  )
   provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
   await attemptSend()
   t.same(await sql`select from ops.failing_providers`, [])

@@ -181,7 +181,7 @@ t.test(
       t.match(await problemOf(urlOf(port)), /^has a port that may not be used/)
       t.match(await post(urlOf(port), poster), { error: 'its URL has a port that may not be used' })
     }
-    t.equal(await problemOf(urlOf(65_536)), 'has a port that does not exist')
+    t.equal(await problemOf(urlOf(65_536)), 'has a port above 65535')
     t.match(await post(urlOf(65_536), poster), { error: 'its URL cannot be read' })
   },
 )
