@@ -104,7 +104,7 @@ t.test('ops.help(about): the name of a function comes first, with its whole comm
   }
 })
 
-t.test('ops.help and ops.example: what is not there is refused with where to look', async (t) => {
+t.test('ops.help and ops.example: an unknown name raises an error with a hint', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const call of [
       "select ops.help('quark')",
@@ -174,7 +174,7 @@ t.test(
   },
 )
 
-t.test('names in any case, URLs and addresses do where ids do', async (t) => {
+t.test('ops functions accept names in any case, URLs and addresses instead of IDs', async (t) => {
   await sql`select ops.create_template('Acme', 'Welcome', 'Hello', null, 'Hello')`
   const [hook] = await sql<{ id: string }[]>`
     select id from ops.create_webhook_endpoint('Acme', 'https://shop.example/hook', '{email.sent}')`
@@ -211,7 +211,7 @@ t.test('names in any case, URLs and addresses do where ids do', async (t) => {
   t.match(await one(`ops.replay_events('acme', now() - interval '1 hour', now())`), /^\d+$/)
 })
 
-t.test('the audit names what was changed by its id, however the operator named it', async (t) => {
+t.test('audit: the target is an ID even if the operator gave a name', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select ops.pause('Acme', 'a test')`
     await tx`select ops.grant_credits('acme', 1, 'a test')`
@@ -228,34 +228,29 @@ t.test('the audit names what was changed by its id, however the operator named i
   })
 })
 
-t.test(
-  'a name that fits several things is refused, and the hint names them with their ids',
-  async (t) => {
-    const { id: second } = await createOrganisation(sql, { name: 'ACME' })
-    await sql`select ops.create_template(${second}, 'welcome', 'Hello', null, 'Hello')`
-    await sql`select ops.create_webhook_endpoint(${second}, 'https://shop.example/hook', '{email.sent}')`
-    const another = await sent('emails', anEmail(acme.domain, { to: 'JANE@acme.example' }))
-    await sql`select ops.create_plan('one', 'Twice', 0, 0, 0, 0), ops.create_plan('two', 'Twice', 0, 0, 0, 0)`
-    await rolledBack(sql, async (tx) => {
-      const refused = async (call: string) => {
-        const { code, message, hint } = await raisedBy(tx, (inner) =>
-          inner.unsafe(`select ${call}`),
-        )
-        t.equal(code, 'P0001', `${call}: ${message}`)
-        t.match(message, /^'.*' matches 2 [a-z ]+s$/)
-        t.match(hint, /^use one of these IDs: /)
-        return String(hint)
-      }
-      const organisations = await refused(`ops.pause('Acme', 'a test')`)
-      for (const id of [acme.id, second]) t.match(organisations, `${id} (owner@example.com)`)
-      const templates = await refused(`ops.delete_template('Welcome')`)
-      t.match(templates, /tpl_\w+ \(of Acme\), tpl_\w+ \(of ACME\)$/)
-      const endpoints = await refused(`ops.rotate_webhook_secret('https://shop.example/hook')`)
-      t.match(endpoints, /we_\w+ \(of Acme\), we_\w+ \(of ACME\)$/)
-      const messages = await refused(`ops.why('jane@acme.example')`)
-      for (const id of [toJane, another]) t.match(messages, `${id} (queued)`)
-      t.match(await refused(`ops.set_plan(${`'${acme.id}'`}, 'twice')`), 'one, two')
-      await tx`select ops.pause(${acme.id}, 'by its id')`
-    })
-  },
-)
+t.test('an ambiguous name raises an error whose hint lists the IDs', async (t) => {
+  const { id: second } = await createOrganisation(sql, { name: 'ACME' })
+  await sql`select ops.create_template(${second}, 'welcome', 'Hello', null, 'Hello')`
+  await sql`select ops.create_webhook_endpoint(${second}, 'https://shop.example/hook', '{email.sent}')`
+  const another = await sent('emails', anEmail(acme.domain, { to: 'JANE@acme.example' }))
+  await sql`select ops.create_plan('one', 'Twice', 0, 0, 0, 0), ops.create_plan('two', 'Twice', 0, 0, 0, 0)`
+  await rolledBack(sql, async (tx) => {
+    const refused = async (call: string) => {
+      const { code, message, hint } = await raisedBy(tx, (inner) => inner.unsafe(`select ${call}`))
+      t.equal(code, 'P0001', `${call}: ${message}`)
+      t.match(message, /^'.*' matches 2 [a-z ]+s$/)
+      t.match(hint, /^use one of these IDs: /)
+      return String(hint)
+    }
+    const organisations = await refused(`ops.pause('Acme', 'a test')`)
+    for (const id of [acme.id, second]) t.match(organisations, `${id} (owner@example.com)`)
+    const templates = await refused(`ops.delete_template('Welcome')`)
+    t.match(templates, /tpl_\w+ \(of Acme\), tpl_\w+ \(of ACME\)$/)
+    const endpoints = await refused(`ops.rotate_webhook_secret('https://shop.example/hook')`)
+    t.match(endpoints, /we_\w+ \(of Acme\), we_\w+ \(of ACME\)$/)
+    const messages = await refused(`ops.why('jane@acme.example')`)
+    for (const id of [toJane, another]) t.match(messages, `${id} (queued)`)
+    t.match(await refused(`ops.set_plan(${`'${acme.id}'`}, 'twice')`), 'one, two')
+    await tx`select ops.pause(${acme.id}, 'by its id')`
+  })
+})

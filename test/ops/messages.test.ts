@@ -48,7 +48,7 @@ const jobsOf = (tx: Tx, id: string) => tx`
 const dropJob = (tx: Tx, id: string) =>
   tx`delete from graphile_worker._private_jobs where payload ->> 'id' = core.decode_id('em', ${id})::text`
 
-t.test('without a worker, a message waits for one', async (t) => {
+t.test('ops.why: without a worker, a message waits for one', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     const cure = 'start one with the command "start" or "start --only worker".'
@@ -63,10 +63,10 @@ t.test('without a worker, a message waits for one', async (t) => {
   })
 })
 
-t.test('with a worker', async (t) => {
+t.test('ops.why with a worker', async (t) => {
   const leave = await pretendWorker()
 
-  t.test('a message in the queue says behind how many it waits', async (t) => {
+  t.test('ops.why: a queued message waits behind a number of messages', async (t) => {
     const first = await queued()
     await queued()
     const last = await queued()
@@ -77,7 +77,7 @@ t.test('with a worker', async (t) => {
     })
   })
 
-  t.test('one of a paused organisation names the reason and the cure', async (t) => {
+  t.test('ops.why: a paused organisation is named with the reason and the fix', async (t) => {
     const { organisation, id } = await queued()
     await rolledBack(sql, async (tx) => {
       await tx`select set_config('postgram.now', '2031-05-01T10:00:00Z', true)`
@@ -91,38 +91,38 @@ t.test('with a worker', async (t) => {
     })
   })
 
-  t.test(
-    'one that was held while its organisation was paused is about to be released',
-    async (t) => {
-      const { organisation, id } = await queued()
-      await rolledBack(sql, async (tx) => {
-        await tx`select ops.pause(${organisation}, 'a look')`
-        t.same(await tx`select * from api.start_emails(array[core.decode_id('em', ${id})])`, [])
-        await tx`update app.organisations set paused_at = null, pause_reason = null where id = core.decode_id('org', ${organisation})`
-        t.match(await why(tx, id), /^The message was held while its organisation was paused; /)
-      })
-    },
-  )
-
-  t.test('one that was put off says until when, and by whose words', async (t) => {
-    const { id } = await queued()
+  t.test('ops.why: a message held during a pause is released within a minute', async (t) => {
+    const { organisation, id } = await queued()
     await rolledBack(sql, async (tx) => {
-      await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
-      await dropJob(tx, id)
-      const results = JSON.stringify([
-        { outcome: 'deferred', code: '421', text: 'Come back later.' },
-      ])
-      await tx`
-        select api.finish_messages(jsonb_set(${results}::text::jsonb, '{0,id}', to_jsonb(core.decode_id('em', ${id}))))`
-      t.match(
-        await why(tx, id),
-        /^The message waits for attempt 2 at \d{4}-[\d:.T-]+Z because the last attempt was deferred: Come back later\.$/,
-      )
+      await tx`select ops.pause(${organisation}, 'a look')`
+      t.same(await tx`select * from api.start_emails(array[core.decode_id('em', ${id})])`, [])
+      await tx`update app.organisations set paused_at = null, pause_reason = null where id = core.decode_id('org', ${organisation})`
+      t.match(await why(tx, id), /^The message was held while its organisation was paused; /)
     })
   })
 
   t.test(
-    'one whose provider takes nothing says since when, and what the provider says',
+    'ops.why: a deferred message has the time of the next attempt and the reason',
+    async (t) => {
+      const { id } = await queued()
+      await rolledBack(sql, async (tx) => {
+        await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
+        await dropJob(tx, id)
+        const results = JSON.stringify([
+          { outcome: 'deferred', code: '421', text: 'Come back later.' },
+        ])
+        await tx`
+        select api.finish_messages(jsonb_set(${results}::text::jsonb, '{0,id}', to_jsonb(core.decode_id('em', ${id}))))`
+        t.match(
+          await why(tx, id),
+          /^The message waits for attempt 2 at \d{4}-[\d:.T-]+Z because the last attempt was deferred: Come back later\.$/,
+        )
+      })
+    },
+  )
+
+  t.test(
+    'ops.why: a failing provider is named with its error and since when it fails',
     async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
@@ -151,7 +151,7 @@ t.test('with a worker', async (t) => {
     },
   )
 
-  t.test('one that is being handed over says since when', async (t) => {
+  t.test('ops.why: a running attempt has its start time', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
@@ -168,7 +168,7 @@ t.test('with a worker', async (t) => {
   })
 
   t.test(
-    'one whose job gave up says why, also while the job is put off for the last time',
+    'ops.why: a job that failed permanently has its error, also with a later run_at',
     async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
@@ -187,7 +187,7 @@ t.test('with a worker', async (t) => {
     },
   )
 
-  t.test('one without a job says that this should not be', async (t) => {
+  t.test('ops.why: a message without a job is reported as a bug', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await dropJob(tx, id)
@@ -198,7 +198,7 @@ t.test('with a worker', async (t) => {
     })
   })
 
-  t.test('one that does not wait says what it is', async (t) => {
+  t.test('ops.why: a message that does not wait has its status', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await update(tx, id, "status = 'delivered'")
@@ -213,7 +213,7 @@ t.test('with a worker', async (t) => {
     })
   })
 
-  t.test('every answer is one sentence', async (t) => {
+  t.test('ops.why: the result is one sentence', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       t.match(await why(tx, id), /^The message [^\n]+\.$/)
@@ -223,7 +223,7 @@ t.test('with a worker', async (t) => {
   t.teardown(leave)
 })
 
-t.test('a message that waits for its next attempt is retried at once', async (t) => {
+t.test('ops.retry_message: a message that waits for its next attempt is due now', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await updateJob(tx, id, "run_at = now() + interval '1 hour', attempts = 7")
@@ -232,7 +232,7 @@ t.test('a message that waits for its next attempt is retried at once', async (t)
   })
 })
 
-t.test('one that waits outside of the job table gets a job', async (t) => {
+t.test('ops.retry_message: a message in app.due_messages gets a job', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await dropJob(tx, id)
@@ -245,7 +245,7 @@ t.test('one that waits outside of the job table gets a job', async (t) => {
   })
 })
 
-t.test('one whose job gave up gets all its attempts again', async (t) => {
+t.test('ops.retry_message: a job that failed permanently gets all attempts again', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await updateJob(tx, id, 'attempts = max_attempts')
@@ -254,7 +254,7 @@ t.test('one whose job gave up gets all its attempts again', async (t) => {
   })
 })
 
-t.test('retried twice, it still has one job', async (t) => {
+t.test('ops.retry_message: a second retry adds no job', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await tx`select ops.retry_message(${id})`
@@ -263,7 +263,7 @@ t.test('retried twice, it still has one job', async (t) => {
   })
 })
 
-t.test('the job of one that is being handed over is left alone', async (t) => {
+t.test('ops.retry_message: the job of a running attempt is unchanged', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await updateJob(tx, id, "locked_at = now(), locked_by = 'worker', attempts = 2")
@@ -273,7 +273,7 @@ t.test('the job of one that is being handed over is left alone', async (t) => {
 })
 
 t.test(
-  'one that failed before it was sent is queued again, and its timeline goes on',
+  'ops.retry_message: an email that failed before it was sent is queued again and keeps its timeline',
   async (t) => {
     const { organisation, id } = await queued()
     await rolledBack(sql, async (tx) => {
@@ -310,7 +310,7 @@ for (const [status, sentAt] of [
   ['failed', 'now()'],
 ]) {
   t.test(
-    `one that is ${status}${status === 'failed' ? ' after it was sent' : ''} cannot be retried`,
+    `ops.retry_message: refuses a message that is ${status}${status === 'failed' ? ' after it was sent' : ''}`,
     async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
@@ -329,7 +329,7 @@ for (const [status, sentAt] of [
   )
 }
 
-t.test('what a pause held back is released by the resumption, which says how many', async (t) => {
+t.test('ops.resume: releases the held messages and returns their number', async (t) => {
   const { organisation, id } = await queued()
   const other = await queued()
   await rolledBack(sql, async (tx) => {
@@ -347,7 +347,7 @@ t.test('what a pause held back is released by the resumption, which says how man
   })
 })
 
-t.test('a message that waits for more than a minute is stuck', async (t) => {
+t.test('ops.stuck_messages: lists a message that waits for more than a minute', async (t) => {
   const { organisation, id } = await queued()
   await rolledBack(sql, async (tx) => {
     const stuck = () => tx`select * from ops.stuck_messages where organisation = ${organisation}`
@@ -366,43 +366,46 @@ t.test('a message that waits for more than a minute is stuck', async (t) => {
   })
 })
 
-t.test('a stuck message is a problem when nothing defers it, else a warning', async (t) => {
-  const { organisation, id } = await queued()
-  await rolledBack(sql, async (tx) => {
-    const severity = async () => {
-      const [check] = await tx`
+t.test(
+  'ops.checks: a stuck message is a problem unless it is deferred, then a warning',
+  async (t) => {
+    const { organisation, id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      const severity = async () => {
+        const [check] = await tx`
         select ok, severity from ops.checks where name = 'stuck messages'`
-      t.equal(check?.ok, false)
-      return check?.severity
-    }
-    await update(tx, id, "created_at = now() - interval '10 minutes'")
-    await updateJob(tx, id, "run_at = now() - interval '2 minutes'")
-    t.equal(await severity(), 'warning', 'due for less than 5 minutes')
-    await updateJob(tx, id, "run_at = now() - interval '6 minutes'")
-    t.equal(await severity(), 'problem', 'due for more than 5 minutes')
-    await updateJob(tx, id, "run_at = now() + interval '1 hour'")
-    t.equal(await severity(), 'warning', 'waits for its next attempt')
-    await updateJob(tx, id, "run_at = now() - interval '6 minutes', priority = 10")
-    t.equal(await severity(), 'warning', 'waits behind a thousand of its own organisation')
-    await dropJob(tx, id)
-    t.equal(await severity(), 'problem', 'has no job')
-    const due = (at: string) =>
-      tx.unsafe(
-        `insert into app.due_messages select m.id, m.organisation_id, ${at}, 0
+        t.equal(check?.ok, false)
+        return check?.severity
+      }
+      await update(tx, id, "created_at = now() - interval '10 minutes'")
+      await updateJob(tx, id, "run_at = now() - interval '2 minutes'")
+      t.equal(await severity(), 'warning', 'due for less than 5 minutes')
+      await updateJob(tx, id, "run_at = now() - interval '6 minutes'")
+      t.equal(await severity(), 'problem', 'due for more than 5 minutes')
+      await updateJob(tx, id, "run_at = now() + interval '1 hour'")
+      t.equal(await severity(), 'warning', 'waits for its next attempt')
+      await updateJob(tx, id, "run_at = now() - interval '6 minutes', priority = 10")
+      t.equal(await severity(), 'warning', 'waits behind a thousand of its own organisation')
+      await dropJob(tx, id)
+      t.equal(await severity(), 'problem', 'has no job')
+      const due = (at: string) =>
+        tx.unsafe(
+          `insert into app.due_messages select m.id, m.organisation_id, ${at}, 0
          from app.messages m where m.id = core.decode_id('em', $1)
          on conflict (message_id) do update set due_at = excluded.due_at`,
-        [id],
-      )
-    await due("now() + interval '3 hours'")
-    t.equal(await severity(), 'warning', 'waits for its next attempt without a job')
-    await due("now() - interval '6 minutes'")
-    t.equal(await severity(), 'problem', 'was not released')
-    await tx`select ops.pause(${organisation}, 'a look')`
-    t.equal(await severity(), 'warning', 'is of a paused organisation')
-  })
-})
+          [id],
+        )
+      await due("now() + interval '3 hours'")
+      t.equal(await severity(), 'warning', 'waits for its next attempt without a job')
+      await due("now() - interval '6 minutes'")
+      t.equal(await severity(), 'problem', 'was not released')
+      await tx`select ops.pause(${organisation}, 'a look')`
+      t.equal(await severity(), 'warning', 'is of a paused organisation')
+    })
+  },
+)
 
-t.test('messages are listed as callers know them, newest first', async (t) => {
+t.test('ops.messages: lists messages as the API shows them, newest first', async (t) => {
   const organisation = await createOrganisation(sql)
   const older = await send(base, organisation, { subject: 'Older', tags: ['a', 'b'] })
   const newer = await send(base, organisation, { subject: 'Newer', class: 'marketing' })
@@ -431,7 +434,7 @@ t.test('messages are listed as callers know them, newest first', async (t) => {
   )
 })
 
-t.test('the queue counts jobs by what they wait for', async (t) => {
+t.test('ops.queue: counts jobs by state', async (t) => {
   const ids = []
   for (let n = 0; n < 5; n += 1) ids.push((await queued()).id)
   const [running = '', later = '', givenUp = '', outside = ''] = ids

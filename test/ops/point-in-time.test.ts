@@ -17,7 +17,7 @@ import { rolledBack } from '../fixtures/sql.ts'
 import { createStandIn } from '../fixtures/stand-in.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('a server is restored to a point in time', { skip: noPostgres }, async (t) => {
+t.test('point-in-time recovery: a server is restored', { skip: noPostgres }, async (t) => {
   const folder = await serverFolder()
   const archive = join(folder, 'archive')
   await initialise(join(folder, 'data'))
@@ -30,7 +30,7 @@ t.test('a server is restored to a point in time', { skip: noPostgres }, async (t
   await migrate(url)
   const sql = connect(url, { max: 2 })
   t.teardown(() => sql.end())
-  await t.test('checks count the synchronous standbys that are connected', async (t) => {
+  await t.test('ops.checks: counts the connected synchronous standbys', async (t) => {
     const hasThem = async () => {
       const [check] = await sql<{ ok: boolean; severity: string | null }[]>`
         select ok, severity from ops.checks where name = 'synchronous standbys'`

@@ -46,7 +46,7 @@ async function pretend(...roles: string[]) {
   }
 }
 
-t.test('before its time an SMS says when that is, and what will be in its way', async (t) => {
+t.test('ops.why: a scheduled SMS has its time and what would reject it', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON })
   t.equal(await whyAt(NOW, id), `${SCHEDULED}.`)
@@ -78,7 +78,7 @@ t.test('before its time an SMS says when that is, and what will be in its way', 
   )
 })
 
-t.test('after its time an SMS says who is missing', async (t) => {
+t.test('ops.why: a due SMS names the missing worker or clock', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON })
   t.match(await whyAt(NOON, id), /^The message waits because no worker is running/)
@@ -106,7 +106,7 @@ t.test('after its time an SMS says who is missing', async (t) => {
   await leave()
 })
 
-t.test('one that is held says until when', async (t) => {
+t.test('ops.why: a held SMS has the time until which it can be sent', async (t) => {
   const organisation = await createOrganisation(sql)
   const [id, unscheduled] = [
     await sendSms(base, organisation, { scheduledAt: NOON }),
@@ -122,7 +122,7 @@ t.test('one that is held says until when', async (t) => {
   t.match(await whyAt(NOON, unscheduled), /a look; select ops\.resume\(…\) sends it\.$/)
 })
 
-t.test('one that was rejected or put off says so in words', async (t) => {
+t.test('ops.why: a rejected or deferred SMS has the reason', async (t) => {
   const organisation = await createOrganisation(sql)
   const marketing = await sendSms(base, organisation, { class: 'marketing', body: PROMOTION })
   await startSmsAt(sql, NOW, marketing)
@@ -139,7 +139,7 @@ t.test('one that was rejected or put off says so in words', async (t) => {
   await leave()
 })
 
-t.test('scheduled ones are stuck when their time is past, not before', async (t) => {
+t.test('ops.stuck_messages: a scheduled SMS is stuck only after its time', async (t) => {
   const organisation = await createOrganisation(sql)
   const scheduledAt = '2028-03-20T12:00:00+02:00'
   const isStuck = [{ scheduledAt: new Date(scheduledAt), age: '00:02:00' }]
@@ -160,7 +160,7 @@ t.test('scheduled ones are stuck when their time is past, not before', async (t)
   t.same([...(await stuckAt(later, id))], [])
 })
 
-t.test('one that was queued for its time is not stuck for its age', async (t) => {
+t.test('ops.stuck_messages: a scheduled SMS counts from its time, not its creation', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON })
   await startSmsAt(sql, NOON, id)
@@ -168,7 +168,7 @@ t.test('one that was queued for its time is not stuck for its age', async (t) =>
   t.match(await stuckAt('2028-02-29T12:01:30+02:00', id), [{ age: '00:01:30' }])
 })
 
-t.test('a retry hands over what waits, and nothing else', async (t) => {
+t.test('ops.retry_message: retries a waiting SMS and refuses others', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation)
   await sql`delete from graphile_worker._private_jobs`
@@ -195,7 +195,7 @@ t.test('a retry hands over what waits, and nothing else', async (t) => {
   })
 })
 
-t.test('operators see SMS beside emails, with segments, credits and time', async (t) => {
+t.test('ops.messages: SMS have segments, credits and scheduled time', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON, body: 'x'.repeat(161) })
   t.match(await sql`select * from ops.messages where id = ${id}`, [

@@ -19,7 +19,7 @@ t.test('ops.help: lists every object of ops with a description', async (t) => {
   for (const { usage, description } of help) t.match(description, /^[A-Z][\s\S]{10,}\.$/, usage)
 })
 
-t.test('every column of every view says what is in it', async (t) => {
+t.test('every column of every view of ops has a comment', async (t) => {
   const columns = await sql<{ name: string; what: string | null }[]>`
     select format('%s.%s', c.relname, a.attname) as name, col_description(c.oid, a.attnum) as what
     from pg_class c
@@ -29,7 +29,7 @@ t.test('every column of every view says what is in it', async (t) => {
   for (const { name, what } of columns) t.match(what, /^\S.+\.$/, name)
 })
 
-t.test('every view can be read of an empty database and of one with data', async (t) => {
+t.test('every view of ops can be read with and without data', async (t) => {
   const views = await sql<
     { name: string }[]
   >`select relname as name from pg_class where relnamespace = 'ops'::regnamespace and relkind = 'v'`
@@ -71,7 +71,7 @@ t.test(
   },
 )
 
-t.test('checks warn of processes of several versions', async (t) => {
+t.test('ops.checks: warns of processes of several versions', async (t) => {
   const one = connect(url, { max: 1 })
   const other = connect(url, { max: 1 })
   t.teardown(() => Promise.all([one.end(), other.end()]))
@@ -91,7 +91,7 @@ t.test('checks warn of processes of several versions', async (t) => {
   await one`select api.leave('process-of-one')`
 })
 
-t.test("checks warn of a clock that differs from the database's by over 5 s", async (t) => {
+t.test("ops.checks: warns of a clock that differs from the database's by over 5 s", async (t) => {
   const session = connect(url, { max: 1 })
   t.teardown(() => session.end())
   const measured = async (ahead: string) => {
@@ -114,7 +114,7 @@ t.test("checks warn of a clock that differs from the database's by over 5 s", as
   t.equal((await sql<Check[]>`select * from ops.checks where name = 'clocks'`)[0]?.ok, true)
 })
 
-t.test('checks find processes whose commits do not wait for the disk', async (t) => {
+t.test('ops.checks: finds processes whose commits do not wait for the disk', async (t) => {
   for (const [setting, ok] of Object.entries({ off: false, local: true, on: true })) {
     const session = connect(url, { max: 1, settings: { synchronous_commit: setting } })
     await session`select api.beat('process-that-commits', '{api}', 'here', 1)`
@@ -134,7 +134,7 @@ t.test('checks find processes whose commits do not wait for the disk', async (t)
   }
 })
 
-t.test('checks find missing partitions, and a provider that takes nothing', async (t) => {
+t.test('ops.checks: finds missing partitions and a failing provider', async (t) => {
   await rolledBack(sql, async (tx) => {
     const before = await ill(tx)
     await tx`insert into app.provider_health values ('another', now(), 'is down')`
@@ -163,7 +163,7 @@ t.test('checks find missing partitions, and a provider that takes nothing', asyn
   })
 })
 
-t.test('processes are alive while they hold their lock', async (t) => {
+t.test('ops.processes: a process is alive while it holds its lock', async (t) => {
   const session = connect(url, { max: 1 })
   await session`select api.beat('living-process', '{api}', 'a-host', 4242)`
   await sql`insert into app.processes (pool_id, roles, host, pid) values ('gone-process', '{worker}', 'here', 1)`
@@ -187,7 +187,7 @@ t.test('processes are alive while they hold their lock', async (t) => {
   await sql`delete from app.processes`
 })
 
-t.test('a process of another database of the server is not taken for one of ours', async (t) => {
+t.test('ops.processes: ignores locks of other databases on the server', async (t) => {
   const other = await createDatabase()
   const session = connect(other.url, { max: 1 })
   await session`select api.beat('twin-process', '{worker}', 'here', 1)`
@@ -198,7 +198,7 @@ t.test('a process of another database of the server is not taken for one of ours
   await sql`delete from app.processes`
 })
 
-t.test('organisations show what they used, what is included and what waits', async (t) => {
+t.test('ops.organisations: shows usage, allowances and waiting messages', async (t) => {
   const { id } = await createOrganisation(sql, { emailsIncluded: 500 })
   await rolledBack(sql, async (tx) => {
     await tx`

@@ -25,7 +25,7 @@ const fail = (id: string, since: Date) => sql`
   where id = core.decode_id('we', ${id})`
 const shown = async (view: string) => [...(await sql.unsafe(`select * from ops.${view}`))]
 
-t.test('an endpoint shows its state, what waits and what arrived', async (t) => {
+t.test('ops.webhook_endpoints: shows state, waiting deliveries and last success', async (t) => {
   const { id } = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   t.match(await shown('webhook_endpoints'), [
     {
@@ -75,7 +75,7 @@ t.test('an endpoint shows its state, what waits and what arrived', async (t) => 
   t.match(await shown('webhook_endpoints'), [{ oldSecretUntil: null }])
 })
 
-t.test('no view shows a secret, sealed or not', async (t) => {
+t.test('no view of ops shows a webhook secret, sealed or not', async (t) => {
   const { id, secret } = await createEndpoint(sql, organisation)
   await sql`select ops.rotate_webhook_secret(${id})`
   await sql`select ops.send_test_event(${id}, 'email.sent')`
@@ -91,51 +91,54 @@ t.test('no view shows a secret, sealed or not', async (t) => {
   }
 })
 
-t.test('what fails is listed with what it missed, its end and the cure, which works', async (t) => {
-  const owner = await createOrganisation(sql)
-  const failing = await createEndpoint(sql, owner, { types: ['email.sent', 'sms.sent'] })
-  const disabled = await createEndpoint(sql, owner, { types: ['email.failed'] })
-  await createEndpoint(sql, owner)
-  const since = ago(1)
-  // What it first failed with occurred before that failed.
-  const first = new Date(since.getTime() - 10_000)
-  const [, , , arrived = ''] = await recordEvents(sql, owner, 'email.sent', [
-    ago(2),
-    first,
-    ago(0.9),
-    ago(0.8),
-    ago(0.7),
-  ])
-  await noteAttempt(sql, failing.id, arrived)
-  await fail(failing.id, since)
-  await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'its owner is gone')`
-  await recordEvents(sql, owner, 'email.failed', [ago(0.5), new Date(Date.now() + 1000)])
-  const rows = await sql<{ id: string; hint: string }[]>`
+t.test(
+  'ops.failing_endpoints: shows missed events, the time of disabling and a working hint',
+  async (t) => {
+    const owner = await createOrganisation(sql)
+    const failing = await createEndpoint(sql, owner, { types: ['email.sent', 'sms.sent'] })
+    const disabled = await createEndpoint(sql, owner, { types: ['email.failed'] })
+    await createEndpoint(sql, owner)
+    const since = ago(1)
+    // What it first failed with occurred before that failed.
+    const first = new Date(since.getTime() - 10_000)
+    const [, , , arrived = ''] = await recordEvents(sql, owner, 'email.sent', [
+      ago(2),
+      first,
+      ago(0.9),
+      ago(0.8),
+      ago(0.7),
+    ])
+    await noteAttempt(sql, failing.id, arrived)
+    await fail(failing.id, since)
+    await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'its owner is gone')`
+    await recordEvents(sql, owner, 'email.failed', [ago(0.5), new Date(Date.now() + 1000)])
+    const rows = await sql<{ id: string; hint: string }[]>`
     select * from ops.failing_endpoints order by created_at`
-  t.match(rows, [
-    {
-      id: failing.id,
-      organisation: owner.id,
-      state: 'failing',
-      failingSince: since,
-      lastError: 'answered 500',
-      disablesAt: new Date(since.getTime() + 3 * 86_400_000),
-      missed: '3',
-      hint: `select ops.send_test_event('${failing.id}', 'email.sent')`,
-    },
-    {
-      id: disabled.id,
-      state: 'disabled',
-      disablesAt: null,
-      disabledReason: 'its owner is gone',
-      missed: '1',
-      hint: `select ops.enable_webhook_endpoint('${disabled.id}', replay => true)`,
-    },
-  ])
-  for (const { hint } of rows) t.ok(await sql.unsafe(String(/select .*\)/.exec(hint)?.[0])))
-})
+    t.match(rows, [
+      {
+        id: failing.id,
+        organisation: owner.id,
+        state: 'failing',
+        failingSince: since,
+        lastError: 'answered 500',
+        disablesAt: new Date(since.getTime() + 3 * 86_400_000),
+        missed: '3',
+        hint: `select ops.send_test_event('${failing.id}', 'email.sent')`,
+      },
+      {
+        id: disabled.id,
+        state: 'disabled',
+        disablesAt: null,
+        disabledReason: 'its owner is gone',
+        missed: '1',
+        hint: `select ops.enable_webhook_endpoint('${disabled.id}', replay => true)`,
+      },
+    ])
+    for (const { hint } of rows) t.ok(await sql.unsafe(String(/select .*\)/.exec(hint)?.[0])))
+  },
+)
 
-t.test('events and attempts are shown by their ids, newest first', async (t) => {
+t.test('ops.webhook_events and ops.webhook_attempts: newest first, with IDs', async (t) => {
   const other = await createOrganisation(sql)
   const { id } = await createEndpoint(sql, other)
   const [first = ''] = await recordEvents(sql, other, 'email.bounced', [ago(1)])
@@ -171,7 +174,7 @@ t.test('events and attempts are shown by their ids, newest first', async (t) => 
   ])
 })
 
-t.test('the queue counts deliveries, due and later', async (t) => {
+t.test('ops.queue: counts waiting and scheduled deliveries', async (t) => {
   const { id } = await createEndpoint(sql, organisation, { types: ['sms.failed'] })
   const [later = '', due = ''] = await recordEvents(sql, organisation, 'sms.failed', [
     ago(1),
@@ -185,20 +188,23 @@ t.test('the queue counts deliveries, due and later', async (t) => {
   ])
 })
 
-t.test('a check says when endpoints have failed for long, or are disabled for it', async (t) => {
-  const { id } = await createEndpoint(sql, organisation)
-  const ok = async () => {
-    const [row] = await sql`select ok, hint from ops.checks where name = 'webhook endpoints'`
-    if (!row?.ok) t.match(row?.hint, /select\s+\*\s+from\s+ops\.failing_endpoints/)
-    return row?.ok
-  }
-  t.equal(await ok(), true)
-  await fail(id, ago(0.9 / 24))
-  t.equal(await ok(), true, 'retries may still see to it')
-  await fail(id, ago(1.1 / 24))
-  t.equal(await ok(), false)
-  await sql`select ops.disable_webhook_endpoint(${id}, 'failing')`
-  t.equal(await ok(), false)
-  await sql`update app.webhook_endpoints set disabled_reason = 'its owner asked for it'`
-  t.equal(await ok(), true)
-})
+t.test(
+  'ops.checks: finds endpoints that failed for an hour or were disabled for failing',
+  async (t) => {
+    const { id } = await createEndpoint(sql, organisation)
+    const ok = async () => {
+      const [row] = await sql`select ok, hint from ops.checks where name = 'webhook endpoints'`
+      if (!row?.ok) t.match(row?.hint, /select\s+\*\s+from\s+ops\.failing_endpoints/)
+      return row?.ok
+    }
+    t.equal(await ok(), true)
+    await fail(id, ago(0.9 / 24))
+    t.equal(await ok(), true, 'retries may still see to it')
+    await fail(id, ago(1.1 / 24))
+    t.equal(await ok(), false)
+    await sql`select ops.disable_webhook_endpoint(${id}, 'failing')`
+    t.equal(await ok(), false)
+    await sql`update app.webhook_endpoints set disabled_reason = 'its owner asked for it'`
+    t.equal(await ok(), true)
+  },
+)

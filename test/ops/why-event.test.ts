@@ -41,7 +41,7 @@ const madeLongAgo = (endpoint: string) => sql`
   update app.webhook_endpoints set created_at = now() - interval '60 days'
   where id = core.decode_id('we', ${endpoint})`
 
-t.test('an event that arrived says when, and also that it goes again', async (t) => {
+t.test('ops.why(event): a delivered event has its time, also during a replay', async (t) => {
   const { endpoint, event, replay, says } = await aWorld()
   await noteAttempt(sql, endpoint, event, { error: 'answered 500', at: ago(0.9) })
   await noteAttempt(sql, endpoint, event, { attempt: 2, at: ago(0.8) })
@@ -62,18 +62,23 @@ const sentAt = async (event: string) => {
   return row?.at
 }
 
-t.test('one that waits for an attempt says for which, until when and why', async (t) => {
-  const { endpoint, event, replay, says } = await aWorld()
-  await replay()
-  await noteAttempt(sql, endpoint, event, { error: 'answered 500 Oh.', attempt: 2 })
-  await putOff(sql, endpoint, 2)
-  t.match(
-    await why(event),
-    says('the event waits for attempt 3 at TIME because the last attempt failed: answered 500 Oh.'),
-  )
-})
+t.test(
+  'ops.why(event): a waiting delivery has number, time and reason of the attempt',
+  async (t) => {
+    const { endpoint, event, replay, says } = await aWorld()
+    await replay()
+    await noteAttempt(sql, endpoint, event, { error: 'answered 500 Oh.', attempt: 2 })
+    await putOff(sql, endpoint, 2)
+    t.match(
+      await why(event),
+      says(
+        'the event waits for attempt 3 at TIME because the last attempt failed: answered 500 Oh.',
+      ),
+    )
+  },
+)
 
-t.test('one that is due says who is in its way', async (t) => {
+t.test('ops.why(event): a due delivery waits behind a number of deliveries', async (t) => {
   const { organisation, endpoint, event, replay, says } = await aWorld()
   const before = await recordEvents(sql, organisation, 'email.sent', [ago(3), ago(2)])
   for (const id of before) await sql`select ops.replay_event(${id})`
@@ -98,7 +103,7 @@ t.test('one that is due says who is in its way', async (t) => {
   await session.end()
 })
 
-t.test('one that rests says after what, and its cure works', async (t) => {
+t.test('ops.why(event): a stopped delivery has the last error and a working fix', async (t) => {
   const { endpoint, event, says } = await aWorld()
   await noteAttempt(sql, endpoint, event, { error: 'answered 500', at: ago(0.5) })
   t.match(await why(event), /: not delivered; delivery stopped after 1 attempt, at /)
@@ -114,7 +119,7 @@ t.test('one that rests says after what, and its cure works', async (t) => {
   t.match(await why(event), /the event waits because no worker/)
 })
 
-t.test('one whose endpoint is disabled says since when and why', async (t) => {
+t.test('ops.why(event): a disabled endpoint has its time and reason', async (t) => {
   const { endpoint, event, says } = await aWorld()
   await sql`select ops.disable_webhook_endpoint(${endpoint}, 'its owner is gone.')`
   const since = 'not delivered; the endpoint has been disabled since TIME (its owner is gone)'
@@ -134,7 +139,7 @@ t.test('one whose endpoint is disabled says since when and why', async (t) => {
   )
 })
 
-t.test('one that was not for an endpoint says so', async (t) => {
+t.test('ops.why(event): an event that the endpoint did not choose is explained', async (t) => {
   const { organisation, endpoint, event, says } = await aWorld()
   const cure = `select ops.replay_event('${event}', '${endpoint}') delivers it.`
   t.match(await why(event), says(`not delivered, because the endpoint was created later; ${cure}`))
@@ -147,7 +152,7 @@ t.test('one that was not for an endpoint says so', async (t) => {
   t.equal(await why(event), `No endpoint of ${organisation.id} receives email.sent.`)
 })
 
-t.test('several endpoints have a line each, whatever they chose', async (t) => {
+t.test('ops.why(event): each endpoint has a line', async (t) => {
   const { organisation, endpoint, event } = await aWorld()
   const disabled = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   const other = await createEndpoint(sql, organisation, { types: ['sms.sent'] })
@@ -166,7 +171,7 @@ t.test('several endpoints have a line each, whatever they chose', async (t) => {
   }
 })
 
-t.test('a test event is about its own endpoint', async (t) => {
+t.test('ops.why(event): a test event names only its endpoint', async (t) => {
   const { organisation, endpoint } = await aWorld()
   await createEndpoint(sql, organisation, { types: ['email.sent'] })
   const [test] = await sql<
@@ -178,7 +183,7 @@ t.test('a test event is about its own endpoint', async (t) => {
   )
 })
 
-t.test('of a test event that did not arrive another one is the cure', async (t) => {
+t.test('ops.why(event): the fix for a test event is another test event', async (t) => {
   const { endpoint } = await aWorld()
   const [test] = await sql<
     { id: string }[]

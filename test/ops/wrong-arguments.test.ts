@@ -527,7 +527,7 @@ async function fingerprint(tx: Tx) {
   return tx.unsafe(`${parts.join(' union all ')} order by 1`)
 }
 
-t.test('every function of ops that takes something is tried here', async (t) => {
+t.test('wrong arguments: every function of ops with arguments is tested', async (t) => {
   const functions = await sql<{ name: string; count: number }[]>`
     select proname as name, pronargs::integer as count from pg_proc
     where pronamespace = 'ops'::regnamespace and pronargs > 0 order by 1`
@@ -540,7 +540,7 @@ t.test('every function of ops that takes something is tried here', async (t) => 
   t.same([...new Set(wrong.map(([name]) => name))].sort(), takers)
 })
 
-t.test('a wrong argument raises one clear sentence and changes nothing', async (t) => {
+t.test('wrong arguments: each raises one clear sentence and changes nothing', async (t) => {
   await rolledBack(sql, async (tx) => {
     const before = await fingerprint(tx)
     for (const [name, values, message] of wrong) {
@@ -555,29 +555,26 @@ t.test('a wrong argument raises one clear sentence and changes nothing', async (
   })
 })
 
-t.test(
-  'null in place of any argument raises such a sentence too, where it means nothing',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      for (const [name, values] of Object.entries(right)) {
-        for (const place of values.keys()) {
-          const given = values.map((value, at) => (at === place ? null : value))
-          const label = `${name}.${place}`
-          if (nullable.includes(label)) {
-            await tx.savepoint((inner) => call(inner, name, given))
-            continue
-          }
-          const error = await raisedBy(tx, (inner) => call(inner, name, given))
-          t.equal(error.code, 'P0001', `${label}: ${error.message}`)
-          t.match(error.message, sentence, label)
-          t.notMatch(error.message, ofPostgres, label)
+t.test('wrong arguments: a null without meaning raises one clear sentence', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const [name, values] of Object.entries(right)) {
+      for (const place of values.keys()) {
+        const given = values.map((value, at) => (at === place ? null : value))
+        const label = `${name}.${place}`
+        if (nullable.includes(label)) {
+          await tx.savepoint((inner) => call(inner, name, given))
+          continue
         }
+        const error = await raisedBy(tx, (inner) => call(inner, name, given))
+        t.equal(error.code, 'P0001', `${label}: ${error.message}`)
+        t.match(error.message, sentence, label)
+        t.notMatch(error.message, ofPostgres, label)
       }
-    })
-  },
-)
+    }
+  })
+})
 
-t.test('a state that something does not fit says how to end it', async (t) => {
+t.test('wrong arguments: the hint for a wrong state is a statement that ends it', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const [name, values] of [
       ['pause', [paused, 'again']],
@@ -601,7 +598,7 @@ t.test('a state that something does not fit says how to end it', async (t) => {
   })
 })
 
-t.test('a sentence about something that is not there says where to look', async (t) => {
+t.test('wrong arguments: the hint for a missing object is a query', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const [name, values] of [
       ['pause', [unknownOrg, 'a test']],

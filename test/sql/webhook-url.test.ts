@@ -99,7 +99,7 @@ const right = [
 
 const expected = (urls: readonly string[]) => urls.map((url) => [url, null])
 
-t.test('what is wrong with a URL is said in words', (t) =>
+t.test('webhook_url_problem: returns the problem of each wrong URL', (t) =>
   rolledBack(sql, async (tx) => {
     const wrong = [...alwaysWrong, ...wrongInPublic]
     t.same(
@@ -113,7 +113,7 @@ t.test('what is wrong with a URL is said in words', (t) =>
   }),
 )
 
-t.test('where private addresses are allowed, less is wrong', (t) =>
+t.test('webhook_url_problem: WEBHOOK_ALLOW_PRIVATE allows private addresses', (t) =>
   rolledBack(sql, async (tx) => {
     await tx`update app.webhook_settings set allows_private = true`
     const allowed = [...wrongInPublic.map(([url]) => url), 'http://localhost:80/', ...right]
