@@ -11,7 +11,7 @@ create type api.answer as (
   body text,
   replayed boolean
 );
-comment on type api.answer is 'What to answer to one call.';
+comment on type api.answer is 'The response to one call.';
 comment on column api.answer.code is 'null when accepted, else why refused';
 comment on column api.answer.words is 'null unless the default message of the code is replaced; then the message';
 comment on column api.answer.retry_after is 'null unless the call may be repeated; seconds until then';

@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function core.end_messages is
-  'End messages that still wait and that the caller has locked: rejected, as they never left, which refunds them, or failed, as they may have.';
+  'End waiting messages that the caller has locked: rejected (never sent, so refunded) or failed (possibly sent). Returns their number.';

@@ -6,7 +6,7 @@ declare
   v_waiting core.ending[];
 begin
   if exists (
-    -- What another process would still have to settle. One whose worker died is free within seconds.
+    -- A running attempt, which its worker has yet to settle. If the worker died, the job is released within seconds.
     select from app.messages m
     join graphile_worker._private_jobs j on j.locked_at is not null and j.payload ->> 'id' = m.id::text
     where m.id = any (ids) and m.status = 'queued' and m.attempt_started_at is not null
@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function core.end_person_messages is
-  'End those of these messages, which must be locked, that still wait, as their recipient is to be erased: rejected, an SMS refunded, or failed where nobody knows whether they left. Raises one sentence while one is being handed over.';
+  'End those of these messages to an erased person that still wait: rejected and refunded, or failed if an earlier attempt has an unknown outcome. The caller has locked them. Raises an error while an attempt is running.';

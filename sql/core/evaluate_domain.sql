@@ -9,7 +9,7 @@ declare
   v_now timestamptz := core.now();
   v_old app.domains;
   v_domain app.domains;
-  v_is_balanced boolean;
+  v_is_correct boolean;
   v_is_wrong boolean;
 begin
   select d.* into v_old from app.domains d where d.id = evaluate_domain.domain_id for no key update;
@@ -17,7 +17,7 @@ begin
     return null;
   end if;
   select is_active and bool_and(r.status = 'verified'),
-    not is_active or bool_or(r.status in ('missing', 'mismatch')) into v_is_balanced, v_is_wrong
+    not is_active or bool_or(r.status in ('missing', 'mismatch')) into v_is_correct, v_is_wrong
   from jsonb_to_recordset(evaluate_domain.records) as r (required boolean, status text)
   where r.required;
 
@@ -25,7 +25,7 @@ begin
   v_domain.records := evaluate_domain.records;
   v_domain.last_checked_at := v_now;
   v_domain.wrong_since := case when v_is_wrong and v_old.status = 'verified' then coalesce(v_old.wrong_since, v_now) end;
-  if v_old.status <> 'verified' and v_is_balanced then
+  if v_old.status <> 'verified' and v_is_correct then
     v_domain.status := 'verified';
     v_domain.verified_at := v_now;
   elsif v_old.status = 'pending' and v_is_wrong and v_old.created_at <= v_now - interval '72 hours'

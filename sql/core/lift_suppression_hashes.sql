@@ -13,4 +13,4 @@ as $$
 $$;
 
 comment on function core.lift_suppression_hashes is
-  'Lift what stands against an erased address or number for an organisation, or with null for any. Answers what that was.';
+  'Remove the hashed suppressions of an erased address or number, of one organisation or of all (null). Returns their reasons.';
