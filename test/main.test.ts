@@ -260,7 +260,7 @@ t.test('doctor: names each missing process and the fix while nothing runs', asyn
   t.equal(code, 1)
   t.match(
     stdout,
-    /^PROBLEM worker: no worker is running: start one with the command "start" or "start --only worker"$/m,
+    /^PROBLEM worker: no worker is running; start one with the command "start" or "start --only worker"$/m,
   )
   t.match(stdout, /^PROBLEM clock: .*"start --only clock"$/m)
   t.match(stdout, /^ok {6}schema$/m)

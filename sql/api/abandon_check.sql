@@ -13,4 +13,4 @@ end
 $$;
 
 comment on function api.abandon_check is
-  'End a check of a domain that came to nothing, and release the key of its call. Answers how many keys were released.';
+  'End a check of a domain that failed, and release the idempotency key of its call. Returns the number of keys released.';

@@ -13,4 +13,4 @@ end
 $$;
 
 comment on function api.abandon_domain is
-  'Give up a reserved domain and the key of its call, because the provider was of no help: nothing changed (interface 4.4). Answers how many keys were released.';
+  'Remove a reserved domain and release the idempotency key of its call, because the call to the provider failed. Returns the number of keys released.';

@@ -21,7 +21,7 @@ begin
 
   insert into app.suppressions as s (id, organisation_id, email, reason, note, created_at)
   values (v_id, organisation_id, email, reason::app.suppression_reason, note, core.now())
-  -- An update that changes nothing locks and returns the existing entry, also one that a bounce makes meanwhile.
+  -- The update changes nothing, but locks and returns the existing entry, even one that a concurrent bounce inserts.
   on conflict on constraint suppressions_one_per_address do update set email = excluded.email
   returning s.* into v_entry;
 
@@ -41,4 +41,4 @@ end
 $$;
 
 comment on function api.add_suppression is
-  'Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict.';
+  'Suppress an address (in lower case) for an organisation. Returns 201 with the new entry, or 200 with the existing one; that changes only if manual replaces unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict.';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.applied_migrations is
-  'Returns the ids of the applied migrations. An id that a process does not know comes from a newer version.';
+  'Returns the IDs of the applied migrations. An ID that a process does not know belongs to a newer version.';

@@ -8,7 +8,7 @@ declare
   v_gone text[];
   v_last_beat timestamptz;
 begin
-  -- Taken once and held by this session; taken again after the connection was lost.
+  -- The session takes the lock once, and again after its connection was lost.
   if core.lock_holder(beat.pool_id) is distinct from pg_backend_pid() then
     perform pg_try_advisory_lock(core.pool_lock(beat.pool_id));
   end if;
@@ -16,7 +16,7 @@ begin
   select p.heartbeat_at into v_last_beat from app.processes p where p.pool_id = beat.pool_id;
   insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
   values (beat.pool_id, beat.roles, beat.host, beat.pid, beat.version,
-    -- The statement's time is when it arrived: no lock that it waited for is counted.
+    -- statement_timestamp() is when the heartbeat arrived, before any wait for a lock.
     greatest(interval '-1 day', least(interval '1 day', beat.sent_at - statement_timestamp())),
     current_setting('synchronous_commit'))
   on conflict (pool_id) do update
@@ -26,9 +26,9 @@ begin
     select p.pool_id
     from app.processes p
     where p.pool_id <> beat.pool_id and core.lock_holder(p.pool_id) is null
-      -- A process whose connection was cut, as all are at once in a failover, takes its lock again at
-      -- its next beat, and must not find its jobs with others, who would hand them over a second
-      -- time. Gone is who missed a beat (they come every 2 seconds) before our own last one.
+      -- In a failover all processes lose their connections, and take their locks again at the next heartbeat.
+      -- Until then their jobs must not be released, or other workers would send the messages again. A process
+      -- is gone if it missed a heartbeat (one every 2 s) before our own last one.
       and p.heartbeat_at < v_last_beat - interval '3 seconds'
     for update skip locked
   ),
@@ -45,4 +45,4 @@ end
 $$;
 
 comment on function api.beat is
-  'Register a process that runs, on a connection that it keeps, with its version and the time on its clock, and free the jobs of processes that are gone (promise 5). Returns how many were gone.';
+  'Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process''s clock. Returns the number of pools that were gone.';

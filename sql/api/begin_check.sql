@@ -18,14 +18,14 @@ begin
   if begin_check.since is null then
     perform core.limit_provider_calls(begin_check.organisation_id);
   end if;
-  -- A check would make at the provider again what is being removed there.
+  -- A check would recreate the identity that is being removed at the provider.
   if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', core.now()));
   elsif v_domain.check_started_at is not null and core.is_under_way(v_domain.check_started_at) then
     return jsonb_populate_record(null::api.domain_work,
       jsonb_build_object('verdict', 'busy', 'since', v_domain.check_started_at));
   elsif v_domain.last_checked_at >= begin_check.since then
-    -- The check that this call waited for is its own as well.
+    -- The result of the check that this call waited for is also its own.
     v_body := core.domain_object(v_domain)::text;
     perform core.store_response(begin_check.organisation_id, begin_check.mode::app.mode, begin_check.key, begin_check.fingerprint, 200, v_body);
     return jsonb_populate_record(null::api.domain_work,
@@ -38,4 +38,4 @@ end
 $$;
 
 comment on function api.begin_check is
-  'What is to be asked about a domain that an organisation wants checked (interface 4.6). verdict: work (go on, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (it is being checked or removed: call again, with since). Refuses idempotency_conflict, not_found, rate_limited.';
+  'Start a check of a domain for an API call. verdict: work (call the provider and DNS, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (the domain is being checked or removed: call again with since). Refuses idempotency_conflict, not_found, rate_limited.';

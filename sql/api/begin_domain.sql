@@ -26,7 +26,7 @@ begin
   if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
     v_is_busy := true;
   elsif v_domain.change = 'adding' then
-    -- The process that reserved it is gone. Its entry at the provider is used again below.
+    -- The process that reserved it is gone. Its identity at the provider is reused below.
     delete from app.domains d where d.id = v_domain.id;
     v_domain := null;
   elsif v_domain.organisation_id = begin_domain.organisation_id then
@@ -44,7 +44,7 @@ begin
     where c.name = begin_domain.name and c.organisation_id = begin_domain.organisation_id and c.barred_until > v_now;
     if found then
       perform core.refuse('already_exists', null,
-        format('Your last claim to %s ended without proof while another organisation asked for it. You can add it again at %s.',
+        format('Your last claim to %s was not verified in time, and another organisation asked for the name. You can add it again at %s.',
           begin_domain.name, core.iso(v_barred_until)),
         ceil(extract(epoch from v_barred_until - v_now))::integer);
     end if;
@@ -53,7 +53,7 @@ begin
     join app.plans p on p.id = o.plan_id
     where o.id = begin_domain.organisation_id;
     if (select count(*) from app.domains d where d.organisation_id = begin_domain.organisation_id) >= v_limit then
-      perform core.refuse('plan_limit_reached', null, format('The plan allows %s domains, and the organisation has them.', v_limit));
+      perform core.refuse('plan_limit_reached', null, format('The plan allows %s domains, and the organisation has that many.', v_limit));
     end if;
   end if;
   if begin_domain.since is null then
@@ -63,7 +63,7 @@ begin
   if v_is_busy then
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', v_now));
   elsif v_domain.id is not null then
-    -- A claim that lapsed, or was released.
+    -- A claim that lapsed or was released.
     perform core.record_domain_request(begin_domain.name, begin_domain.organisation_id);
     update app.domains d set change = 'removing', change_since = v_now where d.id = v_domain.id;
     return jsonb_populate_record(null::api.domain_work,
@@ -84,4 +84,4 @@ end
 $$;
 
 comment on function api.begin_domain is
-  'Reserve a domain name for an organisation before the provider is asked to make its identity (interface 4.4). verdict: work (go on, then finish_domain or abandon_domain), answer (200 for one held already, or a replay), held (another organisation holds it), release (another one''s claim lapsed: remove its entry at the provider, then end_release, then call again) or busy (call again, with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited.';
+  'Reserve a domain name for an organisation before the provider creates its identity. verdict: work (call the provider, then finish_domain or abandon_domain), answer (200 for a domain that the organisation already has, or a replay), held (another organisation holds it), release (the claim of another organisation lapsed: remove its identity at the provider, then end_release, then call again) or busy (call again with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited.';

@@ -19,4 +19,4 @@ end
 $$;
 
 comment on function api.begin_release is
-  'Begin to remove the entry at the provider of a name that ops.release_domain released; end_release ends it. No row when it is gone, or somebody else removes it.';
+  'Start the removal of a released domain''s identity at the provider; end_release ends it. Returns no row if the domain is gone or another process removes it.';

@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function api.begin_removal is
-  'Note that a domain''s identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found, rate_limited.';
+  'Start the removal of a domain''s identity at the provider; verdict is work or busy. The organisation can send from the domain until end_removal. Refuses not_found, rate_limited.';

@@ -18,8 +18,8 @@ begin
     update app.webhook_endpoints e
     set disabled_at = v_now
     where e.id = any (v_ids) and e.disabled_at is null and e.failing_since <= v_now - interval '3 days'
-      -- The attempts to deliver an event take longer than that, unless nobody made them: days on which
-      -- the service was down are not the endpoint's.
+      -- All attempts of an event together take longer than this, unless no attempt was made: time in which the
+      -- service was down does not count against the endpoint.
       and e.failed_at >= e.failing_since + interval '1 day'
     returning e.id
   )
@@ -50,4 +50,4 @@ end
 $$;
 
 comment on function api.check_failing_endpoints is
-  'Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many.';
+  'Warn the owners of endpoints that have failed for 1 day, and disable endpoints that have failed for 3 days, with a notice for each. Returns the number of endpoints.';

@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- Bounded, so that accepts wait for the locks of few; the caller asks again.
+  -- Limited, so that few organisations are locked at a time; the caller repeats the call.
   v_ids uuid[] := array(
     select a.organisation_id
     from app.allowances a
@@ -18,4 +18,4 @@ end
 $$;
 
 comment on function api.close_periods is
-  'Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed.';
+  'Close the billing periods that have ended, of at most 500 organisations. The next send of an organisation also closes its period. Returns the number of periods closed.';

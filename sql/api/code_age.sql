@@ -11,4 +11,4 @@ as $$
 $$;
 
 comment on function api.code_age is
-  'How the database stands to a version, named by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (it has not been here).';
+  'Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here).';

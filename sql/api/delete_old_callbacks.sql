@@ -8,7 +8,7 @@ as $$
     where t.token in (
       select o.token
       from app.callback_tokens o
-      -- An hour after core.is_timely() refuses them for their age.
+      -- One hour after core.is_timely() begins to refuse them.
       where o.signed_at < core.now() - interval '9 hours'
       order by o.signed_at
       limit 20000
@@ -19,4 +19,4 @@ as $$
 $$;
 
 comment on function api.delete_old_callbacks is
-  'Forget the tokens of callbacks that are too old to be taken again. Answers how many, at most 20 000.';
+  'Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000.';

@@ -11,4 +11,5 @@ as $$
   select count(*)::integer from forgotten
 $$;
 
-comment on function api.delete_old_complaints is 'Forget complaints of more than a week ago, which no rate counts any more. Answers how many.';
+comment on function api.delete_old_complaints is
+  'Delete complaints older than a week, which no rate counts. Returns their number.';

@@ -18,4 +18,4 @@ as $$
 $$;
 
 comment on function api.delete_old_early_receipts is
-  'Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000.';
+  'Delete receipts older than a day whose part was never recorded, such as those of messages that another system sent through the same account. Returns their number, at most 20,000.';

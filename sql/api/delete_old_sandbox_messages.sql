@@ -11,4 +11,5 @@ as $$
   select count(*)::integer from forgotten
 $$;
 
-comment on function api.delete_old_sandbox_messages is 'Forget what the sandbox network took more than a week ago. Answers how many.';
+comment on function api.delete_old_sandbox_messages is
+  'Delete messages that the sandbox network received more than a week ago. Returns their number.';

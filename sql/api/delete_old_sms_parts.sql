@@ -18,4 +18,4 @@ as $$
 $$;
 
 comment on function api.delete_old_sms_parts is
-  'Forget the parts of SMS that are older than messages are kept. Answers how many, at most 20 000.';
+  'Delete parts of SMS that are older than the retention period of messages. Returns their number, at most 20,000.';

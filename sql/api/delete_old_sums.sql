@@ -21,4 +21,4 @@ as $$
 $$;
 
 comment on function api.delete_old_sums is
-  'Forget the sums of days whose messages are kept no longer. Answers how many rows.';
+  'Delete the sums of days whose messages are no longer stored. Returns the number of rows.';

@@ -11,4 +11,5 @@ as $$
   select count(*)::integer from forgotten
 $$;
 
-comment on function api.delete_old_task_runs is 'Forget what the clock ran more than a week ago. Answers how many runs.';
+comment on function api.delete_old_task_runs is
+  'Delete runs of scheduled tasks older than a week. Returns their number.';

@@ -14,7 +14,7 @@ begin
   if v_entry.id is null then
     perform core.refuse('not_found');
   end if;
-  -- What was kept of it by hash when its owner was erased shows again, or this would lift nothing.
+  -- A hash of an erased suppression is restored first; otherwise nothing would be lifted.
   v_entry.other_reasons := array_remove(core.ranked_reasons(v_entry.other_reasons || core.lift_suppression_hashes(
       v_entry.email, v_entry.organisation_id, '{hard_bounce,complaint,unsubscribe,manual}'
     )::text[]::app.suppression_reason[]), v_entry.reason);
@@ -24,4 +24,4 @@ end
 $$;
 
 comment on function api.delete_suppression is
-  'Remove one of the organisation''s own entries, here and at the provider (interface 4.10); an address that is suppressed for another reason too is listed anew for that. Refuses not_found, also for what a hard bounce made.';
+  'Remove an organisation''s own suppression, here and at the provider. If the address has another reason, a new entry is created for that. Refuses not_found, also for an entry that a hard bounce created.';

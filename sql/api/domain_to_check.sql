@@ -9,4 +9,5 @@ as $$
   where d.id = domain_to_check.id and d.change is null
 $$;
 
-comment on function api.domain_to_check is 'What is to be asked about a domain whose check is due; no row when it is gone, or in someone''s hands.';
+comment on function api.domain_to_check is
+  'Returns the work for a domain whose check is due; no row if the domain is gone or another process is working on it.';

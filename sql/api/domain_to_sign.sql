@@ -10,4 +10,4 @@ as $$
 $$;
 
 comment on function api.domain_to_sign is
-  'A verified domain that no provider has an identity of yet, as after ops.verify_domain; no row when there is one, or no such domain.';
+  'Returns a verified domain that has no identity at a provider yet, as after ops.verify_domain; no row if it has one or does not exist.';

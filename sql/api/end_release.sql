@@ -13,7 +13,7 @@ begin
   if v_domain.id is null then
     return 0;
   end if;
-  -- A check that ended meanwhile may have found the records: proof keeps the name.
+  -- A check that ended in the meantime may have verified the domain; then it keeps the name.
   if end_release.is_removed and not core.holds_name(v_domain) then
     perform core.end_claim(v_domain);
     delete from app.domains d where d.id = v_domain.id;
@@ -23,7 +23,7 @@ begin
     end if;
     return 1;
   end if;
-  -- A check makes it at the provider again if it is gone there.
+  -- The next check recreates the identity if the provider has removed it.
   update app.domains d
   set change = null, change_since = null, next_check_at = case when d.organisation_id is not null then core.now() end
   where d.id = v_domain.id;
@@ -32,4 +32,4 @@ end
 $$;
 
 comment on function api.end_release is
-  'Free a name whose claim lapsed and whose entry the provider has removed, or leave it as it was. Answers whether it is free.';
+  'Free a domain name whose identity the provider has removed, or undo begin_release. Returns 1 if the name is free, else 0.';

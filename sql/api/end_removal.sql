@@ -9,7 +9,7 @@ begin
     perform core.end_claim(d) from app.domains d where d.id = end_removal.id and d.change = 'removing' for update;
     delete from app.domains d where d.id = end_removal.id and d.change = 'removing';
   else
-    -- Nobody knows what became of it at the provider: a check makes it anew if it is gone there.
+    -- The outcome at the provider is unknown: the next check recreates the identity if it is gone.
     update app.domains d
     set change = null, change_since = null, next_check_at = core.now()
     where d.id = end_removal.id and d.change = 'removing';
@@ -19,4 +19,4 @@ end
 $$;
 
 comment on function api.end_removal is
-  'Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there.';
+  'Remove a domain whose identity the provider has removed, or undo begin_removal. Returns 1 if the domain existed, else 0.';

@@ -11,7 +11,7 @@ declare
   v_domain app.domains;
   v_body text;
 begin
-  -- In the order of all locks: the organisation before what is its own.
+  -- Lock order: the organisation before its objects.
   perform core.lock_organisations(array(select d.organisation_id from app.domains d where d.id = finish_check.id));
   perform core.store_identity(finish_check.id, finish_check.identity);
   v_domain := core.evaluate_domain(finish_check.id, finish_check.is_active, finish_check.records);
@@ -26,4 +26,4 @@ end
 $$;
 
 comment on function api.finish_check is
-  'Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile.';
+  'Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. Returns the domain object. Refuses not_found if the domain was removed in the meantime.';

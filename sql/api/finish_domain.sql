@@ -16,7 +16,7 @@ begin
     next_check_at = core.now() + interval '5 minutes'
   where d.id = finish_domain.id and d.change = 'adding';
   if not found then
-    -- It took so long that the reservation was given up.
+    -- The call took so long that the reservation was removed.
     perform core.refuse('email_provider_unavailable');
   end if;
   perform core.store_identity(finish_domain.id, finish_domain.identity);
@@ -29,4 +29,4 @@ end
 $$;
 
 comment on function api.finish_domain is
-  'Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile.';
+  'Add a reserved domain whose identity the provider has created. identity has the shape of core.store_identity. Refuses email_provider_unavailable if the reservation was removed in the meantime.';

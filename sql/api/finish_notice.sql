@@ -19,4 +19,4 @@ as $$
 $$;
 
 comment on function api.finish_notice is
-  'Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again.';
+  'Record the outcome of an attempt to send a notice, with the shape of api.finish_messages: {id, outcome, code, text, ambiguous_since}. Returns whether the notice is settled; otherwise it has to be attempted again.';

@@ -25,4 +25,4 @@ end
 $$;
 
 comment on function api.finish_rotation is
-  'Record that the provider has rotated a domain''s DKIM keys: which selector signs now, which retired, and the new key. Answers 0 when the domain is gone.';
+  'Record that a domain''s DKIM keys were rotated: the selector that signs now, the retired one and the new key. Returns 0 if the domain is gone.';

@@ -10,7 +10,7 @@ begin
   if job is null then
     return 0;
   end if;
-  -- The worker would do that in a moment. Who adds an address before it must see that this job is over.
+  -- The worker deletes the job a moment later anyway. A session that adds an address must see that this job is over.
   delete from graphile_worker._private_jobs j where j.id = job::bigint;
   return core.enqueue_suppression_removals(array(
     select finish_suppression_removals.organisation_id
@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function api.finish_suppression_removals is
-  'Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued.';
+  'Record that the provider has removed these addresses. job is the job that has processed all its addresses; the next job is enqueued if addresses remain. Returns the number of jobs enqueued.';

@@ -9,4 +9,5 @@ as $$
     and d.change is distinct from 'adding'
 $$;
 
-comment on function api.get_domain is 'null when the organisation has no such domain, else the domain object as JSON text (interface 4.5).';
+comment on function api.get_domain is
+  'Returns the domain object as JSON text; null if the organisation has no such domain.';

@@ -1,5 +1,5 @@
--- In plpgsql, here and in core.timeline, because an sql function would be planned anew at each call
--- (before Postgres 18), and the more partitions there are, the longer that takes.
+-- In plpgsql, here and in core.timeline: before Postgres 18 a function in SQL is planned at each call, which
+-- takes longer the more partitions there are.
 create function api.get_message(organisation_id uuid, channel text, id text)
 returns text
 language plpgsql stable security definer
@@ -13,15 +13,15 @@ begin
   from app.messages m
   where m.id = v_id
     and m.organisation_id = get_message.organisation_id
-    -- The id of an email is not one of an SMS for being given the other prefix.
+    -- The UUID of an email with the prefix of an SMS is not a valid ID.
     and m.channel::text = get_message.channel;
   if not found then
     return null;
   end if;
-  -- Text joined to text, so that the fields keep the order in which the interface lists them.
+  -- Concatenated as text, so that the fields keep the order of the API reference.
   return left(core.message_object(v_message)::text, -1) || ', "events" : ' || core.timeline(v_message) || '}';
 end
 $$;
 
 comment on function api.get_message is
-  'null when the organisation has no such message, else the message object with its events as JSON text (interface 4.3). channel: email or sms.';
+  'Returns the message object with its events as JSON text; null if the organisation has no such message. channel: email or sms.';

@@ -20,4 +20,4 @@ as $$
 $$;
 
 comment on function api.get_usage is
-  'The usage object (interface 2.5) of an organisation. A plan that was made smaller may have used more than it includes; then nothing remains.';
+  'Returns the usage object of an organisation. If the usage exceeds the plan, as after a change to a smaller plan, 0 remains.';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.has_test_clock is
-  'Whether the database follows POSTGRAM_NOW: a process that has it set starts on no other.';
+  'Returns whether the database follows POSTGRAM_NOW. A process that sets POSTGRAM_NOW refuses to start on any other database.';

@@ -6,4 +6,5 @@ as $$
   select c.sha256 from app.code c
 $$;
 
-comment on function api.health is 'The SHA-256 of the SQL code in place; a process whose own differs is of another version.';
+comment on function api.health is
+  'Returns the SHA-256 of the installed SQL code. A process with another SHA-256 is of another version.';

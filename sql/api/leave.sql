@@ -10,4 +10,5 @@ begin
 end
 $$;
 
-comment on function api.leave is 'Take a process that stops off the list and hand back what it may still hold.';
+comment on function api.leave is
+  'Remove a stopping process from the list and release the jobs that it still holds.';

@@ -8,4 +8,5 @@ as $$
   where d.organisation_id = list_domains.organisation_id and d.change is distinct from 'adding'
 $$;
 
-comment on function api.list_domains is 'The domain objects of an organisation as JSON text, newest first (interface 4.5).';
+comment on function api.list_domains is
+  'Returns the domain objects of an organisation as JSON text, newest first.';

@@ -2,7 +2,7 @@ create function api.make_partitions()
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
--- A month or a day added to a time is one of the session's time zone.
+-- An interval of a month or a day depends on the session's time zone.
 set timezone = 'UTC'
 as $$
 declare
@@ -17,8 +17,8 @@ begin
     select v_made + sum(core.make_id_partition(parent, v_month, '1 month', '_YYYY_MM')) into v_made
     from unnest(array['messages', 'events']) parent;
   end loop;
-  -- From two days back, because what was begun just before midnight may end after it, and because a
-  -- key is looked up until its day is over.
+  -- Starts two days back: a transaction that began before midnight may end after it, and an idempotency key is
+  -- looked up until its day is over.
   for v_day in
     select date_trunc('day', core.now(), 'UTC') + make_interval(days => d) from generate_series(-2, 31) d
   loop
@@ -33,4 +33,4 @@ end
 $$;
 
 comment on function api.make_partitions is
-  'Make the partitions of this month and the next three, and those of days for a month ahead. Answers how many were made.';
+  'Create the partitions for this month and the next three, and the daily ones for a month ahead. Returns the number of partitions created.';

@@ -3,8 +3,7 @@ returns setof api.metric
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  -- Of the jobs only those that come next are looked at, in their index, so that asking costs the same
-  -- however many there are.
+  -- Reads only the next jobs by their index, so that the cost does not depend on the number of jobs.
   with next_jobs as materialized (
     select j.task_id, j.run_at, j.priority
     from graphile_worker._private_jobs j
@@ -21,7 +20,7 @@ as $$
   left join next_jobs j on j.task_id = t.id
   group by t.identifier, s.state
   union all
-  -- Not of what waits behind a thousand others of its own organisation, as it is meant to (core.priority).
+  -- Without messages behind 1,000 others of their organisation, which wait by design (core.priority).
   select 'queue_age_seconds', jsonb_build_object('task', t.identifier),
     coalesce(greatest(0, extract(epoch from now() - min(j.run_at))), 0)
   from graphile_worker._private_tasks t
@@ -42,7 +41,7 @@ as $$
   cross join lateral (
     select coalesce(
       (select r.started_at from app.task_runs r where r.task = t.name and r.error is null order by r.id desc limit 1),
-      -- One that has never succeeded counts from its first failure.
+      -- A task that has never succeeded counts from its first failure.
       (select r.started_at from app.task_runs r where r.task = t.name order by r.id limit 1)) as at
   ) ran
   where ran.at is not null and core.schedule_interval(t.schedule) is not null
@@ -70,4 +69,4 @@ as $$
 $$;
 
 comment on function api.metrics is
-  'What Prometheus is told of the database: queues, clock, processes and connections, at a cost that does not grow with them.';
+  'Returns the database gauges for Prometheus: queues, clock, processes and connections. The cost does not grow with their number.';

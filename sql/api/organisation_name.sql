@@ -6,4 +6,5 @@ as $$
   select o.name from app.organisations o where o.id = organisation_name.organisation_id
 $$;
 
-comment on function api.organisation_name is 'null when there is no such organisation, else what it calls itself.';
+comment on function api.organisation_name is
+  'Returns the name of an organisation; null if it does not exist.';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.receive_callbacks is
-  'Record callbacks of a provider whose signatures are valid: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new.';
+  'Record callbacks with valid signatures: {n, token, signed_at (Unix seconds), receipt (null for an event that is ignored)}. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt.';

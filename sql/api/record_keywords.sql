@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.record_keywords is
-  'Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Returns for each, in their order: changed, unchanged (what it says is so already) or unknown (it is not known which organisation is meant).';
+  'Record replies with a keyword: {provider, from, to (the sender ID), keyword stop|start, word (the text received), received_at}. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found).';

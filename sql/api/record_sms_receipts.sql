@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.record_sms_receipts is
-  'Record receipts of a network for parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is known waits for it. Returns how many were new.';
+  'Record receipts for parts of SMS: {provider, network_ids (possible spellings of the ID, most likely first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts.';

@@ -13,7 +13,7 @@ as $$
     insert into app.table_sizes (day, name, bytes, rows)
     select d.day, t.name, t.bytes, t.rows
     from core.table_sizes() t, today d
-    -- One that is dropped at this moment has no size any more.
+    -- A partition that is being dropped has no size.
     where t.bytes is not null
     order by t.name
     on conflict (day, name) do update set bytes = excluded.bytes, rows = excluded.rows
@@ -23,4 +23,4 @@ as $$
 $$;
 
 comment on function api.record_table_sizes is
-  'Record the size of each table for this day, and forget sizes from more than 400 days ago. Returns how many tables there are.';
+  'Record the size of each table for this day, and delete sizes older than 400 days. Returns the number of tables.';

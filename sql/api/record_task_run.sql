@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function api.record_task_run is
-  'Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed.';
+  'Record a run of a scheduled task that ends now: the number of rows it processed, or its error.';

@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function api.seal_audit is
-  'Seal the rows of the audit that are not sealed yet, at most 1000 at a time. A row that commits late comes under a later seal. Returns how many rows.';
+  'Seal the unsealed rows of the audit, at most 1,000. A row that commits later gets a later seal. Returns the number of rows.';

@@ -18,4 +18,5 @@ begin
 end
 $$;
 
-comment on function api.set_scheduled_tasks is 'Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks.';
+comment on function api.set_scheduled_tasks is
+  'Store the scheduled tasks, {name, schedule}, for ops.clock. Returns the number of tasks.';

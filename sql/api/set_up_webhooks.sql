@@ -8,4 +8,5 @@ as $$
   where s.allows_private <> set_up_webhooks.allows_private
 $$;
 
-comment on function api.set_up_webhooks is 'Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql.';
+comment on function api.set_up_webhooks is
+  'Store the setting WEBHOOK_ALLOW_PRIVATE, which ops.create_webhook_endpoint and ops.set_webhook_endpoint obey.';

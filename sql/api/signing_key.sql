@@ -9,4 +9,5 @@ as $$
   where d.name = signing_key.name and d.status = 'verified'
 $$;
 
-comment on function api.signing_key is 'The DKIM key with which we sign for a verified domain; no row when we hold none.';
+comment on function api.signing_key is
+  'Returns the DKIM key that signs for a verified domain; no row if the service holds none.';

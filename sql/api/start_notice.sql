@@ -31,4 +31,4 @@ end
 $$;
 
 comment on function api.start_notice is
-  'Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up.';
+  'Start an attempt to send a notice to an owner, with the DKIM key of the sending domain if the service holds one. The caller commits before it calls the provider. Returns no row if the notice was sent or has failed permanently.';

@@ -13,4 +13,4 @@ as $$
 $$;
 
 comment on function api.start_poll is
-  'Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it.';
+  'Returns those of these emails that have no final receipt yet. Skips emails whose domain was removed: its provider no longer knows them.';

@@ -8,7 +8,7 @@ as $$
     where s.organisation_id = start_suppression_removals.organisation_id and s.email = any (array(
       select n.email from app.suppression_removals n
       where n.organisation_id = start_suppression_removals.organisation_id
-      -- What fails goes behind what was not tried yet.
+      -- Addresses that failed come after those not tried yet.
       order by n.tried_at nulls first, n.email
       limit 10))
     returning s.email
@@ -20,4 +20,4 @@ as $$
 $$;
 
 comment on function api.start_suppression_removals is
-  'At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for.';
+  'Returns at most 10 addresses to remove from the provider''s suppression list for an organisation, with their domains.';

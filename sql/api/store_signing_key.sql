@@ -14,4 +14,4 @@ end
 $$;
 
 comment on function api.store_signing_key is
-  'Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it.';
+  'Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. identity has the shape of core.store_identity. Returns 1 if the records were stored too, else 0.';

@@ -1,5 +1,5 @@
--- What the api functions answer with; what workers are to hand over is in types_to_send.sql. A comment
--- that starts with null is read by the generator of src/db/api.gen.ts.
+-- Result types of the api functions; types_to_send.sql has those for workers. The generator of
+-- src/db/api.gen.ts reads comments that start with null.
 
 create type api.call_response as (
   n integer,
@@ -24,7 +24,7 @@ create type api.reply as (
   replayed boolean
 );
 comment on type api.reply is
-  'What to answer to a call that goes alone in its transaction: made anew, or replayed for its idempotency key. Such a function refuses by raising.';
+  'The response to a call that runs alone in its transaction: a new one, or one replayed for its idempotency key. A function with this result raises an error to refuse.';
 comment on column api.reply.body is 'JSON text.';
 
 create type api.admission as (
@@ -38,9 +38,9 @@ create type api.admission as (
   retry_after integer,
   refused_for_ms integer
 );
-comment on type api.admission is 'Who calls and whether the second still has room; no row for an unknown key.';
+comment on type api.admission is 'The caller''s organisation and rate limit; no row for an unknown key.';
 comment on column api.admission.retry_after is 'null unless over the limit; seconds';
-comment on column api.admission.refused_for_ms is 'null unless over the limit; until the second is over';
+comment on column api.admission.refused_for_ms is 'null unless over the limit; milliseconds until the second ends';
 
 create type api.domain_work as (
   verdict text,
@@ -58,35 +58,37 @@ create type api.domain_work as (
   since timestamptz
 );
 comment on type api.domain_work is
-  'A domain about which the provider is to be asked (verdict work, or release: its entry there is to be removed first), or why not: answer, held (by another organisation) or busy.';
-comment on column api.domain_work.status is 'null unless this is the answer';
-comment on column api.domain_work.body is 'null unless this is the answer';
-comment on column api.domain_work.token is 'Its label in the DKIM zone.';
-comment on column api.domain_work.dkim_zone is 'null until the provider has made its identity';
-comment on column api.domain_work.provider is 'null until the provider has made its identity';
-comment on column api.domain_work.keys is 'null until the provider has made its identity; {selector, state, value}';
+  'A domain for which the service calls the provider (verdict work, or release: first remove its identity there), or the reason not to: answer, held (by another organisation) or busy.';
+comment on column api.domain_work.status is 'null unless verdict is answer';
+comment on column api.domain_work.body is 'null unless verdict is answer';
+comment on column api.domain_work.token is 'The label of the domain in the DKIM zone.';
+comment on column api.domain_work.dkim_zone is 'null until the provider has created the identity';
+comment on column api.domain_work.provider is 'null until the provider has created the identity';
+comment on column api.domain_work.keys is 'null until the provider has created the identity; {selector, state, value}';
 
-comment on column api.domain_work.since is 'null unless the call is to be made again (busy, release): to be given then';
+comment on column api.domain_work.since is 'null unless the call has to be repeated (busy, release); pass it then';
 
 create type api.suppression_removal as (
   email text,
   domains text[]
 );
-comment on type api.suppression_removal is 'An address that the provider is to take off its own lists, and for which domains.';
+comment on type api.suppression_removal is
+  'An address to remove from the provider''s suppression list, with its domains.';
 
 create type api.received_callbacks as (
   outcomes text[],
   stored text[]
 );
-comment on type api.received_callbacks is 'What became of callbacks.';
+comment on type api.received_callbacks is 'The outcomes of callbacks.';
 comment on column api.received_callbacks.outcomes is 'In the order of n.';
-comment on column api.received_callbacks.stored is 'The types of the receipts that were stored, one for each.';
+comment on column api.received_callbacks.stored is 'The type of each receipt that was stored.';
 
 create type api.signing_key as (
   selector text,
   private_key text
 );
-comment on type api.signing_key is 'A DKIM key that signs; sealed with SECRET_KEY.';
+comment on type api.signing_key is
+  'Returns the DKIM key that signs for a verified domain; no row if the service holds none.';
 
 create type api.secret_to_seal as (
   endpoint_id uuid,
@@ -101,5 +103,5 @@ create type api.metric as (
   labels jsonb,
   value double precision
 );
-comment on type api.metric is 'What a gauge of the database stands at.';
-comment on column api.metric.labels is 'Text by the names of the gauge''s labels.';
+comment on type api.metric is 'A gauge of the database and its value.';
+comment on column api.metric.labels is 'The values of the labels, by name.';

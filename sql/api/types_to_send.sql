@@ -1,4 +1,4 @@
--- What workers are to hand over, or to ask after.
+-- Messages, notices and events that workers send, and emails whose receipts they poll.
 
 create type api.email_to_send as (
   id uuid,
@@ -28,21 +28,23 @@ create type api.email_to_send as (
   settled_recipients text[],
   large_bytes integer
 );
-comment on type api.email_to_send is 'An email whose hand-over has begun.';
-comment on column api.email_to_send.started_at is 'When this hand-over began, by the service''s clock.';
-comment on column api.email_to_send.ambiguous_since is 'null unless ambiguous: when the hand-over began whose outcome is not known';
-comment on column api.email_to_send.is_sandbox is 'It goes to the sandbox, whatever the provider.';
-comment on column api.email_to_send.domain is 'The verified domain that it is sent from.';
-comment on column api.email_to_send.mail_from_domain is 'The host of its return path.';
+comment on type api.email_to_send is 'An email with a started attempt.';
+comment on column api.email_to_send.started_at is 'When this attempt started, by the service''s clock.';
+comment on column api.email_to_send.ambiguous_since is 'null unless ambiguous: when the attempt started whose outcome is unknown';
+comment on column api.email_to_send.is_sandbox is 'Whether it is sent to the sandbox beside a real provider.';
+comment on column api.email_to_send.domain is 'The verified domain that it is sent with.';
+comment on column api.email_to_send.mail_from_domain is 'The MAIL FROM domain.';
 comment on column api.email_to_send.dkim_selector is 'null when the provider signs';
 comment on column api.email_to_send.dkim_private_key is 'null when the provider signs; sealed';
-comment on column api.email_to_send.settled_recipients is 'null unless copies to some of its recipients are settled already';
-comment on column api.email_to_send.large_bytes is 'What it counts against the large bodies that a worker has in hand; 0 when it is not large.';
-comment on column api.email_to_send.recipients is 'Bare addresses of to, cc and bcc, in lower case, each once.';
-comment on column api.email_to_send.reply_to is 'null when replies go to the sender';
-comment on column api.email_to_send.html is 'null when text only';
-comment on column api.email_to_send.text is 'null when html only';
-comment on column api.email_to_send.headers is 'null when none';
+comment on column api.email_to_send.settled_recipients is 'null unless the copies to some recipients are already sent or refused';
+comment on column api.email_to_send.large_bytes is
+  'How many bytes it adds to a worker''s total of large emails; 0 if it is not large.';
+comment on column api.email_to_send.recipients is
+  'The addresses of to, cc and bcc without display names, in lower case, each once.';
+comment on column api.email_to_send.reply_to is 'null if replies go to the sender';
+comment on column api.email_to_send.html is 'null if text only';
+comment on column api.email_to_send.text is 'null if html only';
+comment on column api.email_to_send.headers is 'null if there are none';
 
 create type api.notice as (
   id uuid,
@@ -58,8 +60,8 @@ create type api.notice as (
   dkim_selector text,
   dkim_private_key text
 );
-comment on type api.notice is 'A notice to an owner whose hand-over has begun.';
-comment on column api.notice.ambiguous_since is 'null unless ambiguous: when the hand-over began whose outcome is not known';
+comment on type api.notice is 'A notice to an owner, with a started attempt.';
+comment on column api.notice.ambiguous_since is 'null unless ambiguous: when the attempt started whose outcome is unknown';
 comment on column api.notice.dkim_selector is 'null when the provider signs';
 comment on column api.notice.dkim_private_key is 'null when the provider signs; sealed';
 
@@ -69,10 +71,10 @@ create type api.sent_email as (
   mail_from_domain text,
   copies integer
 );
-comment on type api.sent_email is 'An email that a provider took and of which nothing final was heard.';
-comment on column api.sent_email.domain is 'The verified domain that it was sent from.';
-comment on column api.sent_email.mail_from_domain is 'The host of its return path.';
-comment on column api.sent_email.copies is 'How many copies of it went out: of marketing one for each recipient.';
+comment on type api.sent_email is 'An email that a provider accepted and that has no final receipt.';
+comment on column api.sent_email.domain is 'The verified domain that it was sent with.';
+comment on column api.sent_email.mail_from_domain is 'The MAIL FROM domain.';
+comment on column api.sent_email.copies is 'Number of copies sent: for marketing one for each recipient.';
 
 create type api.sms_to_send as (
   id uuid,
@@ -87,12 +89,13 @@ create type api.sms_to_send as (
   segments integer,
   taken_parts text[]
 );
-comment on type api.sms_to_send is 'An SMS whose hand-over has begun.';
-comment on column api.sms_to_send.started_at is 'When this hand-over began, by the service''s clock.';
-comment on column api.sms_to_send.is_sandbox is 'It goes to the sandbox, whatever the provider.';
+comment on type api.sms_to_send is 'An SMS with a started attempt.';
+comment on column api.sms_to_send.started_at is 'When this attempt started, by the service''s clock.';
+comment on column api.sms_to_send.is_sandbox is 'Whether it is sent to the sandbox beside a real provider.';
 comment on column api.sms_to_send.sender is 'A number in E.164 or an alphanumeric sender ID.';
-comment on column api.sms_to_send.recipient is 'In E.164.';
-comment on column api.sms_to_send.taken_parts is 'Numbers, from 1 on, of the parts that the network took in earlier attempts: not to be sent again.';
+comment on column api.sms_to_send.recipient is 'The number in E.164.';
+comment on column api.sms_to_send.taken_parts is
+  'Numbers, from 1, of the parts that the network accepted in earlier attempts, which must not be sent again.';
 
 create type api.delivery as (
   endpoint_id uuid,
@@ -105,9 +108,9 @@ create type api.delivery as (
   sealed_secrets text[],
   body text
 );
-comment on type api.delivery is 'An event to post to an endpoint now.';
-comment on column api.delivery.attempt is 'Its place in the schedule, from 1.';
-comment on column api.delivery.started_at is 'When this attempt began, by the service''s clock.';
+comment on type api.delivery is 'A webhook event to post to an endpoint now.';
+comment on column api.delivery.attempt is 'Number of the attempt, from 1.';
+comment on column api.delivery.started_at is 'When this attempt started, by the service''s clock.';
 comment on column api.delivery.is_failing is 'Whether the endpoint''s last attempt failed.';
 comment on column api.delivery.plain_secrets is 'Signing secrets that the service has not sealed yet. All secrets sign: two for 24 hours after a rotation.';
 comment on column api.delivery.sealed_secrets is 'Signing secrets that SECRET_KEY has sealed, the newest first.';

@@ -9,13 +9,13 @@ declare
 begin
   perform core.lock_organisations(array[unsubscribe.organisation_id]);
   if exists (
-    -- Who unsubscribed and was then erased is not named again.
+    -- An erased person who has unsubscribed before is not stored again.
     select from core.suppressions_by_hash(unsubscribe.email) a
     where a.organisation_id = unsubscribe.organisation_id and a.reason = 'unsubscribe'
   ) then
     return (select o.name from app.organisations o where o.id = unsubscribe.organisation_id);
   end if;
-  -- Before the suppression, as those lock them who record receipts.
+  -- Lock order: the message before the suppression, as in recording receipts.
   perform from app.messages m where m.id = unsubscribe.message_id for no key update;
 
   insert into app.events (message_id, type, occurred_at, detail)
@@ -30,7 +30,7 @@ begin
   select core.new_id(v_now), o.id, unsubscribe.email, 'unsubscribe', unsubscribe.message_id, v_now
   from app.organisations o
   where o.id = unsubscribe.organisation_id
-  -- Remembered other_reasons what is listed already, for when that is lifted.
+  -- An address that is listed for another reason keeps unsubscribe among its other reasons.
   on conflict on constraint suppressions_one_per_address do update set other_reasons = s.other_reasons || excluded.reason
     where s.reason <> 'unsubscribe' and 'unsubscribe' <> all (s.other_reasons);
 
@@ -39,4 +39,4 @@ end
 $$;
 
 comment on function api.unsubscribe is
-  'null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more.';
+  'Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation''s name; null if it does not exist. A repeated call changes nothing.';

@@ -10,4 +10,5 @@ begin
 end
 $$;
 
-comment on function core.add_jobs is 'Enqueue jobs with one NOTIFY for all of them; none, and no NOTIFY, for null. A job takes the place of one that waits by the same key; with keeps_time it runs when that would have.';
+comment on function core.add_jobs is
+  'Enqueue jobs, with one NOTIFY for all of them. Does nothing for null. A job replaces a waiting job with the same key; with keeps_time it keeps that job''s run_at. Returns the number of jobs.';

@@ -21,4 +21,4 @@ as $$
 $$;
 
 comment on function core.add_volume is
-  'Add to the sums of messages by day; each key at most once. The caller holds the lock of the reports.';
+  'Add rows to the sums of messages by day; each key at most once. The caller holds the lock of the reports.';

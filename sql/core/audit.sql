@@ -3,7 +3,7 @@ returns void
 language sql volatile
 as $$
   insert into app.audit (at, actor, login, application_name, action, organisation_id, target, before, after)
-  -- Real time, whatever POSTGRAM_NOW says.
+  -- Real time, even if POSTGRAM_NOW is set.
   select clock_timestamp(),
     case current_setting('role')
       when 'postgram_service' then 'service'
@@ -15,4 +15,4 @@ as $$
 $$;
 
 comment on function core.audit is
-  'Note who changes what, in the transaction of the change: the action, its organisation, what it is done to, and of that what was there before and what is there now. A call that changes nothing leaves no row.';
+  'Write a row to the audit in the transaction of the change: action, organisation, target, and the changed values before and after. Writes no row if before equals after.';

@@ -4,7 +4,7 @@ language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
   with erased as (
-    -- Rows that an erasure changed, with their SHA-256 since the last one.
+    -- Rows that an erasure changed, with the SHA-256 that the last erasure recorded.
     select distinct on (r.key) r.key::bigint as id, decode(r.value, 'hex') as sha256
     from app.audit e
     cross join jsonb_each_text(e.after -> 'audit') r
@@ -24,7 +24,7 @@ as $$
     from app.audit_seals s
   )
   select coalesce((
-      -- A seal without rows has nothing to compare: null, which bool_and would ignore.
+      -- A seal whose rows are all missing gives null, which bool_and would ignore.
       select bool_and(coalesce(s.id = s.place and x.rows = s.rows and x.is_unchanged
         and s.sha256 = core.seal_sha256(s.previous, s.id, s.sealed_at, s.rows, x.hashes), false))
       from seal s
@@ -36,4 +36,4 @@ as $$
 $$;
 
 comment on function core.audit_is_complete is
-  'Whether every sealed row of the audit is there as it was when it was sealed, or as an erasure left it, and every seal as well.';
+  'Returns whether every sealed row of the audit and every seal is unchanged. A row that an erasure changed is compared with the SHA-256 that the erasure recorded.';

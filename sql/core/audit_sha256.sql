@@ -6,4 +6,4 @@ as $$
     a.action, a.organisation_id, a.target, a.before, a.after, a.salt)::text, 'UTF8'))
 $$;
 
-comment on function core.audit_sha256 is 'The SHA-256 of what a row of the audit says.';
+comment on function core.audit_sha256 is 'Returns the SHA-256 of a row of the audit.';

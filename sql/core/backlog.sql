@@ -8,4 +8,5 @@ as $$
   where a.organisation_id = backlog.organisation_id
 $$;
 
-comment on function core.backlog is 'Live messages of an organisation that wait to be handed over.';
+comment on function core.backlog is
+  'Returns the number of live messages of an organisation that wait for an attempt.';

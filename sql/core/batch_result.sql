@@ -10,4 +10,4 @@ begin
 end
 $$;
 
-comment on function core.batch_result is 'One result of a batch as JSON text.';
+comment on function core.batch_result is 'Returns one result of a batch as JSON text.';

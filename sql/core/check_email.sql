@@ -9,4 +9,4 @@ begin
 end
 $$;
 
-comment on function core.check_email is 'Raise one sentence when an operator''s argument is not an address.';
+comment on function core.check_email is 'Raises an error if the argument is not an email address.';

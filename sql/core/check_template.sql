@@ -11,15 +11,16 @@ begin
   elsif coalesce(nullif(html, ''), text, '') = '' then
     raise exception 'give html, text or both';
   elsif octet_length(html) > 2097152 or octet_length(text) > 1048576 then
-    raise exception 'html may have 2 MB, text 1 MB';
+    raise exception 'html must be at most 2 MB and text at most 1 MB';
   end if;
   v_names := core.placeholders(concat_ws(' ', subject, html, text));
   if cardinality(v_names) > 200 then
-    raise exception 'a template may have 200 placeholders';
+    raise exception 'a template must have at most 200 placeholders';
   elsif exists (select from unnest(v_names) n where length(n) > 64) then
-    raise exception 'the name of a placeholder may have 64 characters';
+    raise exception 'the name of a placeholder must be at most 64 characters';
   end if;
 end
 $$;
 
-comment on function core.check_template is 'Raise one sentence when an operator''s template is too long, empty, or has placeholders that are.';
+comment on function core.check_template is
+  'Raises an error if a template is empty or too long, or has too many or too long placeholders.';

@@ -11,5 +11,4 @@ begin
 end
 $$;
 
-comment on function core.check_webhook_url is
-  'Raise one sentence when events cannot be delivered to a URL that an operator gave.';
+comment on function core.check_webhook_url is 'Raises an error if events cannot be delivered to the URL.';

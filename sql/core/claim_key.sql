@@ -1,7 +1,7 @@
 create function core.claim_key(organisation_id uuid, mode app.mode, key text, fingerprint text)
 returns app.idempotency_keys
 language plpgsql stable
--- A plan made while the table was small must not scan it when it has grown.
+-- A plan cached while the table was small must not scan it after it has grown.
 set enable_seqscan = off
 as $$
 declare
@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function core.claim_key is
-  'What to replay to a call with that idempotency key, if anything: all of it null when the call is to go on, as without a key. Refuses idempotency_conflict. The organisation must be locked; core.store_response, in the same transaction, makes the key known.';
+  'Returns the stored response for an idempotency key, to be replayed. All fields are null if the call continues: the key is new, or there is none. Refuses idempotency_conflict. The caller has locked the organisation, and stores the response with core.store_response in the same transaction.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.clock is
-  'The service''s clock at this very moment; core.now() is that at which the transaction began, which may be long before it had its locks.';
+  'Returns the current time by the service''s clock. core.now() returns the start of the transaction, which may be much earlier if the transaction waited for locks.';

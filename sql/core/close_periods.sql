@@ -12,7 +12,7 @@ begin
     join app.organisations o on o.id = a.organisation_id
     where a.organisation_id = any (ids) and a.period_end <= core.now()
     union all
-    -- Periods that nobody closed in time, and in which nothing was accepted, or they would be.
+    -- Periods that were not closed in time. Nothing was accepted in them, or the send would have closed them.
     select e.organisation_id, e.anchor, p.period_start, p.period_end, 0, 0, e.sms_credits, e.plan_id
     from ended e
     cross join lateral core.period_at(e.anchor, e.period_end) p
@@ -41,4 +41,4 @@ end
 $$;
 
 comment on function core.close_periods is
-  'Close the periods that have ended, of organisations whose allowances the caller has locked, and open those that have begun. Answers how many were closed.';
+  'Close the billing periods that have ended and open the next ones. The caller has locked the allowances of the organisations. Returns the number of closed periods.';

@@ -1,10 +1,10 @@
--- As the owner, because a view of ops asks it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.complaint_rate(
   organisation_id uuid, out complaints integer, out sent bigint, out counted_since timestamptz
 )
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
--- A bitmap would read the whole day before the first row; so would a scan of the table.
+-- A bitmap scan or a sequential scan would read the whole day before it returns the first row.
 set enable_bitmapscan = off
 set enable_seqscan = off
 as $$
@@ -16,7 +16,7 @@ begin
   from app.organisations o
   where o.id = complaint_rate.organisation_id;
 
-  -- What was sent since the first of them, which for a busy sender is enough to know.
+  -- Emails accepted since the first complaint; for a busy sender these are enough.
   select count(*), max(d.emails_sent) - min(c.emails_sent) into complaints, sent
   from app.complaints c
   join app.counters d on d.organisation_id = c.organisation_id
@@ -33,8 +33,8 @@ begin
       from app.messages m
       where m.organisation_id = complaint_rate.organisation_id and m.id >= v_first
       union all
-      -- What was put off, or held by a pause, was accepted before; looked for only as long as what
-      -- was accepted within the day is not enough.
+      -- Emails accepted before that but sent later, because they were deferred or held. Read only while the
+      -- emails of the last day are not enough.
       select m.*
       from app.messages m
       where m.organisation_id = complaint_rate.organisation_id
@@ -47,4 +47,4 @@ end
 $$;
 
 comment on function core.complaint_rate is
-  'An organisation''s complaints and live emails sent within 24 hours (design section 8), complaints only since a pause was lifted. sent is exact while there are at most 1000 to a complaint, and otherwise some number above that: the rate is below 0.1 % then.';
+  'Returns an organisation''s complaints and live emails sent within 24 hours. Complaints from before the last resume are not counted. sent is exact while it is at most 1,000 times complaints; beyond that it is a lower bound, and the rate is below 0.1 %.';

@@ -13,7 +13,7 @@ begin
   with confirmation as materialized (
     select core.new_id(v_now) as id, o.*
     from jsonb_to_recordset(opt_outs) as o (organisation_id uuid, phone text, sender text, is_sandbox boolean)
-    -- The number may have been given back since, or be the network's own.
+    -- The number may have been revoked since, or belong to the network.
     where o.sender like '+%' and (
       exists (select from app.senders s where (s.organisation_id, s.sender) = (o.organisation_id, o.sender))
       or exists (select from app.sms_settings s where s.shared_sender = o.sender))
@@ -30,7 +30,7 @@ begin
   new_bodies as (
     insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, text)
     select c.id, c.sender, array[c.phone], '{}', '{}', array[c.phone],
-      -- One GSM-7 segment.
+      -- GSM-7 only, so that it is one segment.
       'You have opted out and will get no more marketing messages from this sender.'
     from confirmation c
   ),
@@ -48,4 +48,4 @@ end
 $$;
 
 comment on function core.confirm_opt_outs is
-  'Send a free SMS that confirms each opt-out: {organisation_id, phone, sender (to which the phone wrote), is_sandbox}. Only from a number, because nobody can reply to a name.';
+  'Send one SMS, free of charge, to each phone that opted out: {organisation_id, phone, sender (the sender ID that the phone wrote to), is_sandbox}. Skips alphanumeric sender IDs, which phones cannot reply to.';

@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function core.consent is
-  'What is known of a number''s consent to an organisation''s marketing, for the audit; null when nothing is.';
+  'Returns the consent of a number to an organisation''s marketing, for the audit; null if nothing is recorded.';

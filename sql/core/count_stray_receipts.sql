@@ -13,4 +13,4 @@ as $$
 $$;
 
 comment on function core.count_stray_receipts is
-  'Count receipts that were ignored because they name a recipient to whom their email was not sent.';
+  'Count receipts that were ignored because they name a recipient that the email was not sent to.';

@@ -1,4 +1,4 @@
--- As the owner, because a view of ops asks it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.current_usage(
   organisation_id uuid,
   out period_start timestamptz, out period_end timestamptz,
@@ -7,7 +7,7 @@ create function core.current_usage(
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  -- A period that has ended is closed by the clock, or by the next send, whichever is first.
+  -- The clock or the next send closes a period that has ended, whichever comes first.
   select
     case when a.period_end > core.now() then a.period_start else p.period_start end,
     case when a.period_end > core.now() then a.period_end else p.period_end end,
@@ -20,4 +20,5 @@ as $$
   where a.organisation_id = current_usage.organisation_id
 $$;
 
-comment on function core.current_usage is 'What an organisation has used in the billing period that is now, and its SMS credits.';
+comment on function core.current_usage is
+  'Returns an organisation''s usage in the current billing period, and its SMS credits.';

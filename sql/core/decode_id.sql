@@ -20,4 +20,5 @@ begin
 end
 $$;
 
-comment on function core.decode_id is 'The UUID in an id with that prefix; null when it is not one. In plpgsql as core.encode_id is.';
+comment on function core.decode_id is
+  'Returns the UUID of an ID with the given prefix; null if the text is not such an ID. In plpgsql for the reason given for core.encode_id.';

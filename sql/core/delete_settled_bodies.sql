@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function core.delete_settled_bodies is
-  'Of a partition of app.bodies that has expired, delete what does not belong to a message that still waits. Answers how many of those there are: with none it can be dropped whole.';
+  'Delete the rows of an expired partition of app.bodies except those of messages that still wait. Returns the number of rows that remain; with 0 the partition can be dropped.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.dkim_host is
-  'The name in the DKIM zone that a domain''s CNAME for a selector points at: its id without prefix keeps domains apart.';
+  'Returns the name in the DKIM zone that a domain''s CNAME record for a selector points to. It contains the domain''s ID without prefix, so that names of different domains never collide.';

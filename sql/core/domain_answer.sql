@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function core.domain_answer is
-  'What a call finds whose key was used before, as fields of api.domain_work: an answer to replay, or that the first is still under way.';
+  'Returns fields of api.domain_work for a call whose idempotency key was used before: the response to replay, or busy while the first call is still running.';

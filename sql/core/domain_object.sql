@@ -21,4 +21,5 @@ as $$
   )
 $$;
 
-comment on function core.domain_object is 'The domain object of interface 2.2, with its records in the order in which they are to be published.';
+comment on function core.domain_object is
+  'Returns the domain object of the API, with its records in the order of publication.';

@@ -20,4 +20,4 @@ as $$
 $$;
 
 comment on function core.domain_work is
-  'A domain as those need it who are to ask the provider and DNS about it: the fields of api.domain_work.';
+  'Returns the fields of api.domain_work with which the service calls the provider and DNS.';

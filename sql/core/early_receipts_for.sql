@@ -1,8 +1,8 @@
 create function core.early_receipts_for(network_ids text[])
 returns setof app.early_receipts
 language sql stable
--- The table is nearly always empty, and plans assume so. With these settings only the one index is left that
--- does not read all of the table when a network is fast.
+-- The table is usually empty and planned as if it always were. Without these scans the planner uses the one
+-- index that stays fast when the table is large.
 set enable_seqscan = off
 set enable_indexscan = off
 as $$
@@ -11,4 +11,5 @@ as $$
   where e.network_ids && early_receipts_for.network_ids
 $$;
 
-comment on function core.early_receipts_for is 'Early receipts that wait for a part with one of these network ids.';
+comment on function core.early_receipts_for is
+  'Returns the stored receipts for message parts with one of these network IDs.';

@@ -3,7 +3,7 @@ returns date
 language plpgsql immutable
 as $$
 declare
-  -- The anonymous Gregorian computus (Nature, 20 April 1876), with its letters.
+  -- The anonymous Gregorian computus (Nature, 20 April 1876), with its variable names.
   a integer := year % 19;
   b integer := year / 100;
   c integer := year % 100;
@@ -16,4 +16,4 @@ begin
 end
 $$;
 
-comment on function core.easter is 'Easter Sunday of a year.';
+comment on function core.easter is 'Returns Easter Sunday of a year.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.enabling_lock is
-  'The advisory lock between an event that is only recorded, as an endpoint is disabled, and the enabling of that endpoint: who records such events shares it until commit, who enables has it alone. So one of the two sees the other.';
+  'Returns the key of the advisory lock between recording an event for a disabled endpoint (shared, until commit) and enabling that endpoint (exclusive). With it, one of the two transactions always sees the other''s change.';

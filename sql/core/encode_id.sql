@@ -3,14 +3,14 @@ returns text
 language plpgsql immutable
 as $$
 declare
-  -- Postgres compiles this once for a session, perhaps when a view calls it with the search path of its
-  -- reader, whose own types must not be taken.
+  -- pg_catalog is named because Postgres compiles this function once for each session, possibly for a view whose
+  -- reader has types of the same names in the search path.
   v_alphabet constant pg_catalog.bytea := '0123456789abcdefghjkmnpqrstvwxyz';
   v_bytes constant pg_catalog.bytea := uuid_send(id);
   v_text pg_catalog.bytea := '00000000000000000000000000';
   v_bits bigint;
 begin
-  -- 128 bits are 26 characters with two zero bits in front: 8 bits, then three times 40.
+  -- 128 bits are 26 characters of 5 bits with two leading zero bits: first 8 bits, then three times 40.
   v_text := set_byte(v_text, 0, get_byte(v_alphabet, get_byte(v_bytes, 0) >> 5));
   v_text := set_byte(v_text, 1, get_byte(v_alphabet, get_byte(v_bytes, 0) & 31));
   for v_group in 0 .. 2 loop
@@ -25,4 +25,4 @@ end
 $$;
 
 comment on function core.encode_id is
-  'An id as callers see it: TypeID, that is prefix and 26 characters of Crockford''s base32. In plpgsql because, called for each row, an sql function costs forty times as much.';
+  'Returns an ID as callers see it, a TypeID: the prefix and 26 characters of Crockford''s base32. In plpgsql because a function in SQL costs forty times as much when it is called for each row.';

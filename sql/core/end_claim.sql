@@ -12,4 +12,4 @@ as $$
 $$;
 
 comment on function core.end_claim is
-  'Record that a claim ended without proof: if another organisation asked for the name meanwhile, this one cannot claim it for 7 days.';
+  'Record that a claim to a domain ended without verification. If another organisation asked for the name in the meantime, this one cannot claim it again for 7 days.';

@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function core.end_messages is
-  'End messages that still wait, which must be locked: rejected and refunded when they never left, failed when they may have left.';
+  'End waiting messages that the caller has locked: rejected (never sent, so refunded) or failed (possibly sent). Returns their number.';

@@ -6,12 +6,12 @@ declare
   v_waiting core.ending[];
 begin
   if exists (
-    -- Another process has to finish that attempt. If its worker died, the job is free within seconds.
+    -- A running attempt, which its worker has yet to settle. If the worker died, the job is released within seconds.
     select from app.messages m
     join graphile_worker._private_jobs j on j.locked_at is not null and j.payload ->> 'id' = m.id::text
     where m.id = any (ids) and m.status = 'queued' and m.attempt_started_at is not null
   ) then
-    raise exception 'an attempt to send a message to them is in progress; try again in a minute'
+    raise exception 'an attempt to send a message to them is running; try again in a minute'
       using hint = 'select id, status, "to" from ops.messages where status = ''queued'' limit 20';
   end if;
   select array_agg((
@@ -35,4 +35,4 @@ end
 $$;
 
 comment on function core.end_person_messages is
-  'End those of these messages, which must be locked, that still wait, because their recipient is erased: rejected, and an SMS refunded, or failed when it is not known whether they left. Raises while an attempt of one is in progress.';
+  'End those of these messages to an erased person that still wait: rejected and refunded, or failed if an earlier attempt has an unknown outcome. The caller has locked them. Raises an error while an attempt is running.';

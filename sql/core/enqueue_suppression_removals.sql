@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function core.enqueue_suppression_removals is
-  'Enqueue one job for each of these organisations that has the provider forget suppressions. Answers how many.';
+  'Enqueue one job for each of these organisations that removes addresses from the provider''s suppression list. Returns the number of jobs.';

@@ -11,4 +11,4 @@ end
 $$;
 
 comment on function core.error is
-  'The error object of a code, null for none. catalogue: the service''s message for each code; words: the message when that one says too little.';
+  'Returns the error object of a code; null if the code is null. catalogue has the service''s message for each code; words replaces that message if not null.';

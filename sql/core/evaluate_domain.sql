@@ -1,6 +1,5 @@
--- Design section 8: pending for at most 72 hours; a verified domain is failed once its records have
--- been wrong for 72 hours. What could not be looked up keeps the status it had, so that an outage of
--- DNS is never taken for missing records.
+-- A domain is pending for at most 72 hours. A verified domain fails when its records have been wrong for
+-- 72 hours. A record whose lookup failed changes nothing: a DNS outage is not a missing record.
 create function core.evaluate_domain(domain_id uuid, is_active boolean, records jsonb)
 returns app.domains
 language plpgsql volatile
@@ -10,7 +9,7 @@ declare
   v_now timestamptz := core.now();
   v_old app.domains;
   v_domain app.domains;
-  v_is_balanced boolean;
+  v_is_correct boolean;
   v_is_wrong boolean;
 begin
   select d.* into v_old from app.domains d where d.id = evaluate_domain.domain_id for no key update;
@@ -18,7 +17,7 @@ begin
     return null;
   end if;
   select is_active and bool_and(r.status = 'verified'),
-    not is_active or bool_or(r.status in ('missing', 'mismatch')) into v_is_balanced, v_is_wrong
+    not is_active or bool_or(r.status in ('missing', 'mismatch')) into v_is_correct, v_is_wrong
   from jsonb_to_recordset(evaluate_domain.records) as r (required boolean, status text)
   where r.required;
 
@@ -26,7 +25,7 @@ begin
   v_domain.records := evaluate_domain.records;
   v_domain.last_checked_at := v_now;
   v_domain.wrong_since := case when v_is_wrong and v_old.status = 'verified' then coalesce(v_old.wrong_since, v_now) end;
-  if v_old.status <> 'verified' and v_is_balanced then
+  if v_old.status <> 'verified' and v_is_correct then
     v_domain.status := 'verified';
     v_domain.verified_at := v_now;
   elsif v_old.status = 'pending' and v_is_wrong and v_old.created_at <= v_now - interval '72 hours'
@@ -36,7 +35,7 @@ begin
   end if;
   v_domain.next_check_at := case
     when v_domain.status = 'pending' then v_now + interval '5 minutes'
-    -- Spread over the day, from the first time on.
+    -- Spreads the daily checks over the day.
     when v_domain.status = 'verified' and v_old.status <> 'verified' then v_now + random() * interval '24 hours'
     when v_domain.status = 'verified' then least(v_now + interval '24 hours', v_domain.wrong_since + interval '72 hours')
   end;
@@ -58,4 +57,4 @@ end
 $$;
 
 comment on function core.evaluate_domain is
-  'What a check makes of a domain''s state, and when it is checked next; tells the owner of a domain that failed. null when there is no such domain.';
+  'Apply the result of a check to a domain: status, next check, and a notice to the owner if the domain failed. Returns the domain; null if it does not exist.';

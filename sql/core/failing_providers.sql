@@ -1,4 +1,4 @@
--- As the owner, because views of ops call it: a function in a view runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.failing_providers()
 returns setof app.provider_health
 language sql stable security definer
@@ -10,4 +10,4 @@ as $$
 $$;
 
 comment on function core.failing_providers is
-  'Providers that fail now. A provider whose last failure is older than core.provider_failure_lifetime() is not listed.';
+  'Returns the providers that fail now. A provider whose last failure is older than core.provider_failure_lifetime() is not listed.';

@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.find_any_domain is
-  'The domain that an operator named, by its id or its name, of whatever organisation; raises one sentence when there is none.';
+  'Returns the domain with this ID or name, of any organisation. Raises an error if there is none.';

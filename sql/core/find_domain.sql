@@ -17,4 +17,5 @@ begin
 end
 $$;
 
-comment on function core.find_domain is 'An organisation''s domain by its public id, locked; refuses not_found.';
+comment on function core.find_domain is
+  'Returns and locks an organisation''s domain with this ID. Refuses not_found.';

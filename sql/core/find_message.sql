@@ -27,4 +27,4 @@ end
 $$;
 
 comment on function core.find_message is
-  'The message that an operator named, by its id or the address or number of a recipient; raises one sentence when there is none or several. For an address all email that is kept is read through.';
+  'Returns the message with this ID, or to this address or number. Raises an error if there is none, or several. An address is searched in all stored email.';

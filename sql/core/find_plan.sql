@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function core.find_plan is
-  'The plan that an operator named, by its id or its name in any case; raises one sentence when there is none or several.';
+  'Returns the plan with this ID, or this name in any case. Raises an error if there is none, or several.';

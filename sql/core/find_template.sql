@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function core.find_template is
-  'The template that an operator named, by its id or its name in any case, locked; raises one sentence when there is none or several.';
+  'Returns and locks the template with this ID, or this name in any case. Raises an error if there is none, or several.';

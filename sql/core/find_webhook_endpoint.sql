@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function core.find_webhook_endpoint is
-  'The webhook endpoint that an operator named, by its id or its URL; raises one sentence when there is none or several.';
+  'Returns the webhook endpoint with this ID or URL. Raises an error if there is none, or several.';

@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.find_webhook_event is
-  'The webhook event that an operator named; raises one sentence when there is none.';
+  'Returns the webhook event with this ID. Raises an error if there is none.';

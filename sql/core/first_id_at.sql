@@ -5,4 +5,5 @@ as $$
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
-comment on function core.first_id_at is 'The lower bound of all ids made from that millisecond on.';
+comment on function core.first_id_at is
+  'Returns the lower bound of all UUIDv7 made from this millisecond on.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.first_replayable_id is
-  'The lower bound of the ids of events that can be replayed: those of the last 30 days (interface 6).';
+  'Returns the lower bound of the IDs of events that can be replayed: those of the last 30 days.';

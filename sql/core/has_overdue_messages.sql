@@ -1,10 +1,10 @@
--- As the owner, because ops.checks asks it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.has_overdue_messages()
 returns boolean
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  -- One scan of the jobs, as no index finds the job of a message.
+  -- One scan of the jobs: no index finds the job of a message.
   with job as materialized (
     select (j.payload ->> 'id')::uuid as message_id, j.run_at, j.locked_at, j.priority
     from graphile_worker._private_jobs j
@@ -21,11 +21,11 @@ as $$
     where o.state = 'active'
       and coalesce(m.scheduled_at, m.created_at) < core.now() - interval '5 minutes'
       and (d.message_id is null or d.due_at < core.now() - interval '5 minutes')
-      -- Behind a thousand others of its own organisation it is meant to wait (core.priority).
+      -- A message behind 1,000 others of its organisation waits by design (core.priority).
       and (j.message_id is null
         or j.locked_at is null and j.run_at < now() - interval '5 minutes' and j.priority < 10)
   )
 $$;
 
 comment on function core.has_overdue_messages is
-  'Whether a message of an active organisation should have been attempted more than 5 minutes ago. Messages that wait for a retry, or behind 1 000 of their own organisation, do not count.';
+  'Returns whether a message of an active organisation should have been attempted more than 5 minutes ago. Messages that wait for a retry, or behind 1,000 of their own organisation, do not count.';

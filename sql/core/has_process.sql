@@ -1,4 +1,4 @@
--- As the owner, because views of ops ask it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.has_process(role text)
 returns boolean
 language sql stable security definer
@@ -10,4 +10,5 @@ as $$
   )
 $$;
 
-comment on function core.has_process is 'Whether a process with that role (api, worker or clock) is alive.';
+comment on function core.has_process is
+  'Returns whether a process with this role (api, worker or clock) is alive.';

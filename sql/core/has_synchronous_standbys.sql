@@ -1,5 +1,5 @@
--- As the owner, because ops.checks asks it. Without pg_read_all_stats the owner sees standbys but not whether
--- they are synchronous, and each counts.
+-- Runs as the owner, because ops.checks calls it. Without pg_read_all_stats the owner sees the standbys but not
+-- whether they are synchronous; then each one counts.
 create function core.has_synchronous_standbys()
 returns boolean
 language sql stable security definer
@@ -10,10 +10,10 @@ as $$
   )
   select s.names = '' or
     (select count(*) from pg_stat_replication r where coalesce(r.sync_state, 'sync') in ('sync', 'quorum'))
-    -- "FIRST 2 (a, b)", "ANY 2 (a, b)" or "2 (a, b)"; a mere list asks for one.
+    -- Formats: "FIRST 2 (a, b)", "ANY 2 (a, b)" and "2 (a, b)"; a plain list requires one.
     >= coalesce(substring(s.names from '(?i)^\s*(?:(?:first|any)\s+)?(\d+)\s*\(')::integer, 1)
   from setting s
 $$;
 
 comment on function core.has_synchronous_standbys is
-  'Whether as many synchronous standbys are connected as synchronous_standby_names asks for.';
+  'Returns whether as many synchronous standbys are connected as synchronous_standby_names requires.';

@@ -1,10 +1,10 @@
 create function core.has_test_clock()
 returns boolean
--- Not immutable: a plan that folded it would outlive a change.
+-- Not immutable, because a cached plan would keep the constant after a change.
 language sql stable
 as $$
   select false
 $$;
 
 comment on function core.has_test_clock is
-  'Whether core.now() follows POSTGRAM_NOW. A migrate with POSTGRAM_NOW makes it return true, any other false: only the owner of the functions decides.';
+  'Returns whether core.now() follows POSTGRAM_NOW. The command "migrate" replaces this function: with POSTGRAM_NOW set it returns true, otherwise false. So only the owner of the functions can change the clock.';

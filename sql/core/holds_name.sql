@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function core.holds_name is
-  'Whether a domain is held against other organisations: verified, or claimed less than 72 hours ago. A failed one holds nothing, also when it was verified before: its name may have been sold since.';
+  'Returns whether other organisations cannot add a domain: it is verified, or was claimed less than 72 hours ago. A failed domain does not hold its name, even if it was verified before: the name may have been sold since.';

@@ -7,4 +7,4 @@ as $$
     where h.day = is_public_holiday.day)
 $$;
 
-comment on function core.is_public_holiday is 'Whether a day is a public holiday in South Africa.';
+comment on function core.is_public_holiday is 'Returns whether a day is a public holiday in South Africa.';

@@ -2,7 +2,7 @@ create function core.is_sending_hour(at timestamptz)
 returns boolean
 language sql stable
 as $$
-  -- From the first second of the first hour on; the closing hour itself is outside.
+  -- The opening time is inside, the closing time outside.
   select case
     when l.weekday = 7 then false
     when s.marketing_hours = 'interface' then l.hour between 8 and 19
@@ -18,4 +18,4 @@ as $$
 $$;
 
 comment on function core.is_sending_hour is
-  'Whether marketing SMS may be sent at a time: Monday to Saturday 08:00 to 20:00 in South Africa (interface 4.11), or in the narrower hours of the law when ops.set_marketing_hours says so.';
+  'Returns whether marketing SMS may be sent at a time: Monday to Saturday from 08:00 to 20:00 in South Africa, or within the statutory hours if ops.set_marketing_hours chose them.';

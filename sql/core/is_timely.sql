@@ -2,8 +2,9 @@ create function core.is_timely(signed_at timestamptz, at timestamptz)
 returns boolean
 language sql stable
 as $$
-  -- Mailgun tries again for seven and a half hours and does not say whether it signs anew.
+  -- Mailgun retries for 7.5 hours and does not document whether it signs each retry again.
   select signed_at between at - interval '8 hours' and at + interval '5 minutes'
 $$;
 
-comment on function core.is_timely is 'Whether a callback that was signed then is still taken.';
+comment on function core.is_timely is
+  'Returns whether a callback with this signature time is still accepted.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.is_under_way is
-  'Whether a call that asks the provider may still be at it: each gives up well within two minutes, so beyond that its process is gone.';
+  'Returns whether a call to the provider that started at this time may still be running. Every call ends within 2 minutes; after that its process is gone.';

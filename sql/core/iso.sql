@@ -5,4 +5,4 @@ as $$
   select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
-comment on function core.iso is 'A time as callers see it: ISO 8601 in UTC with milliseconds.';
+comment on function core.iso is 'Returns a time as the API shows it: ISO 8601 in UTC with milliseconds.';

@@ -2,7 +2,7 @@ create function core.job_of(m app.messages)
 returns graphile_worker._private_jobs
 language sql stable
 as $$
-  -- A scan, because only people in psql call this, and an index would cost every send.
+  -- A scan, because only operators call this, and an index would slow down every send.
   select j
   from graphile_worker._private_jobs j
   join graphile_worker._private_tasks t on t.id = j.task_id
@@ -10,4 +10,5 @@ as $$
   limit 1
 $$;
 
-comment on function core.job_of is 'The job that attempts a message; null when there is none.';
+comment on function core.job_of is
+  'Returns the job that will attempt to send a message; null if there is none.';

@@ -2,10 +2,10 @@ create function core.large_bytes(bytes bigint)
 returns integer
 language sql immutable
 as $$
-  -- A worker may have in hand as many emails of up to 64 KB as it takes jobs. The largest email counts 16 MB,
-  -- which is less than a worker may have in hand, so it fits when no other is.
+  -- Emails up to 64 KB are limited only by the number of jobs of a worker. 16 MB is less than a worker's total
+  -- for large emails, so the largest email fits when no other is in progress.
   select case when bytes <= 65536 then 0 else least(bytes, 16777216)::integer end
 $$;
 
 comment on function core.large_bytes is
-  'The bytes that an email counts against the limit of large bodies which a worker has in hand; 0 when it is not large.';
+  'Returns how many bytes an email of this size adds to a worker''s total of large emails; 0 if it is not large.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.late_at is
-  'Until when a scheduled SMS may still be sent, if something was in its way at its time; after that it is rejected.';
+  'Returns until when a scheduled SMS may be sent if something delayed it; after that it is rejected.';

@@ -13,4 +13,4 @@ as $$
 $$;
 
 comment on function core.lift_suppression_hashes is
-  'Delete the suppression hashes of an erased address or number for an organisation, or with null for all. Returns their reasons.';
+  'Remove the hashed suppressions of an erased address or number, of one organisation or of all (null). Returns their reasons.';

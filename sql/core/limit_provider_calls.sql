@@ -5,7 +5,7 @@ as $$
 #variable_conflict use_column
 declare
   v_burst constant integer := 20;
-  -- Real time, whatever POSTGRAM_NOW says: a limit on load is about the machine.
+  -- Real time, even if POSTGRAM_NOW is set: the limit protects the machine.
   v_now timestamptz := clock_timestamp();
   v_allowed double precision;
 begin
@@ -15,7 +15,7 @@ begin
     set allowed = least(v_burst, c.allowed + greatest(0, extract(epoch from v_now - c.counted_at))) - 1, counted_at = v_now
   returning c.allowed into v_allowed;
   if v_allowed < 0 then
-    -- Rolls the count back: refused calls do not count.
+    -- The error rolls the count back, so refused calls do not count.
     perform core.refuse('rate_limited', null,
       'More than 60 calls per minute that add, check or remove domains for this organisation, beyond the first 20.',
       ceil(-v_allowed)::integer);
@@ -24,4 +24,4 @@ end
 $$;
 
 comment on function core.limit_provider_calls is
-  'Count a call that makes the service ask the provider and DNS: 60 a minute for each organisation, 20 at once. Refuses rate_limited.';
+  'Count a call that makes the service query the provider and DNS. Refuses rate_limited above 60 a minute for each organisation, with bursts of 20.';

@@ -1,4 +1,4 @@
--- As the owner, because views of ops ask it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.lock_holder(pool_id text)
 returns integer
 language sql stable security definer
@@ -11,4 +11,5 @@ as $$
     and (l.classid::bigint << 32) + l.objid::bigint = core.pool_lock(pool_id)
 $$;
 
-comment on function core.lock_holder is 'The backend that holds a process''s lock; null when the process is gone.';
+comment on function core.lock_holder is
+  'Returns the PID of the backend that holds the lock of a worker pool; null if its process is gone.';

@@ -1,11 +1,11 @@
 create function core.make_id_partition(parent text, span_from timestamptz, span interval, pattern text)
 returns integer
 language plpgsql volatile
--- A month or a day added to a time is one of the session's time zone.
+-- An interval of a month or a day depends on the session's time zone.
 set timezone = 'UTC'
 as $$
 begin
-  -- Of days that lie in a month which was made whole by a version that did so there are none.
+  -- No daily partitions within a month that has a partition of its own.
   if to_regclass(format('app.%I', parent || to_char(span_from, '_YYYY_MM'))) is not null then
     return 0;
   end if;
@@ -15,4 +15,4 @@ end
 $$;
 
 comment on function core.make_id_partition is
-  'Make the partition of a month or a day, by its pattern, of a table partitioned by UUIDv7; answers how many were made.';
+  'Create the partition for a month or a day of a table partitioned by UUIDv7. pattern formats the suffix of its name. Returns the number of partitions created, 0 or 1.';

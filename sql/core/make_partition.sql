@@ -6,10 +6,10 @@ begin
   if to_regclass(format('app.%I', name)) is not null then
     return 0;
   end if;
-  -- Made apart and then attached: "create table … partition of" would lock senders out.
+  -- Created first and attached afterwards: "create table … partition of" would block senders.
   execute format('create table app.%I (like app.%I including all)', name, parent);
   if parent = 'messages' then
-    -- Room on each page for the two or three changes of a message's life.
+    -- Free space on each page for the two or three updates of a message.
     execute format('alter table app.%I set (fillfactor = 60)', name);
   end if;
   execute format('alter table app.%I attach partition app.%I for values from (%L) to (%L)', parent, name, bounds_from, bounds_to);
@@ -17,4 +17,5 @@ begin
 end
 $$;
 
-comment on function core.make_partition is 'Make one partition of a table unless it is there; answers how many were made.';
+comment on function core.make_partition is
+  'Create a partition of a table unless it exists. Returns the number of partitions created, 0 or 1.';

@@ -1,5 +1,5 @@
--- The comment of a function or view says what it does. Its topic and an example are here, in the order in
--- which they are shown. The names in the examples are the same throughout, so that one can follow another.
+-- The comments of functions and views are the descriptions. This list adds a topic and an example, in the
+-- order of ops.help. All examples use the same names, so that one can follow another.
 create function core.manual()
 returns table (place bigint, topic text, name text, arguments text, sentence text, description text, example text)
 language sql stable
@@ -98,7 +98,7 @@ as $$
       ('reports', 'bounce_reasons', 'select * from ops.bounce_reasons limit 20'),
       ('reports', 'latencies', 'select * from ops.latencies order by day desc limit 8'),
 
-      ('service', 'checks', 'select name, hint from ops.checks where not ok'),
+      ('service', 'checks', 'select name, severity, hint from ops.checks where not ok'),
       ('service', 'processes', null),
       ('service', 'queue', null),
       ('service', 'failing_providers', null),
@@ -123,7 +123,7 @@ as $$
     select p.proname::text, coalesce((
         select string_agg(case a.place when p.pronargs - p.pronargdefaults + 1 then '[' else '' end || a.name, ', '
             order by a.place) || case when p.pronargdefaults > 0 then ']' else '' end
-        from unnest(p.proargnames[:p.pronargs]) with ordinality a (name, place)), '()'),
+        from unnest(p.proargnames[:p.pronargs]) with ordinality a (name, place)), ''),
       obj_description(p.oid, 'pg_proc')
     from pg_proc p
     where p.pronamespace = 'ops'::regnamespace
@@ -135,4 +135,4 @@ as $$
 $$;
 
 comment on function core.manual is
-  'Every function, view and table of ops: its topic, arguments (those with a default in brackets), the first sentence of its comment, the whole of it, and a line that uses it. Without a topic it is missing in the list here.';
+  'Returns every function, view and table of schema ops: topic, name, arguments (optional ones in brackets, empty if there are none, null for a view), the first sentence of its comment, the whole comment, and an example. topic is null for an object that is missing from the list in this function.';

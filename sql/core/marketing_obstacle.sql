@@ -32,4 +32,4 @@ as $$
 $$;
 
 comment on function core.marketing_obstacle is
-  'Why a marketing SMS must not be sent at a time, as an error code of design section 7 with its words; nulls when it may.';
+  'Returns why a marketing SMS must not be sent at a time: an error code and its message; nulls if it may be sent.';

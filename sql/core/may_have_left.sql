@@ -4,8 +4,8 @@ language sql stable
 as $$
   select
     exists (select from app.sms_parts p where p.message_id = m.id)
-    -- Each attempt that was refused as a whole has an event. An attempt without one was cut off before its
-    -- result was known.
+    -- Each attempt that the provider refused as a whole has an event. An attempt without an event was
+    -- interrupted, so its outcome is unknown.
     or m.attempts > (
       select count(distinct e.detail -> 'attempt')
       from app.events e
@@ -16,4 +16,4 @@ as $$
 $$;
 
 comment on function core.may_have_left is
-  'Whether an SMS that was not sent may have reached its network, in part or whole, by any of its attempts: then it is not refunded.';
+  'Returns whether an SMS that is not marked sent may have reached its network, in part or whole, in one of its attempts. Such an SMS is not refunded.';

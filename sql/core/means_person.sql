@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.means_person is
-  'Whether what an operator gave is meant as an address or a number; core.check_person says whether it is one.';
+  'Returns whether an operator''s argument looks like an address or a number; core.check_person validates it.';

@@ -20,4 +20,4 @@ as $$
 $$;
 
 comment on function core.message_fields is
-  'What the message objects of both channels have. A function of its own, so that Postgres can merge both into the query that asks, which halves what they cost.';
+  'Returns the fields that the message objects of both channels share. A separate function, so that Postgres can inline both; that halves their cost.';

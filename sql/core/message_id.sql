@@ -1,8 +1,8 @@
--- Postgres merges this into the query that asks. The body is parsed here, not by each caller: views call it
--- in the name of readers, who may not look into schema core.
+-- Postgres inlines this function. The body is parsed when the function is created, because views call it for
+-- readers without rights on schema core.
 create function core.message_id(channel app.channel, id uuid)
 returns text
 language sql immutable
 return core.encode_id(case channel when 'email' then 'em' else 'sm' end, id);
 
-comment on function core.message_id is 'The id of a message as callers see it, em_… or sm_….';
+comment on function core.message_id is 'Returns the ID of a message as callers see it, em_… or sm_….';

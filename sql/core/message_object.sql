@@ -9,4 +9,4 @@ as $$
   end
 $$;
 
-comment on function core.message_object is 'The message object of interface 2.1, without its events.';
+comment on function core.message_object is 'Returns the message object of the API, without its events.';

@@ -11,4 +11,4 @@ as $$
 $$;
 
 comment on function core.messages_mentioning is
-  'Messages that name an address, in lower case, or a number in their text, tags or errors, whoever they are to. Reads all messages that are kept.';
+  'Returns the IDs of messages that name a person (address in lower case, or number) in their text, tags or errors, whoever the recipient is. Reads all stored messages.';

@@ -8,4 +8,4 @@ as $$
 $$;
 
 comment on function core.name_servers is
-  'Who serves the DKIM zone, the first one its master: the names in the setting postgram.name_servers, with commas between.';
+  'Returns the name servers of the DKIM zone, the primary first: the comma-separated names in the setting postgram.name_servers, or ns1 within the zone.';

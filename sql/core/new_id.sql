@@ -2,7 +2,7 @@ create function core.new_id(at timestamptz)
 returns uuid
 language sql volatile
 as $$
-  -- A version 4 UUID whose first 48 bits become Unix milliseconds, and whose version becomes 7.
+  -- A UUIDv4 whose first 48 bits are replaced by Unix milliseconds and whose version by 7.
   select encode(
     set_bit(set_bit(
       overlay(
@@ -14,4 +14,5 @@ as $$
   )::uuid
 $$;
 
-comment on function core.new_id is 'A new UUIDv7 of the given time (RFC 9562); Postgres 15 has none of its own.';
+comment on function core.new_id is
+  'Returns a new UUIDv7 with the given time (RFC 9562). Postgres has no such function before version 18.';

@@ -10,4 +10,5 @@ as $$
     limit at_most)
 $$;
 
-comment on function core.newest_messages is 'The ids of an organisation''s newest messages, from an id on.';
+comment on function core.newest_messages is
+  'Returns the IDs of an organisation''s newest messages from first_id on, at most at_most of them.';

@@ -15,4 +15,4 @@ end
 $$;
 
 comment on function core.notify_owner is
-  'Have an email sent to an organisation''s owner, of a kind that src/notifications/notices.ts has words for. Answers the notice''s id.';
+  'Send a notice to an organisation''s owner. src/notifications/notices.ts has the text of each kind. Returns the ID of the notice.';

@@ -1,5 +1,5 @@
--- The planner folds the case to now() where there is no test clock. The body is parsed here, not by each
--- caller: views call it in the name of readers, who may not look into schema core.
+-- Without a test clock the planner reduces this to now(). The body is parsed when the function is created,
+-- because views call it for readers without rights on schema core.
 create function core.now()
 returns timestamptz
 language sql stable
@@ -11,4 +11,4 @@ return case
 end;
 
 comment on function core.now is
-  'The service''s clock: the time at which the transaction began. With a test clock, POSTGRAM_NOW of the connection fixes or shifts it.';
+  'Returns the time at which the transaction began, by the service''s clock. With a test clock, POSTGRAM_NOW of the connection fixes or shifts it.';

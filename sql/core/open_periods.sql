@@ -12,4 +12,4 @@ end
 $$;
 
 comment on function core.open_periods is
-  'Open the new period of organisations whose period has ended. They must be locked.';
+  'Open a new billing period for those organisations whose period has ended. The caller has locked them.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.opt_out_footer_missing is
-  'The message of the error code opt_out_footer_missing, also when the send call warns of it.';
+  'Returns the message of the error code opt_out_footer_missing, which the API also shows as a warning.';

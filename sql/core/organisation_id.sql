@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function core.organisation_id is
-  'The organisation that an operator named, by its id or its name in any case; raises one sentence when there is none or several.';
+  'Returns the UUID of the organisation with this ID, or this name in any case. Raises an error if there is none, or several.';

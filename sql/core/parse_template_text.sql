@@ -12,4 +12,5 @@ begin
 end
 $$;
 
-comment on function core.parse_template_text is 'Parse a subject or body of a template, once for all emails that use it.';
+comment on function core.parse_template_text is
+  'Parse a subject or body of a template, once for all emails that use it.';

@@ -1,9 +1,9 @@
--- As the owner, because a view of ops asks it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.partitions()
 returns table (what text, parent text, name text, relation oid, span_from timestamptz, span_to timestamptz, expires_at timestamptz)
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
--- A month or a day added to a time is one of the session's time zone.
+-- An interval of a month or a day depends on the session's time zone.
 set timezone = 'UTC'
 as $$
   select p.what, p.parent, p.name, p.relation, p.span_from, s.span_to, s.span_to + p.kept
@@ -19,7 +19,7 @@ as $$
         ('webhooks', 'webhook_events'), ('webhooks', 'webhook_attempts')
       ) t (what, parent) on t.what = r.what
       union all
-      -- 24 hours (interface 4.12), and the day on which a request that is being replayed began.
+      -- Keys are kept for 24 hours; the rest covers the day of the first request and running replays.
       select 'idempotency keys', 'idempotency_keys', interval '3 days'
     ) k
     join pg_catalog.pg_inherits i on i.inhparent = format('app.%I', k.parent)::regclass
@@ -29,4 +29,4 @@ as $$
 $$;
 
 comment on function core.partitions is
-  'The partitions of all tables that have some, the time that each holds, and when it may be dropped.';
+  'Returns the partitions of all partitioned tables, the time span of each, and when it may be dropped.';

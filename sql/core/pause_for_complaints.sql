@@ -21,4 +21,4 @@ as $$
 $$;
 
 comment on function core.pause_for_complaints is
-  'Pause those of these organisations that are not paused yet, suspended or not, and have at least 3 complaints and 0.1 % within 24 hours (interface 6.4), and tell their owners. The organisations must be locked. Returns how many were paused.';
+  'Pause those of these organisations that have at least 3 complaints and a rate of at least 0.1 % within 24 hours, and notify their owners. Skips paused organisations, not suspended ones. The caller has locked them. Returns the number of organisations paused.';

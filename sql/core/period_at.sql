@@ -4,7 +4,7 @@ as $$
 declare
   v_anchor timestamp := anchor at time zone 'UTC';
   v_at timestamp := at at time zone 'UTC';
-  -- Always counted from the anchor: stepping from period to period would turn a 31st into a 28th.
+  -- Always counted from the anchor: counting from the previous period would turn a 31st into a 28th.
   v_months integer := (extract(year from v_at) - extract(year from v_anchor)) * 12
     + extract(month from v_at) - extract(month from v_anchor);
 begin
@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.period_at is
-  'The billing period that holds a time: months from the anchor''s day, cut to the month''s length, in UTC.';
+  'Returns the billing period that contains a time. Periods are months from the anchor''s day, shortened where a month is shorter, in UTC.';

@@ -3,7 +3,7 @@ create function core.person_messages(
   at_most integer default null)
 returns uuid[]
 language plpgsql stable
--- Its statements read many partitions: to compile them takes longer than to run them.
+-- Compiling these statements, which read many partitions, takes longer than running them.
 set jit = off
 as $$
 #variable_conflict use_column
@@ -17,7 +17,7 @@ begin
       order by m.id desc
       limit at_most);
   end if;
-  -- No index has the recipients of email, because it would cost every send: this reads all messages.
+  -- No index contains email recipients, because it would slow down every send. This reads all stored email.
   return array(
     select m.id
     from app.messages m
@@ -29,7 +29,7 @@ begin
     from (
       select b.message_id from app.bodies b where b.message_id >= first_id and person = any (b.recipients)
       union
-      -- Recipients in cc and bcc are in no address line; once the body is gone, only receipts name them.
+      -- Copies (cc, bcc) are not in to_address. Once the body is deleted, receipts still name them.
       select e.message_id from app.events e where e.message_id >= first_id and lower(e.detail ->> 'recipient') = person
       union
       select c.message_id from app.complaints c where c.message_id >= first_id and c.recipient = person
@@ -42,4 +42,4 @@ end
 $$;
 
 comment on function core.person_messages is
-  'The ids of the messages to an address, in lower case, or a number, newest first: of an organisation or with null of all, from an id on, at most so many or with null all. For email this reads all messages that are kept, which may take seconds.';
+  'Returns the IDs of the messages to a person (address in lower case, or number), newest first: from first_id on, of one organisation or all (null), at most at_most or all (null). For an address it reads all stored email, which may take seconds.';

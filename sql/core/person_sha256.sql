@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.person_sha256 is
-  'What an erased address, in lower case, or number is known by, with the salt of app.person_salt.';
+  'Returns the hash under which an erased person (address in lower case, or number) is stored. salt is that of app.person_salt.';

@@ -9,4 +9,5 @@ as $$
   )
 $$;
 
-comment on function core.placeholders is 'The names in a template text, in order, repeats included.';
+comment on function core.placeholders is
+  'Returns the names of the placeholders in a template text, in order, with repeats.';

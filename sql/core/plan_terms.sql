@@ -5,4 +5,4 @@ as $$
   select to_jsonb(plan) - 'id'
 $$;
 
-comment on function core.plan_terms is 'What a plan is called, costs and includes, for the audit.';
+comment on function core.plan_terms is 'Returns the name, price and allowances of a plan, for the audit.';

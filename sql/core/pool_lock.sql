@@ -5,4 +5,5 @@ as $$
   select hashtextextended('postgram pool ' || pool_id, 0)
 $$;
 
-comment on function core.pool_lock is 'The advisory lock that a process holds for as long as it lives.';
+comment on function core.pool_lock is
+  'Returns the key of the advisory lock that a process holds for a worker pool as long as it lives.';

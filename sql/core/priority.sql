@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.priority is
-  'A message''s job priority, lowest first: its organisation''s own backlog in hundreds, marketing one step behind.';
+  'Returns the priority of a message''s job, lowest first: the backlog of its organisation in hundreds, plus 1 for marketing.';

@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function core.problem_text is
-  'The error message that an event''s detail makes: of an email to several recipients, it names the one that it is about.';
+  'Returns the error message for an event''s detail. For an email to several recipients it names the recipient.';

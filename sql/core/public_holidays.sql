@@ -1,4 +1,4 @@
--- As the owner, because a view of ops asks it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.public_holidays(year integer)
 returns table (day date, name text)
 language sql stable security definer
@@ -32,4 +32,4 @@ as $$
 $$;
 
 comment on function core.public_holidays is
-  'South Africa''s public holidays of a year: those of the Public Holidays Act, 36 of 1994, whose Monday is one when they fall on a Sunday, and those that were added.';
+  'Returns South Africa''s public holidays of a year: those of the Public Holidays Act 36 of 1994, the Monday after one that falls on a Sunday, and those that were added.';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function core.ranked_reasons is
-  'Reasons to suppress an address, each once, the one that shows first: what was entered by hand, then the stronger before the weaker, whichever came first.';
+  'Returns reasons to suppress an address, each once, the one to show first: manual, then the stronger before the weaker.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.receipts_lock is
-  'The advisory lock between an early receipt and the part that it is about. Whoever stores parts shares it until commit; whoever stores an early receipt takes it alone. So one of the two sees the other. Taken before any message is locked.';
+  'Returns the key of the advisory lock between recording a message part (shared, until commit) and storing an early receipt (exclusive). With it, one of the two transactions always sees the other''s change. Taken before any message is locked.';

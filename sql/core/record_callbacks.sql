@@ -1,6 +1,6 @@
 create function core.record_callbacks(callbacks jsonb, out outcomes text[], out stored text[])
 language plpgsql volatile
--- All is reached by its key; a plan made while a table was small must not scan it when it has grown.
+-- All rows are found by key. A plan cached while a table was small must not scan it after it has grown.
 set enable_seqscan = off
 as $$
 #variable_conflict use_column
@@ -9,8 +9,8 @@ declare
   v_new integer[];
   v_receipts jsonb;
 begin
-  -- Of two transactions with one token the second waits here for the first. The first never waits
-  -- for the second: tokens are taken before any other lock, and in this order.
+  -- If two transactions have the same token, the second waits here for the first. The first never waits for
+  -- the second: tokens are inserted before any other lock is taken, in one order.
   with first as (
     select distinct on (c.token) c.n, c.token, c.signed_at, c.receipt
     from jsonb_populate_recordset(null::core.callback, callbacks) as c
@@ -32,7 +32,7 @@ begin
       case
         when not core.is_timely(to_timestamp(c.signed_at), v_now) then 'stale'
         when c.n = any (v_new) then 'recorded'
-        -- No signature covers the event: whoever saw one callback could put its token to any other.
+        -- The signature does not cover the event, so a known token could be sent with any other event.
         when t.provider_event_id is distinct from (c.receipt).provider_event_id then 'replayed'
         else 'repeated'
       end
@@ -48,4 +48,4 @@ end
 $$;
 
 comment on function core.record_callbacks is
-  'Record callbacks of a provider: api.receive_callbacks. stored: the types of the receipts that were stored, one for each.';
+  'Record callbacks of a provider for api.receive_callbacks. stored has the type of each receipt that was stored.';

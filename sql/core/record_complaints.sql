@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function core.record_complaints is
-  'Count stored complaints, each recipient of a message once, and pause the organisations that have too many. The organisations must be locked.';
+  'Count stored complaints, each recipient of a message once, and pause organisations with too many. The caller has locked the organisations.';

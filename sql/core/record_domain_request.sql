@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function core.record_domain_request is
-  'Record that an organisation asked for a domain name which another one claims; repeated, once an hour.';
+  'Record that an organisation asked for a domain name that another one claims, at most once an hour.';

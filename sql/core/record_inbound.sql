@@ -7,8 +7,8 @@ declare
   v_opt_outs jsonb := '[]';
   v_outcomes text[] := '{}';
 begin
-  -- They are few, so one transaction at a time has them: of two STOPs at once the second sees what
-  -- the first did, and what is locked below is locked in no other order.
+  -- Replies are rare, so one transaction at a time records them. The second of two STOPs then sees the first,
+  -- and no other order of the locks below is possible.
   perform pg_advisory_xact_lock(hashtextextended('postgram inbound', 0));
 
   for v_item in
@@ -17,13 +17,13 @@ begin
     cross join lateral core.sms_replied_to(i."from", i."to") a
     order by i.place
   loop
-    -- Who has no number of the world's cannot have been written to.
+    -- A sender that is not a number in E.164, such as a short code, cannot have received marketing.
     if v_item.organisation_id is null or not core.is_phone(v_item.phone) then
       v_outcomes := v_outcomes || 'unknown'::text;
       continue;
     end if;
     v_outcomes := v_outcomes || 'unchanged'::text;
-    -- Who opted out and was then erased has said so already, and is not named again.
+    -- An erased person who has opted out before is not stored again.
     continue when exists (
       select from core.suppressions_by_hash(v_item.phone) a
       where a.organisation_id = v_item.organisation_id and a.reason = 'opted_out');
@@ -59,4 +59,4 @@ end
 $$;
 
 comment on function core.record_inbound is
-  'Record what phones answer with a keyword: {provider, from, to, keyword stop|start, word, received_at}, in their order. Returns for each: changed; unchanged, when what it says is so already; or unknown, when it is not known which organisation is meant.';
+  'Record replies with a keyword: {provider, from, to, keyword stop|start, word, received_at}, in their order. Returns an outcome for each: changed, unchanged (already in that state) or unknown (no organisation found).';

@@ -4,7 +4,7 @@ language plpgsql volatile
 set enable_seqscan = off
 as $$
 begin
-  -- Nearly always these are emails or were never paid: then no accept has to wait for this lock.
+  -- Most calls have only emails or unpaid SMS; then no organisation is locked.
   if not exists (select from app.credit_ledger l where l.message_id = any (ids)) then
     return;
   end if;
@@ -14,7 +14,7 @@ begin
   with given_back as (
     insert into app.credit_ledger (organisation_id, kind, credits, included, balance, period_start, message_id, created_at)
     select d.organisation_id, 'refund', -d.credits,
-      -- The allowance of a period that has ended is gone anyway.
+      -- The allowance of an ended period is not given back.
       case when d.period_start = a.period_start then -d.included else 0 end,
       a.sms_credits - sum(d.credits) over (partition by d.organisation_id order by d.id),
       a.period_start, d.message_id, core.now()
@@ -39,4 +39,4 @@ end
 $$;
 
 comment on function core.refund_sms is
-  'Refund what these SMS, which never left, took from credits and allowance, once for each. Ignores messages that were never paid: emails, test and sandbox messages. Locks allowances by organisation.';
+  'Return the credits and the allowance of these SMS, which were never sent, each once. Skips messages that cost nothing: emails, test and sandbox messages.';

@@ -9,4 +9,4 @@ end
 $$;
 
 comment on function core.refuse is
-  'Refuse a call with an error code: rolls back and reaches the caller as a Refusal. words: the message when the code''s own says too little; retry_after: seconds.';
+  'Refuse a call with an error code. This rolls back the transaction and reaches TypeScript as a Refusal. words replaces the default message of the code; retry_after is in seconds.';

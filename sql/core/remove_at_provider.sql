@@ -11,11 +11,11 @@ begin
   perform pg_advisory_xact_lock(core.suppression_removal_lock(o.id)) from unnest(v_organisations) o (id);
   insert into app.suppression_removals (organisation_id, email)
   select o.id, remove_at_provider.email from unnest(v_organisations) o (id)
-  -- Tried again from the start.
+  -- The removal restarts with its full number of attempts.
   on conflict on constraint suppression_removals_pkey do update set tried_at = null;
   return core.enqueue_suppression_removals(array(
     select o.id from unnest(v_organisations) o (id)
-    -- One job for each organisation at a time, which enqueues the next itself.
+    -- Each organisation has one job at a time, which enqueues the next.
     where not exists (
       select from graphile_worker._private_jobs j
       where j.key = 'remove_suppression:' || o.id and (j.is_available or j.locked_at is not null))));
@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function core.remove_at_provider is
-  'Have the provider''s own suppression of an address removed from the domains of these organisations, by one job at a time for each organisation. Answers how many jobs were enqueued.';
+  'Enqueue the removal of an address from the provider''s suppression list, for the domains of these organisations. Returns the number of jobs, at most one for each organisation.';

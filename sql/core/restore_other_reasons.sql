@@ -13,4 +13,4 @@ as $$
 $$;
 
 comment on function core.restore_other_reasons is
-  'List addresses anew, whose entries were removed, for what else stands against them. Answers how many.';
+  'Insert suppressions again for addresses whose removed entries had other reasons. Returns the number of entries.';

@@ -9,7 +9,7 @@ begin
   v_message.id := core.new_id(core.now());
   v_message.channel := split_part(type::text, '.', 1);
   v_message.class := case when v_change in ('complained', 'opted_out') then 'marketing' else 'transactional' end;
-  -- Who opts out got the SMS before.
+  -- A person who opts out has received the SMS before.
   v_message.status := case v_change when 'opted_out' then 'delivered' else v_change end;
   v_message.tags := '{test}';
   v_message.created_at := core.now() - interval '3 seconds';
@@ -26,7 +26,7 @@ begin
     v_message.subject := 'A test event';
   else
     v_message.from_address := 'Postgram';
-    -- A number that no network gives out (Ofcom).
+    -- A number reserved for fiction (Ofcom).
     v_message.to_address := '+447700900000';
     v_message.segments := 1;
     v_message.credits := 1;
@@ -48,4 +48,4 @@ end
 $$;
 
 comment on function core.sample_message is
-  'A message that a test event of that type can tell of: made up, its id nobody''s.';
+  'Returns a sample message for a test event of this type. Its ID belongs to no message.';

@@ -11,4 +11,4 @@ as $$
 $$;
 
 comment on function core.schedule_interval is
-  'How often a task of the clock runs, from its cron: every minute, every so many minutes, every hour or every day; null for another.';
+  'Returns the interval of a cron schedule that runs every minute, every few minutes, hourly or daily; null for any other.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.seal_sha256 is
-  'The SHA-256 of a seal on rows of the audit: of the seal before it (empty for the first), and the hashes of its rows one after another.';
+  'Returns the SHA-256 of a seal: over the previous seal (empty for the first) and the hashes of the sealed rows.';

@@ -8,4 +8,5 @@ as $$
   )::graphile_worker.job_spec
 $$;
 
-comment on function core.send_job is 'The job that attempts a message; run_at is the server''s real time.';
+comment on function core.send_job is
+  'Returns the job that attempts to send a message. run_at is the server''s real time.';

@@ -7,8 +7,8 @@ as $$
 declare
   v_priority integer := core.priority(core.backlog(organisation_id), class);
 begin
-  -- Before the clock's next sweep only a job of its own is in time. Everything later stays out of the job
-  -- table, where rows that are not due slow down the taking of those that are.
+  -- A delay shorter than the clock's interval needs a job. Longer ones stay out of the job table, where jobs
+  -- that are not due slow down fetching those that are.
   if delay <= interval '90 seconds' then
     perform core.add_jobs(array[core.send_job(channel, message_id, v_priority, now() + delay)]);
   else

@@ -4,10 +4,10 @@ language sql stable
 as $$
   select d.*
   from core.sending_domains(sending_domain.organisation_id, sending_domain.from_domain) d
-  -- Of one below another, its own.
+  -- A subdomain with its own entry is preferred.
   order by length(d.name) desc
   limit 1
 $$;
 
 comment on function core.sending_domain is
-  'The domain of an organisation that an email from such an address is sent from: the nearest of those that allow it; no row when none does.';
+  'Returns the domain of an organisation that an email from this sender domain is sent with: the nearest one that allows it. No row if none does.';

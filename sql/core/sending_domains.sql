@@ -10,4 +10,4 @@ as $$
 $$;
 
 comment on function core.sending_domains is
-  'The verified domains of an organisation that allow it to send from a domain, in lower case: itself or one above it (interface 4.1, rule 3).';
+  'Returns the verified domains of an organisation that allow it to send from a domain (in lower case): the domain itself, or one above it.';

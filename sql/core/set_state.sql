@@ -8,21 +8,24 @@ declare
   v_begins boolean := action in ('pause', 'suspend');
   v_before app.organisations;
   v_after app.organisations;
-  v_is_so boolean;
+  v_is_in_state boolean;
   v_state app.organisation_state;
 begin
   if v_begins and coalesce(length(reason), 0) not between 1 and 1000 then
-    raise exception 'give a reason of 1 to 1000 characters';
+    raise exception 'the reason must be 1 to 1000 characters';
   end if;
   select o.* into v_before from app.organisations o where o.id = v_id for no key update;
-  v_is_so := case when v_is_pause then v_before.paused_at else v_before.suspended_at end is not null;
-  if v_is_so = v_begins then
-    -- Of one that is both, what it is already is what matters.
+  v_is_in_state := case when v_is_pause then v_before.paused_at else v_before.suspended_at end is not null;
+  if v_is_in_state = v_begins then
+    -- An organisation that is both paused and suspended: name the state that blocks this action.
     v_state := case when not v_begins then v_before.state when v_is_pause then 'paused' else 'suspended' end;
-    raise exception 'the organisation is %', v_state
+    raise exception 'the organisation is %', case
+        when v_begins then 'already ' || v_state
+        else format('%s, not %s', v_state, case when v_is_pause then 'paused' else 'suspended' end)
+      end
       using hint = case v_state
-        when 'paused' then format('select ops.resume(%L) lifts its pause', core.encode_id('org', v_id))
-        when 'suspended' then format('select ops.reinstate(%L) ends its suspension', core.encode_id('org', v_id))
+        when 'paused' then format('select ops.resume(%L) ends the pause', core.encode_id('org', v_id))
+        when 'suspended' then format('select ops.reinstate(%L) ends the suspension', core.encode_id('org', v_id))
         else 'select id, name, state from ops.organisations'
       end;
   end if;
@@ -43,4 +46,4 @@ end
 $$;
 
 comment on function core.set_state is
-  'Begin or end an organisation''s pause (actions pause and resume) or its suspension (suspend and reinstate); neither touches the other. Raises one sentence when there is nothing to begin or end.';
+  'Begin or end an organisation''s pause (actions pause and resume) or suspension (actions suspend and reinstate). Pause and suspension are independent. Raises an error if the action changes nothing. Returns the organisation''s UUID.';

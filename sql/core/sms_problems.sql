@@ -7,7 +7,7 @@ declare
 begin
   if scheduled_at < at then
     v_fields := '{"scheduledAt": ["must not be in the past"]}';
-  -- In hours, as a day is one of the session's time zone, where clocks may be changed meanwhile.
+  -- In hours, because the length of a day depends on the session's time zone (daylight saving).
   elsif scheduled_at > at + interval '720 hours' then
     v_fields := '{"scheduledAt": ["must be at most 30 days ahead"]}';
   end if;
@@ -22,4 +22,4 @@ end
 $$;
 
 comment on function core.sms_problems is
-  'What is wrong with the fields of an SMS that only the service''s clock and records can tell, as in interface section 7; null when nothing is. sender_id null: the shared sender.';
+  'Returns the problems of an SMS that only the service''s clock and records reveal, as the fields of the error, {field: [problem]}; null if there are none. sender_id null means the shared sender.';

@@ -20,7 +20,7 @@ as $$
     from reached r
     where r.from_address = sms_replied_to.sender
     union all
-    -- Networks have numbers of their own for replies to senders that cannot be written to.
+    -- Networks route replies to an alphanumeric sender ID to a number of their own.
     select 2, r.organisation_id, r.id
     from reached r
     where r.from_address not like '+%'
@@ -42,4 +42,4 @@ as $$
 $$;
 
 comment on function core.sms_replied_to is
-  'Whom a phone means that writes to a sender ID: the organisation that owns the number, else the one whose SMS came last from it within 90 days; with that organisation''s last SMS to the phone. Nulls when nobody is meant.';
+  'Returns the organisation that a phone replies to: the one that owns the number, else the one whose SMS from this sender ID reached the phone last, within 90 days. Includes that organisation''s last SMS to the phone. Nulls if there is none.';

@@ -5,4 +5,5 @@ as $$
   select case o.state when 'suspended' then o.suspension_reason when 'paused' then o.pause_reason end
 $$;
 
-comment on function core.state_reason is 'The reason for the pause or suspension that an organisation''s state shows; null for an active one.';
+comment on function core.state_reason is
+  'Returns the reason for the current pause or suspension of an organisation; null for an active one.';

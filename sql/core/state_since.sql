@@ -5,4 +5,5 @@ as $$
   select case o.state when 'suspended' then o.suspended_at when 'paused' then o.paused_at else o.activated_at end
 $$;
 
-comment on function core.state_since is 'When the pause or suspension began that an organisation''s state shows; of an active one, when it became so.';
+comment on function core.state_since is
+  'Returns when the current pause or suspension of an organisation began; for an active one, when it became active.';

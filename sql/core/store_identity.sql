@@ -5,8 +5,8 @@ as $$
 #variable_conflict use_column
 begin
   if identity is null or exists (
-    -- A key that we hold is never lost. Mail that it signed needs it, so it gives way to no other one of
-    -- the same provider, as when two processes make one at a time.
+    -- A key that the service holds is never replaced by another one of the same provider, for example when two
+    -- processes create one at the same time: mail already signed needs it.
     select from app.domains d
     join app.dkim_keys k on k.domain_id = d.id and k.state = 'active' and k.private_key is not null
     where d.id = store_identity.domain_id and d.provider = identity ->> 'provider'
@@ -17,7 +17,7 @@ begin
   update app.domains d
   set provider = identity ->> 'provider', dkim_zone = identity ->> 'dkim_zone'
   where d.id = store_identity.domain_id;
-  -- What there was is another provider's, or was lost at this one.
+  -- The old keys belong to another provider, or this provider has lost them.
   delete from app.dkim_keys k where k.domain_id = store_identity.domain_id;
   insert into app.dkim_keys (domain_id, selector, state, host, value, private_key, created_at)
   select store_identity.domain_id, k.selector, k.state,
@@ -27,4 +27,4 @@ end
 $$;
 
 comment on function core.store_identity is
-  'Note what the provider made for a domain: {provider, dkim_zone, keys: [{selector, state, value, private_key}]}; nothing for null, nor when we hold its active key already.';
+  'Store what the provider created for a domain: {provider, dkim_zone, keys: [{selector, state, value, private_key}]}. Does nothing for null, or if the service already holds an active key of the domain.';

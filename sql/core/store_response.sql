@@ -11,4 +11,4 @@ as $$
 $$;
 
 comment on function core.store_response is
-  'Keep what a call is answered for the replays of its idempotency key; nothing without a key. The organisation must be locked.';
+  'Store the response of a call, to replay it for its idempotency key. Does nothing without a key. The caller has locked the organisation.';

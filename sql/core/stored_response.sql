@@ -8,11 +8,11 @@ as $$
     and k.mode = stored_response.mode
     and k.key = stored_response.key
     and k.created_at > at - interval '24 hours'
-    -- Whoever had the lock before us may have begun after us. The bound spares later partitions.
+    -- A call that held the lock earlier may have begun later. The bound excludes later partitions.
     and k.created_at < at + interval '1 hour'
-    -- Of a call that asked the provider and whose process is gone nothing was kept.
+    -- A call to the provider whose process is gone has stored no response.
     and (k.status is not null or core.is_under_way(k.created_at))
 $$;
 
 comment on function core.stored_response is
-  'What was answered to the call with that idempotency key within 24 hours (interface 4.12); no row for a key that is free or null. status null: that call is in progress.';
+  'Returns the response stored for an idempotency key within the last 24 hours; no row for an unused key or null. A null status means that the first call is still running.';

@@ -1,6 +1,6 @@
 create function core.stray_receipts(receipts jsonb, first_id uuid, last_id uuid)
 returns integer[]
--- Not language sql: its plan over all partitions would be made again at each call.
+-- In plpgsql, because a function in SQL would be planned over all partitions at each call.
 language plpgsql stable
 set enable_seqscan = off
 as $$
@@ -28,4 +28,4 @@ end
 $$;
 
 comment on function core.stray_receipts is
-  'The places, from 1, of receipts that name a recipient to whom their email was not sent; all their message ids lie between first_id and last_id.';
+  'Returns the positions, from 1, of receipts that name a recipient that the email was not sent to. All message IDs are between first_id and last_id.';

@@ -1,4 +1,4 @@
--- As the owner, because views of ops ask it: what a view calls runs as whoever reads the view.
+-- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.stuck_messages()
 returns setof uuid
 language sql stable security definer
@@ -7,15 +7,15 @@ as $$
   select m.id
   from app.messages m
   where m.status = 'queued' and m.mode = 'live'
-    -- The sandbox keeps a message waiting because its caller chose that by the recipient.
+    -- The sandbox holds a message only if its caller chose a recipient that does so.
     and not m.is_sandbox and m.provider is distinct from 'sandbox'
-    -- A hand-over is given up after 24 hours of trying: nothing older than two days can be queued,
-    -- and the bound lets this pass over most partitions.
+    -- A message fails permanently after 24 hours of attempts, so none older than two days is queued. The
+    -- bound excludes most partitions.
     and m.id >= core.first_id_at(core.now() - interval '2 days')
     and coalesce(m.scheduled_at, m.created_at) < core.now() - interval '1 minute'
   union
-  -- A scheduled SMS may have been accepted long before, and is found by what is to release it: no
-  -- later than its next attempt, which is within some hour.
+  -- A scheduled SMS may have been accepted long before. It is found by its row in app.due_messages, due at
+  -- its next attempt within 90 minutes, or by its job.
   select m.id
   from (
     select d.message_id as id
@@ -33,4 +33,4 @@ as $$
 $$;
 
 comment on function core.stuck_messages is
-  'Live messages that should have been sent more than a minute ago: accepted then, or scheduled for then. Not those that the sandbox keeps waiting.';
+  'Returns the IDs of live messages that were queued or scheduled for more than a minute ago and are not sent. Skips messages that the sandbox holds on purpose.';

@@ -12,4 +12,4 @@ as $$
   )
 $$;
 
-comment on function core.suppression_object is 'The suppression object of interface 2.4.';
+comment on function core.suppression_object is 'Returns the suppression object of the API.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.suppression_removal_lock is
-  'The advisory lock between who adds an address for the provider to forget and the job that finds none left. Taken after all other locks, in the order of the organisations.';
+  'Returns the key of the advisory lock between adding an address to remove at the provider and the job that finds none left. Taken after all other locks, in the order of the organisations.';

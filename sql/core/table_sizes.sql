@@ -12,4 +12,4 @@ as $$
 $$;
 
 comment on function core.table_sizes is
-  'The size of each table in bytes, with indexes and TOAST, and its rows as Postgres estimates them; partitions count to their table.';
+  'Returns the size of each table in bytes, with indexes and TOAST, and its rows as estimated by Postgres. Partitions count towards their table.';

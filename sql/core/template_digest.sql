@@ -7,4 +7,5 @@ as $$
     'text_sha256', encode(sha256(convert_to(template.text, 'UTF8')), 'hex'))
 $$;
 
-comment on function core.template_digest is 'A template as the audit keeps it: its bodies by their SHA-256.';
+comment on function core.template_digest is
+  'Returns a template as the audit stores it, with the SHA-256 of each body.';

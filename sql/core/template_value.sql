@@ -12,4 +12,4 @@ as $$
 $$;
 
 comment on function core.template_value is
-  'The text that takes the place of {{name}}; {{unsubscribe_url}} is left for the attempt (interface 4.1, rule 5).';
+  'Returns the text that replaces {{name}}. {{unsubscribe_url}} stays: the attempt replaces it for each recipient.';

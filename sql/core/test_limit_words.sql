@@ -5,4 +5,5 @@ as $$
   select format('The plan allows %s test and sandbox messages a day; retry after 00:00 UTC.', test_limit)
 $$;
 
-comment on function core.test_limit_words is 'The message of rate_limited when the test and sandbox messages of the day are used up.';
+comment on function core.test_limit_words is
+  'Returns the message of rate_limited when the test messages of the day are used up.';

@@ -7,7 +7,7 @@ begin
     select json_agg(json_build_object('type', e.type, 'occurredAt', core.iso(e.occurred_at), 'detail', e.detail)
       order by e.place, e.occurred_at, e.type, e.provider_event_id, e.id)
     from (
-      -- A scheduled SMS is queued at its time, which is an event of its own; a test message at once.
+      -- A scheduled SMS gets a separate queued event at its time; a test message has none.
       select 0 as place,
         case when m.scheduled_at is not null and m.mode = 'live' then 'scheduled' else 'queued' end::app.event_type as type,
         m.created_at as occurred_at, null as provider_event_id, 0 as id, '{}'::jsonb as detail
@@ -16,8 +16,7 @@ begin
         jsonb_strip_nulls(jsonb_build_object('attempt', nullif(m.attempts, 0), 'provider', m.provider))
       where m.sent_at is not null
       union all
-      -- What the provider reports after it took the message stays behind 'sent', though its clock
-      -- may be behind ours.
+      -- Receipts come after 'sent' even if the provider's clock is behind the service's.
       select case when e.provider_event_id is null and e.occurred_at <= coalesce(m.sent_at, 'infinity') then 1 else 3 end,
         e.type, e.occurred_at, e.provider_event_id, e.id, e.detail
       from app.events e
@@ -28,4 +27,4 @@ end
 $$;
 
 comment on function core.timeline is
-  'All events of a message, oldest first (interface 2.1); the first and sent are known from the message itself.';
+  'Returns all events of a message, oldest first. The first event and "sent" are derived from the message itself.';

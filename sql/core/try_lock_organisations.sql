@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.try_lock_organisations is
-  'Like core.lock_organisations, but skips organisations that another transaction has locked. Returns those that it locked.';
+  'Lock the organisations that no other transaction has locked, without waiting, and return their UUIDs. Otherwise the same as core.lock_organisations.';

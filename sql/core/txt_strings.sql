@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function core.txt_strings is
-  'A TXT value of printable ASCII as master files have it (RFC 1035 5.1): quoted strings of at most 255 characters, which readers join.';
+  'Returns a TXT value of printable ASCII in master file format (RFC 1035 section 5.1): quoted strings of at most 255 characters.';

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.wrapped is
-  'A text in lines of at most so many characters, broken at spaces; a longer word is a line of its own.';
+  'Returns a text in lines of at most width characters, broken at spaces. A longer word gets its own line.';

@@ -7,4 +7,5 @@ as $$
   where r.required and r.status <> 'verified'
 $$;
 
-comment on function core.wrong_records is 'The required records of a domain that are not verified, each as type, name and status.';
+comment on function core.wrong_records is
+  'Returns the required records of a domain that are not verified, each as type, name and status.';

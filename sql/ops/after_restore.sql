@@ -7,7 +7,7 @@ declare
   v_count integer;
 begin
   if core.has_process('worker') then
-    raise exception 'a worker is running: stop it first, as it may hand over meanwhile what this is about';
+    raise exception 'a worker is running; stop all workers first, as they may send the messages meanwhile';
   end if;
   with waiting as (
     select (j.payload ->> 'id')::uuid as id
@@ -32,4 +32,4 @@ end
 $$;
 
 comment on function ops.after_restore is
-  'Prepare a database that was restored to an earlier point. Run it before a worker starts. Messages that wait may have left after that point, so they count as handed over with an unknown outcome: a provider that can be asked is asked about each email first, marketing SMS fail instead of being sent twice, and everything else is sent, perhaps again. Returns how many messages that are.';
+  'Prepare a database that was restored to an earlier point in time. Run it before a worker starts. Waiting messages may have been sent after that point, so they count as attempted with an unknown outcome. For each email the worker first asks a provider that can be asked; marketing SMS fail instead of being sent twice; every other message is sent, perhaps a second time. Returns the number of these messages. Raises an error while a worker is running.';

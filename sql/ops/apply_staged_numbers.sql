@@ -12,23 +12,23 @@ declare
   v_new integer;
 begin
   if replaces is null then
-    raise exception 'say whether the list replaces the one before: true or false';
+    raise exception 'replaces must be true or false';
   elsif length(apply_staged_numbers.note) > 1000 then
-    raise exception 'the note may have 1000 characters';
+    raise exception 'the note must be at most 1000 characters';
   end if;
-  -- What is copied meanwhile waits, and is for the next time.
+  -- Lines copied by others in the meantime wait and belong to the next call.
   lock table ops.staged_numbers in access exclusive mode;
   if not exists (select from ops.staged_numbers s where s.phone is not null) then
-    raise exception 'no numbers are staged'
+    raise exception 'ops.staged_numbers is empty'
       using hint = '\copy ops.staged_numbers from ''numbers.csv'' csv';
   end if;
   select (array_agg(s.phone order by s.ctid))[1], count(*) into v_bad, v_bad_lines
   from ops.staged_numbers s
   where not core.is_phone(btrim(s.phone));
   if v_bad_lines > 0 then
-    raise exception '% is not a number in E.164, like +27821234567, and the first of % such lines; none was applied',
+    raise exception '% is not a number in E.164, such as +27821234567 (the first of % wrong lines); no number was blocked',
       quote_literal(left(translate(v_bad, E'\r\n', '  '), 50)), v_bad_lines
-      using hint = 'delete from ops.staged_numbers; then copy the file once it is corrected';
+      using hint = 'delete from ops.staged_numbers; then correct the file and copy it again';
   end if;
   if replaces then
     delete from app.blocked_numbers b
@@ -56,4 +56,4 @@ end
 $$;
 
 comment on function ops.apply_staged_numbers is
-  'Block the numbers in ops.staged_numbers, all or none. None is blocked if a line is wrong; afterwards the table is empty. With replaces => true exactly these numbers are blocked, and numbers that left the registry are not. Returns how many are new.';
+  'Block the numbers in ops.staged_numbers, either all or none. If a line is wrong, no number is blocked; otherwise the table is empty afterwards. With replaces => true, numbers that are not in the list are unblocked. Returns the number of newly blocked numbers.';

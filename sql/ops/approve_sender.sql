@@ -8,11 +8,11 @@ declare
   v_organisation uuid := core.organisation_id(organisation);
 begin
   perform core.check_sender(approve_sender.sender);
-  -- Locked, so that it does not become everybody's at the same moment.
+  -- Locked, so that ops.set_shared_sender cannot take the number at the same moment.
   perform from app.sms_settings s for share;
   if core.is_phone(approve_sender.sender)
     and exists (select from app.sms_settings s where s.shared_sender = approve_sender.sender) then
-    raise exception '% is the shared sender', approve_sender.sender;
+    raise exception '% is the shared sender, which every organisation can use', approve_sender.sender;
   end if;
   insert into app.senders (organisation_id, sender, approved_at)
   values (v_organisation, approve_sender.sender, core.now())
@@ -22,10 +22,10 @@ begin
       jsonb_build_object('approved_at', core.iso(core.now())));
   elsif not exists (
     select from app.senders s where s.organisation_id = v_organisation and s.sender = approve_sender.sender) then
-    raise exception 'another organisation holds %', approve_sender.sender;
+    raise exception 'another organisation uses %', approve_sender.sender;
   end if;
 end
 $$;
 
 comment on function ops.approve_sender is
-  'Let an organisation send SMS from a sender ID. It has up to 11 letters, digits and spaces, or is a number of its own.';
+  'Allow an organisation to send SMS from a sender ID. A sender ID is up to 11 letters, digits and spaces with at least one letter, or a phone number in E.164 that only this organisation uses.';

@@ -4,16 +4,17 @@ select a.id, a.at, a.actor, a.application_name, a.action, core.encode_id('org', 
 from app.audit a;
 
 comment on view ops.audit is
-  'Who changed what and when, with the values before and after. The actor is the login and the role that it had taken on, or "service" for what the service did by itself; before and after are null where there was nothing. Order by id desc for the newest first.';
+  'Audit: every change, with its actor, time and the values before and after. The actor is the login and the role that it had assumed, or "service". Add "order by id desc" for the newest first.';
 
-comment on column ops.audit.id is 'Counts up: the higher, the newer.';
+comment on column ops.audit.id is 'Sequence number; higher is newer.';
 comment on column ops.audit.at is 'When the change was made.';
-comment on column ops.audit.actor is 'The login, with the role that it had taken on; or service.';
-comment on column ops.audit.application_name is 'What the session called itself, such as psql.';
-comment on column ops.audit.action is 'The function of ops, or what the service did by itself.';
-comment on column ops.audit.organisation is 'The organisation that it was about, org_…; null when it was about none or about all.';
-comment on column ops.audit.target is 'What was changed, by its id, name or prefix.';
-comment on column ops.audit.before is 'What it was before, of that which changed; null where there was nothing.';
-comment on column ops.audit.after is 'What it is since; null where nothing is left.';
-comment on column ops.audit.login is 'Who was logged in, also where the actor is service; null in rows from before it was noted.';
-comment on column ops.audit.seal is 'The seal that the row is under, see ops.audit_seals; null until it is sealed, within a minute or two.';
+comment on column ops.audit.actor is 'The login, with the role that it had assumed; or service.';
+comment on column ops.audit.application_name is 'The application name of the session, such as psql.';
+comment on column ops.audit.action is 'The function of schema ops, or the name of an automatic action of the service.';
+comment on column ops.audit.organisation is 'The organisation that the change affects, org_…; null if it affects none or all.';
+comment on column ops.audit.target is 'The ID, name or prefix of the changed object.';
+comment on column ops.audit.before is 'The changed values before the change; null if there were none.';
+comment on column ops.audit.after is 'The changed values after the change; null if there are none.';
+comment on column ops.audit.login is 'The login of the session, also where the actor is service.';
+comment on column ops.audit.seal is
+  'The seal that covers the row, see ops.audit_seals; null until the row is sealed, which takes at most two minutes.';

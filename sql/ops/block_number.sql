@@ -9,7 +9,7 @@ declare
 begin
   perform core.check_phone(block_number.phone);
   if length(block_number.note) > 1000 then
-    raise exception 'the note may have 1000 characters';
+    raise exception 'the note must be at most 1000 characters';
   end if;
   insert into app.blocked_numbers (phone, note, created_at)
   select block_number.phone, coalesce(block_number.note, ''), core.now()
@@ -21,4 +21,4 @@ end
 $$;
 
 comment on function ops.block_number is
-  'Block marketing SMS to a number on the national opt-out registry. This holds for every organisation.';
+  'Block marketing SMS to a number that is on the national opt-out registry. The block applies to every organisation.';

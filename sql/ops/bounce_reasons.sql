@@ -7,11 +7,11 @@ group by b.channel, b.code, b.reason
 order by messages desc;
 
 comment on view ops.bounce_reasons is
-  'Why messages of the last seven days bounced, failed or expired. The most frequent reason comes first: what the provider said, without addresses and ids.';
+  'Reasons why messages of the last seven days bounced, failed or expired. The most frequent reason comes first. The reason is the provider''s text without addresses and IDs.';
 
 comment on column ops.bounce_reasons.channel is 'email or sms.';
-comment on column ops.bounce_reasons.code is 'The error code that the messages ended with.';
-comment on column ops.bounce_reasons.reason is 'What the provider said, without addresses, ids and long numbers.';
-comment on column ops.bounce_reasons.messages is 'How many messages ended so.';
-comment on column ops.bounce_reasons.organisations is 'How many organisations these are of.';
-comment on column ops.bounce_reasons.last_day is 'The last UTC day on which one of them had been accepted.';
+comment on column ops.bounce_reasons.code is 'The error code of the messages.';
+comment on column ops.bounce_reasons.reason is 'The provider''s text without addresses, IDs and long numbers.';
+comment on column ops.bounce_reasons.messages is 'Number of messages with this reason.';
+comment on column ops.bounce_reasons.organisations is 'Number of organisations that sent them.';
+comment on column ops.bounce_reasons.last_day is 'The last UTC day on which one of them was accepted.';

@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function ops.change_template is
-  'Replace the name, subject and bodies of a template. html or text may be null. It applies from the next request on; messages accepted before go out as they were.';
+  'Replace the name, subject and bodies of a template. Either html or text may be null. The change applies to new requests; messages already accepted keep the old content.';

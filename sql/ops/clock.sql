@@ -10,12 +10,12 @@ left join lateral (
 ) ok on true;
 
 comment on view ops.clock is
-  'Tasks of the clock, with their last run and its error. Schedules are cron in UTC. Shows how many milliseconds each run took and how many rows it touched. A task that never ran waits for its first time, or no clock is running: select * from ops.checks.';
+  'Scheduled tasks, with their last run and its error. A task without a run waits for its first scheduled time, or no clock is running (ops.checks).';
 
-comment on column ops.clock.task is 'Its name.';
-comment on column ops.clock.schedule is 'When it runs: cron, in UTC.';
-comment on column ops.clock.last_run is 'When it began to run last; null if it never has.';
-comment on column ops.clock.duration_ms is 'How long that took, in milliseconds.';
-comment on column ops.clock.rows is 'How many rows it touched.';
-comment on column ops.clock.error is 'What it failed with; null when it succeeded.';
-comment on column ops.clock.last_success is 'When the last run that succeeded began.';
+comment on column ops.clock.task is 'The name of the task.';
+comment on column ops.clock.schedule is 'The schedule, in cron format and UTC.';
+comment on column ops.clock.last_run is 'When the last run started; null before the first run.';
+comment on column ops.clock.duration_ms is 'How long the last run took, in milliseconds.';
+comment on column ops.clock.rows is 'Number of rows that the last run processed.';
+comment on column ops.clock.error is 'The error of the last run; null if it succeeded.';
+comment on column ops.clock.last_success is 'When the last successful run started.';

@@ -7,12 +7,13 @@ where o.id in (select c.organisation_id from app.complaints c where c.received_a
 order by rate desc nulls first;
 
 comment on view ops.complaint_rates is
-  'Organisations with complaints in the last 24 hours, and their rate. Complaints and emails sent since counted_since; a rate of 0.001 with 3 complaints pauses. It counts only some 1000 emails to a complaint, so that it stays fast: from 0.001 on the rate is exact, below that it is at most what is shown.';
+  'Organisations with complaints in the last 24 hours, and their rates. The service pauses an organisation with at least 3 complaints and a rate of at least 0.001. Rates from 0.001 upwards are exact; a lower rate is an upper bound, because only about 1,000 emails are counted for each complaint.';
 
-comment on column ops.complaint_rates.organisation is 'The organisation''s id, org_….';
-comment on column ops.complaint_rates.name is 'Its name.';
+comment on column ops.complaint_rates.organisation is 'The organisation''s ID, org_….';
+comment on column ops.complaint_rates.name is 'The organisation''s name.';
 comment on column ops.complaint_rates.state is 'active, paused or suspended.';
-comment on column ops.complaint_rates.complaints is 'How many there were since counted_since.';
-comment on column ops.complaint_rates.sent is 'Emails sent since then, as far as the rate needs them.';
-comment on column ops.complaint_rates.rate is 'Complaints by emails sent: 0.001 is 0.1 %.';
-comment on column ops.complaint_rates.counted_since is '24 hours ago, or when complaints were last forgiven by ops.resume.';
+comment on column ops.complaint_rates.complaints is 'Number of complaints since counted_since.';
+comment on column ops.complaint_rates.sent is 'Number of emails sent since then, counted as far as the rate needs it.';
+comment on column ops.complaint_rates.rate is 'Complaints divided by emails sent: 0.001 is 0.1 %.';
+comment on column ops.complaint_rates.counted_since is
+  '24 hours ago, or the last ops.resume of the organisation if that was later.';

@@ -16,7 +16,7 @@ begin
   end if;
   if coalesce(cardinality(create_api_key.scopes), 0) = 0
     or not create_api_key.scopes <@ enum_range(null::app.scope)::text[] then
-    raise exception 'the scopes must be some of %', array_to_string(enum_range(null::app.scope), ', ');
+    raise exception 'the scopes must be one or more of %', array_to_string(enum_range(null::app.scope), ', ');
   end if;
   -- Two random UUIDs are 244 bits from the server's strong random source.
   v_key := 'sk_' || create_api_key.mode || '_'
@@ -31,4 +31,4 @@ end
 $$;
 
 comment on function ops.create_api_key is
-  'Create an API key and return it, which is shown only now. The mode is live or test; scopes are all of them or some. The key itself is not kept.';
+  'Create an API key and return it. The key is shown only once; the database stores only its hash. The mode is live or test. The scopes default to all of them: emails:send, sms:send, read and domains:write.';

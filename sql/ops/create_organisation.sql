@@ -22,4 +22,4 @@ end
 $$;
 
 comment on function ops.create_organisation is
-  'Create an organisation and return its id. Its billing periods start today.';
+  'Create an organisation and return its ID. Its first billing period starts now.';

@@ -11,7 +11,7 @@ declare
   v_after jsonb;
 begin
   if create_plan.id is null or create_plan.id !~ '^[a-z0-9][a-z0-9_-]{0,63}$' then
-    raise exception 'the id must be 1 to 64 lower-case letters, digits, hyphens or underscores, a letter or digit first';
+    raise exception 'the ID must be 1 to 64 lower-case letters, digits, hyphens and underscores, and start with a letter or digit';
   end if;
   perform core.check_plan_terms(create_plan.name, price_rand, emails_included, sms_included, domains_included,
     test_messages_daily);
@@ -21,7 +21,7 @@ begin
   on conflict on constraint plans_pkey do nothing
   returning core.plan_terms(plans) into v_after;
   if v_after is null then
-    raise exception 'there is a plan % already', quote_literal(create_plan.id);
+    raise exception 'a plan % already exists', quote_literal(create_plan.id);
   end if;
   perform core.audit('create_plan', null, create_plan.id, null, v_after);
   return create_plan.id;
@@ -29,4 +29,4 @@ end
 $$;
 
 comment on function ops.create_plan is
-  'Create a plan and return its id. It has a price in rand a month, includes email recipients, SMS segments and domains, and allows a number of test and sandbox messages a day.';
+  'Create a plan and return its ID. The price is in rand a month. The plan includes numbers of email recipients and SMS segments a month and of sending domains, and limits test and sandbox messages a day.';

@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function ops.create_template is
-  'Create a template and return its id. Subject, html and text may have {{name}} placeholders; html or text may be null.';
+  'Create a template and return its ID. Subject, html and text may contain placeholders such as {{name}}. Either html or text may be null.';

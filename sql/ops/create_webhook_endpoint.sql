@@ -9,11 +9,11 @@ declare
   v_id uuid := core.new_id(core.now());
 begin
   perform core.check_webhook_url(create_webhook_endpoint.url);
-  -- Locked, so that two at once do not both find room for the last. Each event costs a row and a POST
-  -- for each endpoint, hence the bound.
+  -- Locked, so that two concurrent calls cannot both create the twentieth endpoint. The limit exists because
+  -- each event costs a row and a POST request for each endpoint.
   perform from app.organisations o where o.id = v_organisation for no key update;
   if (select count(*) from app.webhook_endpoints p where p.organisation_id = v_organisation) >= 20 then
-    raise exception 'an organisation may have at most 20 webhook endpoints'
+    raise exception 'the organisation has 20 webhook endpoints, the maximum; delete one first'
       using hint = format('select id, url, state from ops.webhook_endpoints where organisation = %L',
         core.encode_id('org', v_organisation));
   end if;
@@ -27,4 +27,4 @@ end
 $$;
 
 comment on function ops.create_webhook_endpoint is
-  'Create a webhook endpoint; return its id and signing secret. The secret is shown only now. The organisation''s events of these types are delivered to the https URL. An organisation may have 20 endpoints.';
+  'Create a webhook endpoint; return its ID and signing secret. The secret is shown only once. Postgram posts the organisation''s events of the given types to the https URL. An organisation can have at most 20 endpoints.';

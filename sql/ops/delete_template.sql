@@ -12,4 +12,4 @@ end
 $$;
 
 comment on function ops.delete_template is
-  'Delete a template. Requests that name it are refused from now on; messages accepted before still go out.';
+  'Delete a template. New requests that name it are refused; messages already accepted are still sent.';

@@ -17,15 +17,15 @@ cross join lateral jsonb_to_recordset(d.records) as r (
 where d.change is distinct from 'adding';
 
 comment on view ops.domain_records is
-  'DNS records that each domain needs, and what the last check found.';
+  'DNS records that each domain needs, with the result of the last check.';
 
-comment on column ops.domain_records.domain_id is 'The domain''s id, dom_….';
-comment on column ops.domain_records.domain is 'Its name.';
+comment on column ops.domain_records.domain_id is 'The domain''s ID, dom_….';
+comment on column ops.domain_records.domain is 'The domain name.';
 comment on column ops.domain_records.purpose is 'dkim, mail_from_mx, mail_from_spf or dmarc.';
 comment on column ops.domain_records.type is 'CNAME, MX or TXT.';
-comment on column ops.domain_records.name is 'Where to publish it.';
-comment on column ops.domain_records.value is 'What to publish.';
-comment on column ops.domain_records.required is 'Whether the domain is not verified without it.';
+comment on column ops.domain_records.name is 'The name of the record.';
+comment on column ops.domain_records.value is 'The value to publish.';
+comment on column ops.domain_records.required is 'Whether the domain needs this record to be verified.';
 comment on column ops.domain_records.status is 'pending, verified, missing or mismatch, by the last check.';
-comment on column ops.domain_records.found is 'What the last check found there.';
-comment on column ops.domain_records.last_checked_at is 'When that was; null before the first.';
+comment on column ops.domain_records.found is 'The values that the last check found.';
+comment on column ops.domain_records.last_checked_at is 'When the last check ran; null before the first one.';

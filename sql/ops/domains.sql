@@ -15,18 +15,20 @@ select
 from app.domains d
 where d.change is distinct from 'adding';
 
-comment on view ops.domains is
-  'Sending domains: status, what is wrong in DNS, next check. Shows the required records that the last check did not find as they should be, and since when those of a verified domain are wrong.';
+comment on view ops.domains is 'Sending domains, with their status and missing DNS records.';
 
-comment on column ops.domains.id is 'The domain''s id, dom_….';
-comment on column ops.domains.organisation is 'The organisation that holds it, org_…; null once ops.release_domain released it and the provider has it still.';
-comment on column ops.domains.name is 'The domain.';
+comment on column ops.domains.id is 'The domain''s ID, dom_….';
+comment on column ops.domains.organisation is
+  'The organisation that holds the domain, org_…; null after ops.release_domain until the provider has removed the domain.';
+comment on column ops.domains.name is 'The domain name.';
 comment on column ops.domains.status is 'pending, verified or failed.';
-comment on column ops.domains.not_found is 'Required records that the last check did not find as they should be: type, name and status of each.';
-comment on column ops.domains.is_manually_verified is 'Whether ops.verify_domain verified it, which checks do not take back.';
-comment on column ops.domains.provider is 'The email provider that has made its identity; null when none has yet.';
-comment on column ops.domains.verified_at is 'When it was verified; null if it never was.';
-comment on column ops.domains.wrong_since is 'Since when records of a verified one are wrong; after 72 hours it fails. Null while they are right.';
-comment on column ops.domains.last_checked_at is 'When it was last checked; null before the first time.';
-comment on column ops.domains.next_check_at is 'When it is checked next.';
-comment on column ops.domains.created_at is 'When it was added.';
+comment on column ops.domains.not_found is 'Required records that the last check did not find: type, name and status of each.';
+comment on column ops.domains.is_manually_verified is
+  'Whether ops.verify_domain verified the domain; checks then never set it to failed.';
+comment on column ops.domains.provider is 'The email provider that created the identity of the domain; null before that.';
+comment on column ops.domains.verified_at is 'When the domain was verified; null if it never was.';
+comment on column ops.domains.wrong_since is
+  'Since when required records of a verified domain are wrong; after 72 hours the domain fails. Null while they are correct.';
+comment on column ops.domains.last_checked_at is 'When the domain was last checked; null before the first check.';
+comment on column ops.domains.next_check_at is 'When the next check is due.';
+comment on column ops.domains.created_at is 'When the domain was added.';

@@ -9,13 +9,14 @@ where d.change is distinct from 'adding' and not d.is_manually_verified
 order by fails_at;
 
 comment on view ops.domains_at_risk is
-  'Domains that fail soon unless their DNS records are corrected. Verified ones whose records are gone and pending ones, with the time at which their 72 hours end.';
+  'Domains that fail within 72 hours unless their DNS records are corrected. Lists pending domains, and verified domains whose records are wrong.';
 
-comment on column ops.domains_at_risk.id is 'The domain''s id, dom_….';
-comment on column ops.domains_at_risk.organisation is 'The organisation that holds it, org_….';
-comment on column ops.domains_at_risk.name is 'The domain.';
-comment on column ops.domains_at_risk.status is 'pending, verified or failed.';
-comment on column ops.domains_at_risk.not_found is 'Required records that the last check did not find as they should be: type, name and status of each.';
-comment on column ops.domains_at_risk.since is 'Since when its records are wrong, or it waits for them.';
-comment on column ops.domains_at_risk.fails_at is 'When it goes to failed: 72 hours after that.';
-comment on column ops.domains_at_risk.last_checked_at is 'When it was last checked; null before the first time.';
+comment on column ops.domains_at_risk.id is 'The domain''s ID, dom_….';
+comment on column ops.domains_at_risk.organisation is 'The organisation that holds the domain, org_….';
+comment on column ops.domains_at_risk.name is 'The domain name.';
+comment on column ops.domains_at_risk.status is 'pending or verified.';
+comment on column ops.domains_at_risk.not_found is
+  'Required records that the last check did not find: type, name and status of each.';
+comment on column ops.domains_at_risk.since is 'Since when a verified domain has wrong records; when a pending domain was added.';
+comment on column ops.domains_at_risk.fails_at is 'When the status becomes failed: 72 hours after since.';
+comment on column ops.domains_at_risk.last_checked_at is 'When the domain was last checked; null before the first check.';

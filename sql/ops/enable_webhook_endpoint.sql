@@ -12,14 +12,14 @@ declare
   v_missed bigint;
 begin
   if replay is null then
-    raise exception 'say whether what it missed is replayed: true or false';
+    raise exception 'replay must be true or false';
   end if;
-  -- Whoever clears away what waits for endpoints that are disabled waits for the end of this.
+  -- The lock makes api.clear_deliveries wait, which removes the deliveries of disabled endpoints.
   select jsonb_build_object('disabled_reason', coalesce(p.disabled_reason, 'failing')) into v_before
   from app.webhook_endpoints p
   where p.id = v_endpoint.id and p.disabled_at is not null
   for no key update;
-  -- Not where somebody else has enabled it while this waited: what is there by now is to be delivered.
+  -- Not if another session enabled the endpoint while this one waited: its deliveries are due now.
   if found then
     delete from app.webhook_deliveries d where d.endpoint_id = v_endpoint.id;
   end if;
@@ -34,7 +34,7 @@ begin
   where p.id = v_endpoint.id and p.disabled_at is not null;
 
   if replay then
-    -- What was recorded while that took its time was recorded as for one that is disabled.
+    -- Events recorded since the first replay were recorded for a disabled endpoint, without a delivery.
     perform pg_advisory_xact_lock(core.enabling_lock());
     v_missed := v_missed + core.replay(v_endpoint, array(
       select core.events_for(v_endpoint, v_recent_id, v_last_id, true)
@@ -50,4 +50,4 @@ end
 $$;
 
 comment on function ops.enable_webhook_endpoint is
-  'Start deliveries to a webhook endpoint again. Returns how many events it missed: those of its types, of the last 30 days and since it was created, that did not arrive. With replay => true they are delivered now; that can also be asked for later.';
+  'Enable a disabled webhook endpoint. Returns the number of missed events: events of its types from the last 30 days, since it was created, that were not delivered. With replay => true they are delivered now; a later call can also replay them.';

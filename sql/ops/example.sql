@@ -8,12 +8,12 @@ declare
   v_example text := (select min(m.example) from core.manual() m where m.name = v_name);
 begin
   if v_example is null then
-    raise exception 'there is no function or view %', coalesce(quote_literal(left(name, 60)), 'null')
-      using hint = 'select topic, name, what from ops.help';
+    raise exception 'ops has no function or view %', coalesce(quote_literal(left(name, 60)), 'null')
+      using hint = 'select * from ops.help';
   end if;
   return v_example;
 end
 $$;
 
 comment on function ops.example is
-  'Show a line to paste that uses a function or view of ops. Its names are examples, such as Acme: put in yours.';
+  'Return a statement that shows how to use a function or view. Replace its example names, such as Acme, with your own.';

@@ -10,20 +10,20 @@ declare
   v_balance bigint;
 begin
   if grant_credits.credits is null or grant_credits.credits = 0 then
-    raise exception 'give a number of credits other than 0; a negative one takes them back';
+    raise exception 'credits must be a number other than 0; a negative number takes credits back';
   end if;
   if grant_credits.note is null or length(btrim(grant_credits.note)) = 0 or length(grant_credits.note) > 1000 then
-    raise exception 'give a note of 1 to 1000 characters';
+    raise exception 'the note must be 1 to 1000 characters';
   end if;
   perform core.lock_organisations(array[v_organisation]);
   select a.* into v_allowance from app.allowances a where a.organisation_id = v_organisation;
   v_balance := v_allowance.sms_credits::bigint + grant_credits.credits;
   if v_balance < 0 then
-    raise exception 'the organisation has only % credits left', v_allowance.sms_credits;
+    raise exception 'the organisation has only % credits left to take back', v_allowance.sms_credits;
   end if;
-  -- As many again have room to come back as refunds.
+  -- The type leaves room for as many credits again to come back as refunds.
   if v_balance > 1000000000 then
-    raise exception 'an organisation may have at most 1000000000 credits';
+    raise exception 'an organisation can have at most 1000000000 credits';
   end if;
   insert into app.credit_ledger (organisation_id, kind, credits, balance, period_start, note, created_at)
   values (v_organisation, 'grant', grant_credits.credits, v_balance, v_allowance.period_start, grant_credits.note, core.now());
@@ -36,4 +36,4 @@ end
 $$;
 
 comment on function ops.grant_credits is
-  'Give an organisation SMS credits and return the new balance. A negative number takes a mistaken grant back, as far as its credits are not spent.';
+  'Give an organisation prepaid SMS credits; return the new balance. One credit pays for one segment. A negative number takes credits back, at most those that are left. The note is recorded in ops.credit_ledger.';

@@ -1,5 +1,5 @@
--- postgram_operator may do everything here. postgram_report may call the functions that only read,
--- except ops.export_person, which shows message bodies.
+-- postgram_operator may call everything. postgram_report may call only functions that read, without
+-- ops.export_person, which returns message bodies.
 revoke all on all functions in schema ops from public;
 grant usage on schema ops to postgram_operator, postgram_report;
 grant select on all tables in schema ops to postgram_operator, postgram_report;

@@ -1,12 +1,12 @@
 create view ops.help as
-select m.topic, m.name, core.wrapped(m.arguments, 21) as arguments, core.wrapped(m.sentence, 35) as what
+select m.topic, core.wrapped_usage(m.name, m.arguments) as usage, core.wrapped(m.sentence, 36) as description
 from core.manual() m
 order by m.place, m.arguments nulls first;
 
 comment on view ops.help is
-  'This manual: every function, view and table of schema ops. Functions have arguments, those in brackets may be left out. ops.help(''domain'') finds entries, ops.example(''pause'') shows how to use one.';
+  'All functions and views of schema ops. Arguments in brackets are optional. ops.help(''domain'') searches; ops.help(''pause'') shows one entry in full; ops.example(''pause'') returns a statement to copy.';
 
-comment on column ops.help.topic is 'What it is about, such as domains.';
-comment on column ops.help.name is 'Its name in schema ops.';
-comment on column ops.help.arguments is 'The arguments of a function, those in brackets may be left out, or (); null for a view or table.';
-comment on column ops.help.what is 'What it does: the first sentence of its comment.';
+comment on column ops.help.topic is 'The topic, such as domains.';
+comment on column ops.help.usage is
+  'The name in schema ops; functions with their arguments, the optional ones in brackets.';
+comment on column ops.help.description is 'The first sentence of the comment.';

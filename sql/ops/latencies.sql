@@ -15,12 +15,13 @@ from step s
 group by s.day, s.channel, s.stage;
 
 comment on view ops.latencies is
-  'How long messages took to be sent and delivered, in percentiles. From queued (a scheduled SMS from its time), in milliseconds, at most 19 % too high, by UTC day and channel.';
+  'Percentiles of the time until messages were sent and delivered. In milliseconds by UTC day and channel, from when the message was queued (a scheduled SMS: from its scheduled time). Values are at most 19 % too high.';
 
 comment on column ops.latencies.day is 'The UTC day on which the messages were accepted.';
 comment on column ops.latencies.channel is 'email or sms.';
-comment on column ops.latencies.stage is 'sent (from queued to handed over) or delivered (from queued to delivered).';
-comment on column ops.latencies.messages is 'How many messages were measured.';
-comment on column ops.latencies.p50_ms is 'Half of them took no longer than this, in milliseconds.';
-comment on column ops.latencies.p90_ms is '90 % of them took no longer than this, in milliseconds.';
-comment on column ops.latencies.p99_ms is '99 % of them took no longer than this, in milliseconds.';
+comment on column ops.latencies.stage is
+  'sent (from queued until a provider accepted the message) or delivered (from queued until delivered).';
+comment on column ops.latencies.messages is 'Number of messages measured.';
+comment on column ops.latencies.p50_ms is '50 % of the messages took at most this long, in milliseconds.';
+comment on column ops.latencies.p90_ms is '90 % of the messages took at most this long, in milliseconds.';
+comment on column ops.latencies.p99_ms is '99 % of the messages took at most this long, in milliseconds.';

@@ -32,13 +32,13 @@ from account c
 order by is_balanced, c.organisation_id;
 
 comment on view ops.ledger_check is
-  'Check that SMS credits and the ledger agree, by organisation. Wrong ones come first: the credits are the sum of the ledger, the use of the plan is what the ledger says of the period, each balance is the sum up to there, each refund returns what was paid. Reads the whole ledger: select count(*) from ops.ledger_check where not is_balanced returns 0.';
+  'Check that each organisation''s SMS credits agree with the ledger. Organisations that do not agree come first. Four things are compared: the credits with the sum of the ledger, the plan''s usage with the ledger of the period, each balance with the sum up to its row, and each refund with its payment. The view reads the whole ledger.';
 
-comment on column ops.ledger_check.organisation is 'The organisation''s id, org_….';
-comment on column ops.ledger_check.is_balanced is 'Whether all that follows agrees.';
-comment on column ops.ledger_check.sms_credits is 'The balance of prepaid segments, as sends take from it.';
-comment on column ops.ledger_check.ledger_credits is 'The sum of the ledger, which has to be the same.';
-comment on column ops.ledger_check.sms_used is 'Segments of the plan that were used in the present period.';
-comment on column ops.ledger_check.ledger_sms_used is 'The same by the ledger.';
-comment on column ops.ledger_check.wrong_balances is 'Rows of the ledger whose balance is not the sum up to there.';
-comment on column ops.ledger_check.wrong_refunds is 'Refunds of something that was not paid so.';
+comment on column ops.ledger_check.organisation is 'The organisation''s ID, org_….';
+comment on column ops.ledger_check.is_balanced is 'Whether all of the following agree.';
+comment on column ops.ledger_check.sms_credits is 'The balance of prepaid segments that sends are charged to.';
+comment on column ops.ledger_check.ledger_credits is 'The sum of the ledger; must equal sms_credits.';
+comment on column ops.ledger_check.sms_used is 'Segments of the plan used in the current period.';
+comment on column ops.ledger_check.ledger_sms_used is 'The same by the ledger; must equal sms_used.';
+comment on column ops.ledger_check.wrong_balances is 'Number of ledger rows whose balance is not the sum up to that row.';
+comment on column ops.ledger_check.wrong_refunds is 'Number of refunds that do not match a payment.';

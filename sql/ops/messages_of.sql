@@ -1,4 +1,4 @@
--- Ids as they are shown are made of each row, so where id = 'em_…' on ops.messages reads all messages that there are.
+-- A filter id = 'em_…' on ops.messages encodes the ID of every message, so it reads the whole table.
 create function ops.messages_of(whose text, since timestamptz default null, at_most integer default 100)
 returns table (
   id text, status app.message_status, mode app.mode, class app.class, organisation text, "from" text, "to" text,
@@ -8,7 +8,7 @@ returns table (
 )
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
--- Its statements read many partitions: to compile them takes longer than to run them.
+-- Compiling these statements, which read many partitions, takes longer than running them.
 set jit = off
 as $$
 #variable_conflict use_column
@@ -39,4 +39,4 @@ end
 $$;
 
 comment on function ops.messages_of is
-  'The newest messages of an address, a number or an organisation. Or the one with this id, em_… or sm_…; since a time if one is given. An address counts also as cc or bcc. Quick however many messages there are, except for an address, for which all email since that time is read: name a recent time.';
+  'Return the newest messages of an address, a number or an organisation. A message ID, em_… or sm_…, returns that message. An address also matches cc and bcc. For an address the function reads all email since the given time, so give a recent time; the other lookups use an index. Returns at most at_most messages, newest first.';

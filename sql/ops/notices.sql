@@ -6,15 +6,15 @@ join app.organisations o on o.id = n.organisation_id
 order by n.id desc;
 
 comment on view ops.notices is
-  'Mail from the service to owners, newest first. error is what the provider said last; a mail that it refused for good was given up.';
+  'Notices: emails from the service to owners, newest first. A notice that the provider refuses permanently is not retried.';
 
-comment on column ops.notices.id is 'Counts up: the higher, the newer.';
-comment on column ops.notices.organisation is 'The organisation''s id, org_….';
+comment on column ops.notices.id is 'The ID of the notice.';
+comment on column ops.notices.organisation is 'The organisation''s ID, org_….';
 comment on column ops.notices."to" is 'The owner''s address.';
-comment on column ops.notices.kind is 'What it tells.';
-comment on column ops.notices.detail is 'What it fills its text with.';
-comment on column ops.notices.created_at is 'Since when it is to be sent.';
-comment on column ops.notices.attempts is 'How often it was tried.';
-comment on column ops.notices.sent_at is 'When it was sent; null until then.';
-comment on column ops.notices.failed_at is 'When it was given up, as it was refused for good; null if it was not.';
-comment on column ops.notices.error is 'What the provider said last; null when nothing was wrong.';
+comment on column ops.notices.kind is 'The kind of notice.';
+comment on column ops.notices.detail is 'The values in its text.';
+comment on column ops.notices.created_at is 'When the notice was created.';
+comment on column ops.notices.attempts is 'Number of attempts to send it.';
+comment on column ops.notices.sent_at is 'When a provider accepted it; null before that.';
+comment on column ops.notices.failed_at is 'When it failed permanently because the provider refused it; null if it did not.';
+comment on column ops.notices.error is 'The error of the last failed attempt; null if none failed.';

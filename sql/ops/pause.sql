@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function ops.pause is
-  'Pause an organisation: refuse live sends, hold its queue. Live sends get 423 org_paused; reads and test keys work. A suspended one is paused once it is reinstated.';
+  'Pause an organisation: refuse live sends and hold queued messages. Live sends get 423 org_paused. Reads and test keys still work. ops.resume ends the pause. On a suspended organisation the pause takes effect when the suspension ends.';

@@ -5,14 +5,13 @@ from app.plans p
 left join app.organisations o on o.plan_id = p.id
 group by p.id;
 
-comment on view ops.plans is
-  'Plans, and how many organisations have each.';
+comment on view ops.plans is 'Plans, with the number of organisations on each.';
 
-comment on column ops.plans.id is 'Functions of ops take it or the name.';
-comment on column ops.plans.name is 'What GET /v1/usage calls it.';
-comment on column ops.plans.price_rand is 'What it costs, in rand a month.';
-comment on column ops.plans.emails_included is 'Recipients of email in a month.';
-comment on column ops.plans.sms_included is 'SMS segments in a month.';
-comment on column ops.plans.domains_included is 'Sending domains at a time.';
-comment on column ops.plans.test_messages_daily is 'Test messages, and sandbox messages beside a real provider, that an organisation may send each day in UTC.';
-comment on column ops.plans.organisations is 'How many organisations have it.';
+comment on column ops.plans.id is 'The ID of the plan. Functions of ops accept it or the name.';
+comment on column ops.plans.name is 'The name, as GET /v1/usage shows it.';
+comment on column ops.plans.price_rand is 'The price in rand a month.';
+comment on column ops.plans.emails_included is 'Email recipients included in a month.';
+comment on column ops.plans.sms_included is 'SMS segments included in a month.';
+comment on column ops.plans.domains_included is 'Number of sending domains that an organisation can have.';
+comment on column ops.plans.test_messages_daily is 'Test and sandbox messages that an organisation can send in a UTC day.';
+comment on column ops.plans.organisations is 'Number of organisations on the plan.';

@@ -3,10 +3,10 @@ select
   t.identifier as task,
   count(*) filter (where j.is_available and j.run_at <= now()) as waiting,
   count(*) filter (where j.locked_at is not null) as running,
-  count(*) filter (where j.is_available and j.run_at > now()) as later,
-  count(*) filter (where not j.is_available and j.locked_at is null) as given_up,
+  count(*) filter (where j.is_available and j.run_at > now()) as scheduled,
+  count(*) filter (where not j.is_available and j.locked_at is null) as failed,
   min(j.run_at) filter (where j.is_available and j.run_at <= now()) as waiting_since,
-  max(j.last_error) as an_error
+  max(j.last_error) as last_error
 from graphile_worker._private_tasks t
 left join graphile_worker._private_jobs j on j.task_id = t.id
 group by t.identifier
@@ -19,12 +19,13 @@ select 'webhook_deliveries', count(*) filter (where d.due_at <= core.now()), 0, 
 from app.webhook_deliveries d;
 
 comment on view ops.queue is
-  'Jobs by task: waiting, running, later, given up. due_messages and webhook_deliveries wait outside the job table.';
+  'Number of jobs of each kind: waiting, running, scheduled and failed. due_messages and webhook_deliveries are counted from their own tables.';
 
-comment on column ops.queue.task is 'The kind of job, or due_messages (scheduled SMS and hand-overs to try again), or webhook_deliveries.';
-comment on column ops.queue.waiting is 'Jobs that could be done now.';
-comment on column ops.queue.running is 'Jobs that are being done.';
-comment on column ops.queue.later is 'Jobs that are to be done at a later time.';
-comment on column ops.queue.given_up is 'Jobs that failed too often, which nothing does any more.';
-comment on column ops.queue.waiting_since is 'Since when the oldest of those that wait could be done; null when none waits.';
-comment on column ops.queue.an_error is 'What one of them failed with last; null when none has.';
+comment on column ops.queue.task is
+  'The task, or due_messages (scheduled SMS, and messages deferred to a later attempt), or webhook_deliveries.';
+comment on column ops.queue.waiting is 'Jobs that are due.';
+comment on column ops.queue.running is 'Jobs that a worker is running.';
+comment on column ops.queue.scheduled is 'Jobs that are to be done at a later time.';
+comment on column ops.queue.failed is 'Jobs that failed too often, which nothing does any more.';
+comment on column ops.queue.waiting_since is 'Since when the oldest waiting job is due; null if none waits.';
+comment on column ops.queue.last_error is 'What one of them failed with last; null when none has.';

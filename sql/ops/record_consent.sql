@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function ops.record_consent is
-  'Record that the owner of a number agreed to marketing SMS. The source says where and how. They agree now: an opt-out from before ends.';
+  'Record that the owner of a number agreed to marketing SMS. The source says where and how. An earlier opt-out ends.';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function ops.reinstate is
-  'End the suspension of an organisation. What was rejected meanwhile stays rejected, and a pause stays.';
+  'End the suspension of an organisation. Messages rejected in the meantime stay rejected. A pause stays in effect.';

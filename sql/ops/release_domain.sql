@@ -10,17 +10,17 @@ declare
     lower(release_domain.name));
   v_domain app.domains;
 begin
-  -- In the order of all locks: the organisation before what is its own.
+  -- Lock order: the organisation before its objects.
   perform core.lock_organisations(array(select d.organisation_id from app.domains d where d.name = v_name));
   select d.* into v_domain from app.domains d where d.name = v_name for no key update;
   if v_domain.id is null or v_domain.organisation_id is null then
-    raise exception 'no organisation claims %', coalesce(quote_literal(release_domain.name), 'null')
+    raise exception 'no organisation has the domain %', coalesce(quote_literal(release_domain.name), 'null')
       using hint = 'select name, organisation, status from ops.domains';
   elsif v_domain.status = 'verified' then
     raise exception '% is verified for %', v_name, core.encode_id('org', v_domain.organisation_id)
-      using hint = 'only a name that is not verified can be released';
+      using hint = 'only a pending or failed domain can be released';
   elsif v_domain.change is not null and core.is_under_way(v_domain.change_since) then
-    raise exception '% is being added or removed at this moment', v_name using hint = 'try again in two minutes';
+    raise exception '% is being added or removed', v_name using hint = 'try again in 2 minutes';
   end if;
   perform core.end_claim(v_domain);
   if v_domain.provider is null then
@@ -41,4 +41,4 @@ end
 $$;
 
 comment on function ops.release_domain is
-  'Free a domain name that an organisation has not verified. The domain is pending or failed. Another organisation can add it at once; what the provider has of it is removed. Returns whose it was.';
+  'Free a domain name that an organisation has not verified. The domain must be pending or failed. Another organisation can add the name immediately, and the provider''s identity for it is removed. Returns the ID of the organisation that held it.';

@@ -16,5 +16,4 @@ begin
 end
 $$;
 
-comment on function ops.rename_organisation is
-  'Change the name of an organisation. Its id stays.';
+comment on function ops.rename_organisation is 'Change the name of an organisation. Its ID stays the same.';

@@ -10,9 +10,9 @@ declare
   v_count bigint;
 begin
   if v_event.id < core.first_replayable_id() then
-    raise exception 'the event is of %; events can be replayed for 30 days', core.iso(v_event.occurred_at);
+    raise exception 'the event occurred at %; events can be replayed for 30 days', core.iso(v_event.occurred_at);
   elsif v_event.message_id is null then
-    raise exception 'the event is a test event, which is not replayed; ops.send_test_event sends another';
+    raise exception 'the event is a test event and cannot be replayed; ops.send_test_event sends a new one';
   end if;
   if endpoint is null then
     v_endpoints := array(
@@ -27,7 +27,7 @@ begin
   end if;
   v_endpoint := core.find_webhook_endpoint(endpoint);
   if v_endpoint.organisation_id <> v_event.organisation_id then
-    raise exception 'the endpoint is of another organisation than the event'
+    raise exception 'the endpoint belongs to another organisation than the event'
       using hint = format('select id, url from ops.webhook_endpoints where organisation = %L', core.encode_id('org', v_event.organisation_id));
   end if;
   perform core.check_is_enabled(v_endpoint);
@@ -37,4 +37,4 @@ end
 $$;
 
 comment on function ops.replay_event is
-  'Deliver a webhook event of the last 30 days again. It keeps its id and body and gets all attempts again. Goes to one endpoint, whatever types it chose, or to all enabled endpoints of the organisation that chose its type. Returns to how many.';
+  'Deliver a webhook event of the last 30 days again. The event keeps its ID and body and gets all six attempts again. With an endpoint it goes there, also if the endpoint did not choose its type. Otherwise it goes to all enabled endpoints that chose its type. Returns the number of endpoints.';

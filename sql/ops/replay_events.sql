@@ -19,13 +19,13 @@ begin
     perform core.check_is_enabled(v_endpoint);
   end if;
   if since is null or until is null then
-    raise exception 'give two times, since and until';
+    raise exception 'since and until must not be null';
   elsif since >= until then
-    raise exception 'the first time must be before the second';
+    raise exception 'since must be before until';
   elsif only_missed is null then
-    raise exception 'say whether only what did not arrive is replayed: true or false';
+    raise exception 'only_missed must be true or false';
   elsif until <= core.now() - interval '30 days' then
-    raise exception 'events can be replayed for 30 days';
+    raise exception 'events can be replayed for 30 days; until is earlier than that';
   end if;
 
   v_first_id := core.first_id_at(greatest(since, core.now() - interval '30 days'));
@@ -40,7 +40,7 @@ begin
     v_count := v_count + cardinality(v_events);
   end loop;
   foreach v_endpoint in array v_endpoints loop
-    -- Looked for again, as a million for each endpoint are too much to be remembered.
+    -- The events are selected again: remembering up to a million for each endpoint needs too much memory.
     perform core.restart_deliveries(v_endpoint,
       array(select core.events_for(v_endpoint, v_first_id, v_last_id, only_missed)));
   end loop;
@@ -55,4 +55,4 @@ end
 $$;
 
 comment on function ops.replay_events is
-  'Deliver the webhook events of a period again. From since until before until, within the last 30 days: those of the types that an endpoint chose, or, given an organisation, that each of its enabled endpoints chose; with only_missed => true those that have not arrived there. Returns how many deliveries that makes.';
+  'Deliver the webhook events of a period of time again. The period runs from since until before until, within the last 30 days. Give an endpoint, or an organisation for all of its enabled endpoints; each receives the event types that it chose. With only_missed => true only events that were not delivered are replayed. Returns the number of deliveries.';

@@ -6,7 +6,7 @@ as $$
 declare
   v_organisation uuid := core.set_state('resume', organisation);
 begin
-  -- Also those that came after this transaction began.
+  -- Includes complaints that were received after this transaction began.
   update app.organisations o
   set complaints_since = greatest(core.now(),
     (select max(c.received_at) from app.complaints c where c.organisation_id = v_organisation))
@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function ops.resume is
-  'End the pause of an organisation and send what waited. Complaints from before do not pause it again. A suspension stays. Returns how many messages waited.';
+  'End the pause of an organisation and send the waiting messages. Complaints from before do not pause it again. A suspension stays in effect. Returns the number of messages that were waiting.';

@@ -9,13 +9,14 @@ left join app.retention r on r.what = p.what
 group by p.what, r.days;
 
 comment on view ops.retention is
-  'What is kept for how many days, and its size on disk. Shows from when on there is some and until when there are partitions for more. Messages are dropped by month, all else by day; ops.set_retention changes the days. The credit ledger, suppressions and consents are never dropped.';
+  'Retention periods in days, and the disk space of the data. Messages are dropped by month, everything else by day. ops.set_retention changes the periods. The credit ledger, suppressions and consents are never dropped.';
 
 comment on column ops.retention.what is 'messages (with timelines), bodies, webhooks (events and attempts) or idempotency keys.';
-comment on column ops.retention.days is 'For how many days it is kept; null where that is fixed, at 24 hours.';
-comment on column ops.retention.kept_since is 'From when on there is some.';
-comment on column ops.retention.made_until is 'Until when there are partitions for more.';
-comment on column ops.retention.partitions is 'How many partitions there are.';
-comment on column ops.retention.bytes is 'How much they take on disk; pg_size_pretty(bytes) is easier to read.';
-comment on column ops.retention.next_drop_at is 'When the oldest partition is dropped.';
-comment on column ops.retention.expiring_bytes is 'How much on disk is dropped within 31 days.';
+comment on column ops.retention.days is
+  'Retention period in days; null for idempotency keys, which are always kept for 24 hours.';
+comment on column ops.retention.kept_since is 'Start of the oldest partition.';
+comment on column ops.retention.made_until is 'End of the newest partition.';
+comment on column ops.retention.partitions is 'Number of partitions.';
+comment on column ops.retention.bytes is 'Size on disk in bytes; pg_size_pretty(bytes) makes it readable.';
+comment on column ops.retention.next_drop_at is 'When the oldest partition will be dropped.';
+comment on column ops.retention.expiring_bytes is 'Size of the partitions that will be dropped within 31 days, in bytes.';

@@ -8,15 +8,15 @@ declare
   v_job record;
 begin
   if v_message.mode = 'test' then
-    raise exception 'a test message is never sent';
+    raise exception 'a test message is never sent to a provider';
   end if;
   select m.* into v_message from app.messages m where m.id = v_message.id for no key update;
   if v_message.status = 'failed' and v_message.channel = 'sms' then
-    raise exception 'the SMS is failed, and was refunded unless it may have left; it can only be sent anew';
+    raise exception 'a failed SMS cannot be retried, as it may have been refunded; send a new one';
   elsif v_message.status = 'scheduled' and v_message.scheduled_at > core.now() then
-    raise exception 'the SMS is scheduled for %, and is not sent before', core.iso(v_message.scheduled_at);
+    raise exception 'the SMS is scheduled for % and cannot be sent earlier', core.iso(v_message.scheduled_at);
   elsif v_message.status = 'failed' and not exists (select from app.bodies b where b.message_id = v_message.id) then
-    raise exception 'the body of the message is kept no longer (ops.retention); it can only be sent anew';
+    raise exception 'the body of the message has been deleted (ops.retention); send a new message';
   elsif v_message.status = 'failed' and v_message.sent_at is null then
     update app.messages m
     set status = 'queued', error_code = null, error_message = null
@@ -26,7 +26,7 @@ begin
     update app.allowances a set messages_accepted = a.messages_accepted + 1
     where a.organisation_id = v_message.organisation_id;
   elsif v_message.status not in ('queued', 'scheduled') then
-    raise exception 'the message is %; only one that waits, or an email that failed before it was sent, can be retried', v_message.status;
+    raise exception 'the message is %; only a waiting message, or an email that failed before it was sent, can be retried', v_message.status;
   end if;
 
   delete from app.due_messages d where d.message_id = v_message.id;
@@ -34,7 +34,7 @@ begin
   if v_job.id is null then
     perform core.add_jobs(array[core.send_job(v_message.channel, v_message.id, 0)]);
   elsif v_job.locked_at is null then
-    -- Due now, with all its attempts before it.
+    -- Due now, with the full number of attempts.
     perform graphile_worker.reschedule_jobs(array[v_job.id], run_at := now(), attempts := 0);
   end if;
   perform core.audit('retry_message', v_message.organisation_id,
@@ -45,4 +45,4 @@ end
 $$;
 
 comment on function ops.retry_message is
-  'Hand a message to the provider now. The message must wait for an attempt, or be an email that failed before it was sent. Its timeline goes on.';
+  'Attempt to send a message now. The message must be waiting for an attempt, or be an email that failed before a provider accepted it. Raises an error for any other message.';

@@ -11,8 +11,8 @@ begin
   where k.revoked_at is null
     and (k.sha256 = sha256(convert_to(key_or_prefix, 'UTF8')) or k.prefix = key_or_prefix);
   if v_keys is null then
-    raise exception 'there is no such key, or it is revoked already'
-      using hint = 'select * from ops.api_keys';
+    raise exception 'no valid API key matches; it may be revoked already'
+      using hint = 'select prefix, organisation, revoked_at from ops.api_keys';
   elsif cardinality(v_keys) > 1 then
     raise exception 'several keys start with %; give the whole key', quote_literal(key_or_prefix);
   end if;
@@ -24,4 +24,4 @@ end
 $$;
 
 comment on function ops.revoke_api_key is
-  'Revoke an API key, given whole or by its first 16 characters. It is refused from the next request on. Returns those characters.';
+  'Revoke an API key, given whole or by its first 16 characters. Requests with the key are refused immediately. Returns the first 16 characters.';

@@ -11,7 +11,7 @@ begin
   delete from app.senders s where s.organisation_id = v_organisation and s.sender = revoke_sender.sender
   returning jsonb_build_object('approved_at', core.iso(s.approved_at)) into v_before;
   if not found then
-    raise exception '% is no sender of the organisation', coalesce(quote_literal(revoke_sender.sender), 'null')
+    raise exception '% is not a sender ID of the organisation', coalesce(quote_literal(revoke_sender.sender), 'null')
       using hint = 'select sender from ops.senders';
   end if;
   perform core.audit('revoke_sender', v_organisation, revoke_sender.sender, v_before, null);
@@ -19,4 +19,4 @@ end
 $$;
 
 comment on function ops.revoke_sender is
-  'Take a sender ID from an organisation. This holds from the next request on; what was accepted with it still goes out.';
+  'Remove a sender ID from an organisation. New requests cannot use it; SMS already accepted are still sent.';

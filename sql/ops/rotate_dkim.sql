@@ -15,7 +15,7 @@ begin
   from app.dkim_keys k
   where k.domain_id = v_domain.id;
   if v_active is null or v_next is null then
-    raise exception 'the domain % has no next key yet', v_domain.name;
+    raise exception 'the domain % has no next DKIM key yet; try again after its next check', v_domain.name;
   end if;
   select split_part(r.name, '.', 1) into v_renew
   from jsonb_to_recordset(v_domain.records) as r (purpose text, name text)
@@ -28,9 +28,9 @@ begin
   )::graphile_worker.job_spec]);
   perform core.audit('rotate_dkim', v_domain.organisation_id, v_domain.name,
     jsonb_build_object('active', v_active), jsonb_build_object('active', v_next));
-  return format('%s is to sign for %s instead of %s, once its key is found in DNS', v_next, v_domain.name, v_active);
+  return format('%s will sign for %s instead of %s once its key is found in DNS', v_next, v_domain.name, v_active);
 end
 $$;
 
 comment on function ops.rotate_dkim is
-  'Replace the DKIM key that signs for a domain by its next one. The old key is retired and a new next one is made; the domain''s holder changes nothing in DNS. Returns what will happen.';
+  'Replace the DKIM key that signs for a domain with its next key. The change happens once the next key is found in DNS. The old key is retired and a new next key is created. The owner of the domain changes nothing in DNS. Returns a sentence that names both keys.';

@@ -19,4 +19,4 @@ end
 $$;
 
 comment on function ops.rotate_webhook_secret is
-  'Give a webhook endpoint a new signing secret and return it. It is shown only now. For 24 hours events are signed with the secret before as well; rotate twice to end a secret that leaked at once.';
+  'Give a webhook endpoint a new signing secret and return it. The secret is shown only once. For 24 hours events are signed with the old secret as well. If a secret leaked, rotate twice to end it immediately.';

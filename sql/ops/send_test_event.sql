@@ -22,4 +22,4 @@ end
 $$;
 
 comment on function ops.send_test_event is
-  'Deliver a sample event of a type to a webhook endpoint. It is delivered as a real one, whether or not the endpoint chose the type. Returns the event''s id: ops.why says what became of it.';
+  'Send a sample event of a type to a webhook endpoint. It is delivered like a real event, also if the endpoint did not choose the type. Returns the event''s ID; ops.why shows the result.';

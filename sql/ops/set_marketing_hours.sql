@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function ops.set_marketing_hours is
-  'Choose the hours in which marketing SMS may be sent. In South African time: interface is Monday to Saturday from 08:00 to 20:00; statutory is narrower, on Saturdays from 09:00 to 13:00 only and not on public holidays.';
+  'Set the hours in which marketing SMS may be sent. In South African time, interface is Monday to Saturday from 08:00 to 20:00. statutory is narrower: Saturdays only from 09:00 to 13:00, and not on public holidays.';

@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function ops.set_owner_email is
-  'Change the address of an organisation''s owner. Mail goes there from the next one on.';
+  'Change the address of an organisation''s owner. New notices go to this address.';

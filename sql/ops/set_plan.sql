@@ -9,7 +9,7 @@ declare
   v_before text;
 begin
   select o.plan_id into v_before from app.organisations o where o.id = v_organisation for no key update;
-  -- Also closes a period that has ended, which is billed by the plan that it had.
+  -- This also closes a period that has ended, so that it is billed by the old plan.
   perform core.lock_organisations(array[v_organisation]);
   if v_before = v_plan then
     return;
@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function ops.set_plan is
-  'Move an organisation to another plan. This holds from the next request on. What it has used in its period stays used: of a smaller plan less, or nothing, remains.';
+  'Move an organisation to another plan. The plan applies immediately. Usage of the current period still counts, so a smaller plan may have little or nothing left.';

@@ -14,9 +14,9 @@ declare
   v_after app.plans;
 begin
   if num_nonnulls(name, price_rand, emails_included, sms_included, domains_included, test_messages_daily) = 0 then
-    raise exception 'say what is to change: name, price_rand, emails_included, sms_included, domains_included or test_messages_daily';
+    raise exception 'give at least one of name, price_rand, emails_included, sms_included, domains_included and test_messages_daily';
   end if;
-  -- Periods that have ended are billed by the terms that they had, so nobody may close one meanwhile.
+  -- This closes periods that have ended, which are billed by the old terms, and keeps others from closing any.
   perform core.lock_organisations(array(select o.id from app.organisations o where o.plan_id = v_plan));
   select p.* into v_before from app.plans p where p.id = v_plan for no key update;
   v_after := (v_plan, coalesce(name, v_before.name), coalesce(price_rand, v_before.price_rand),
@@ -36,4 +36,4 @@ end
 $$;
 
 comment on function ops.set_plan_terms is
-  'Change the name, price or allowances of a plan. For all who have it, from the next request on: set_plan_terms(''starter'', price_rand => 99). The present period is billed by the new terms, those that have ended by their own.';
+  'Change the name, price or allowances of a plan. Arguments left out stay as they are. The change applies immediately to every organisation on the plan. The current billing period is billed by the new terms; closed periods keep the old terms.';

@@ -9,20 +9,20 @@ declare
   v_messages integer;
 begin
   if set_retention.what is null or set_retention.what not in ('messages', 'bodies', 'webhooks') then
-    raise exception '% is not kept for a time; messages, bodies and webhooks are', coalesce(quote_literal(set_retention.what), 'null');
+    raise exception '% has no retention period; give messages, bodies or webhooks', coalesce(quote_literal(set_retention.what), 'null');
   end if;
   if set_retention.days is null or set_retention.days not between 1 and 3660 then
-    raise exception 'give a number of days from 1 to 3660';
+    raise exception 'days must be from 1 to 3660';
   end if;
-  -- An SMS may wait for 30 days, and a month is dropped whole.
+  -- An SMS can be scheduled 30 days ahead, and messages are dropped by whole months.
   if set_retention.what = 'messages' and set_retention.days < 62 then
-    raise exception 'messages are kept for at least 62 days, as some wait for 30';
+    raise exception 'messages must be kept for at least 62 days, because an SMS can wait for 30 days';
   end if;
-  -- All of them, so that of two operators the second sees what the first set.
+  -- Locks all rows, so that the second of two operators sees the values that the first one set.
   perform from app.retention r order by r.what for no key update;
   select r.days into v_before from app.retention r where r.what = set_retention.what;
   update app.retention r set days = set_retention.days where r.what = set_retention.what;
-  -- A person's are found by their messages (ops.erase_person).
+  -- ops.erase_person finds the bodies and events of a person by the messages.
   select r.days into v_messages from app.retention r where r.what = 'messages';
   if exists (select from app.retention r where r.days > v_messages) then
     raise exception 'bodies and webhooks cannot be kept for longer than messages'
@@ -34,4 +34,4 @@ end
 $$;
 
 comment on function ops.set_retention is
-  'Set for how many days messages, bodies or webhooks are kept. Messages include their timelines, webhooks are events with their attempts. Fewer days drop what is older within a minute, for good; webhook events can be replayed for no longer than they are kept.';
+  'Set how many days messages, bodies or webhooks are kept. messages includes timelines; webhooks are events with their attempts. If the number is lower than before, older data is dropped permanently within a minute. Webhook events can be replayed only while they are kept.';

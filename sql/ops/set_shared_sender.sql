@@ -14,7 +14,7 @@ begin
   from app.senders s
   where s.sender = set_shared_sender.sender and core.is_phone(s.sender);
   if found then
-    raise exception 'the organisation % holds %', core.encode_id('org', v_holder), set_shared_sender.sender;
+    raise exception 'the organisation % uses %; revoke it first', core.encode_id('org', v_holder), set_shared_sender.sender;
   end if;
   update app.sms_settings s set shared_sender = set_shared_sender.sender;
   perform core.audit('set_shared_sender', null, null, jsonb_build_object('shared_sender', v_before),
@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function ops.set_shared_sender is
-  'Change the sender of SMS whose caller names none. Up to 11 letters, digits and spaces, or a number that no organisation holds.';
+  'Set the sender of SMS whose caller names none. It is up to 11 letters, digits and spaces with at least one letter, or a phone number in E.164 that no organisation holds.';

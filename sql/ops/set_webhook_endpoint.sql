@@ -9,11 +9,11 @@ declare
   v_types app.webhook_event_type[];
 begin
   if set_webhook_endpoint.url is null and set_webhook_endpoint.event_types is null then
-    raise exception 'give a URL, event types or both';
+    raise exception 'give url, event_types or both';
   end if;
   if set_webhook_endpoint.url is not null then
     perform core.check_webhook_url(set_webhook_endpoint.url);
-    -- Who answers at another URL has not failed yet.
+    -- The new URL has not failed yet.
     update app.webhook_endpoints p
     set url = set_webhook_endpoint.url,
       failing_since = case when p.disabled_at is not null then p.failing_since end,
@@ -37,4 +37,4 @@ end
 $$;
 
 comment on function ops.set_webhook_endpoint is
-  'Change the URL or the event types of a webhook endpoint. What is left out stays, and so does its secret. What waits goes to the new URL, unless its type is no longer chosen. Another URL ends its failing, but not its being disabled.';
+  'Change the URL or the event types of a webhook endpoint. Arguments left out stay as they are, and so does the secret. Waiting deliveries go to the new URL; those of types that are no longer chosen are removed. A new URL resets the failing state, but does not enable a disabled endpoint.';

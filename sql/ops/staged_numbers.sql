@@ -3,6 +3,6 @@ create table ops.staged_numbers (
 );
 
 comment on table ops.staged_numbers is
-  'Where a file of the national opt-out registry is copied to. A number on each line: \copy ops.staged_numbers from ''numbers.csv'' csv; then select ops.apply_staged_numbers().';
+  'Table to copy a file of the national opt-out registry into. One number per line: \copy ops.staged_numbers from ''numbers.csv'' csv, then select ops.apply_staged_numbers().';
 
 comment on column ops.staged_numbers.phone is 'A line of the file: a number in E.164.';

@@ -15,10 +15,10 @@ declare
   v_at timestamptz := coalesce(period, core.now());
   v_created_at timestamptz := (select o.created_at from app.organisations o where o.id = v_organisation);
 begin
-  -- What is left of the present period is of it as well.
+  -- A time in the rest of the current period is allowed.
   if v_at < v_created_at or v_at >= (core.period_at(v_created_at, core.now())).period_end then
-    raise exception 'there is no period of % in which % lies', organisation, coalesce(core.iso(v_at), v_at::text)
-      using hint = format('it began at %s; the present period is the last', core.iso(v_created_at));
+    raise exception 'no billing period of % contains %', organisation, coalesce(core.iso(v_at), v_at::text)
+      using hint = format('the first period starts at %s; the current period is the last', core.iso(v_created_at));
   end if;
 
   select c.period_start, c.period_end, true, c.plan_id, c.price_rand,
@@ -28,7 +28,7 @@ begin
   from app.closed_periods c
   where c.organisation_id = v_organisation and c.period_start <= v_at and c.period_end > v_at;
   if not found then
-    -- The present one, or one that has ended and that nobody has closed yet.
+    -- The current period, or one that has ended but is not closed yet.
     select p.period_start, p.period_end, false, n.id, n.price_rand,
         n.emails_included, case when a.period_start = p.period_start then a.emails_used else 0 end,
         n.sms_included, case when a.period_start = p.period_start then a.sms_used else 0 end
@@ -58,4 +58,4 @@ end
 $$;
 
 comment on function ops.statement is
-  'What to invoice an organisation for a billing period. The period is the one that a time lies in, or the present one. The plan is the one in force at its end; plan_changes says when it was another, null if never. credits_before plus granted, less spent, plus refunded is credits_after.';
+  'Return what to invoice an organisation for one billing period. The period is the one that contains the given time; the default is the current one. The plan is the one in force at its end; plan_changes lists changes within the period, null if there were none. credits_before + credits_granted - credits_spent + credits_refunded = credits_after.';

@@ -16,17 +16,17 @@ from app.closed_periods c
 join app.organisations o on o.id = c.organisation_id;
 
 comment on view ops.statements is
-  'All billing periods that have ended, for invoices. For a month''s: where period_end >= ''2026-03-01'' and period_end < ''2026-04-01''. ops.statement shows one of them with changes of plan and the movements of credits.';
+  'Statements of all closed billing periods, for invoices. For one month: where period_end >= ''2026-03-01'' and period_end < ''2026-04-01''. ops.statement adds plan changes and movements of credits.';
 
-comment on column ops.statements.organisation is 'The organisation''s id, org_….';
-comment on column ops.statements.name is 'Its name today.';
+comment on column ops.statements.organisation is 'The organisation''s ID, org_….';
+comment on column ops.statements.name is 'The organisation''s current name.';
 comment on column ops.statements.period_start is 'When the period began.';
-comment on column ops.statements.period_end is 'When it ended.';
-comment on column ops.statements.plan is 'The id of the plan in force at the end.';
-comment on column ops.statements.plan_name is 'What it was called then.';
-comment on column ops.statements.price_rand is 'What it cost then, in rand.';
-comment on column ops.statements.emails_included is 'Recipients of email that it included.';
-comment on column ops.statements.emails_used is 'How many were used.';
-comment on column ops.statements.sms_included is 'SMS segments that it included.';
-comment on column ops.statements.sms_used is 'How many of those were used.';
+comment on column ops.statements.period_end is 'When the period ended.';
+comment on column ops.statements.plan is 'The ID of the plan in force at the end.';
+comment on column ops.statements.plan_name is 'The name of the plan at that time.';
+comment on column ops.statements.price_rand is 'The price of the plan at that time, in rand.';
+comment on column ops.statements.emails_included is 'Email recipients that the plan included.';
+comment on column ops.statements.emails_used is 'Email recipients used.';
+comment on column ops.statements.sms_included is 'SMS segments that the plan included.';
+comment on column ops.statements.sms_used is 'SMS segments of the plan used.';
 comment on column ops.statements.credits_after is 'Prepaid SMS segments left at the end.';

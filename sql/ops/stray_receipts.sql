@@ -4,10 +4,10 @@ from app.stray_receipts s
 order by s.day desc, s.provider;
 
 comment on view ops.stray_receipts is
-  'Receipts for recipients that their message was not sent to. They were ignored; by UTC day, newest first. Many of them mean a broken or forged callback.';
+  'Receipts for recipients that their message was not sent to. Counted by UTC day, newest first. Postgram ignores these receipts. Large numbers indicate a faulty or forged callback.';
 
 comment on column ops.stray_receipts.day is 'The UTC day.';
 comment on column ops.stray_receipts.provider is 'The provider that reported them.';
-comment on column ops.stray_receipts.receipts is 'How many were ignored.';
-comment on column ops.stray_receipts.last_message is 'The message that the last one named, em_….';
-comment on column ops.stray_receipts.last_at is 'When the last one came.';
+comment on column ops.stray_receipts.receipts is 'Number of ignored receipts.';
+comment on column ops.stray_receipts.last_message is 'The message that the last of them named, em_….';
+comment on column ops.stray_receipts.last_at is 'When the last of them arrived.';

@@ -12,12 +12,12 @@ join app.messages m on m.id = s.id
 order by m.id;
 
 comment on view ops.stuck_messages is
-  'Live messages that have waited for more than a minute. Queued for that long, or scheduled for more than a minute ago, oldest first; ops.why(id) says why. Messages that the sandbox keeps waiting are not listed.';
+  'Live messages that have waited for more than a minute. Counted from when they were queued or scheduled for; the oldest comes first. ops.why(id) returns the reason. Messages that the sandbox holds on purpose are not listed.';
 
-comment on column ops.stuck_messages.id is 'em_… or sm_…, for ops.why and ops.retry_message.';
-comment on column ops.stuck_messages.organisation is 'The organisation''s id, org_….';
-comment on column ops.stuck_messages."to" is 'The addresses in to, with ", " between them, or the number.';
-comment on column ops.stuck_messages.attempts is 'How often it was handed over.';
-comment on column ops.stuck_messages.created_at is 'When it was accepted.';
-comment on column ops.stuck_messages.scheduled_at is 'When an SMS was to be sent; null for at once.';
-comment on column ops.stuck_messages.age is 'For how long it waits.';
+comment on column ops.stuck_messages.id is 'The message ID, em_… or sm_…, for ops.why and ops.retry_message.';
+comment on column ops.stuck_messages.organisation is 'The organisation''s ID, org_….';
+comment on column ops.stuck_messages."to" is 'The addresses of the field to, separated by ", ", or the number.';
+comment on column ops.stuck_messages.attempts is 'Number of attempts to send the message.';
+comment on column ops.stuck_messages.created_at is 'When the message was accepted.';
+comment on column ops.stuck_messages.scheduled_at is 'The scheduled time of an SMS; null if it is sent immediately.';
+comment on column ops.stuck_messages.age is 'How long the message has waited.';

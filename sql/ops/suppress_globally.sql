@@ -9,7 +9,7 @@ declare
 begin
   perform core.check_email(suppress_globally.email);
   if length(suppress_globally.note) > 2000 then
-    raise exception 'the note may have 2000 characters';
+    raise exception 'the note must be at most 2000 characters';
   end if;
   insert into app.hard_bounces (email, note, created_at)
   select lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now()

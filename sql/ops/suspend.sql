@@ -9,4 +9,4 @@ end
 $$;
 
 comment on function ops.suspend is
-  'Suspend an organisation: refuse every request, reject its queue. Requests get 403 org_suspended. Returns how many held messages are affected.';
+  'Suspend an organisation: refuse all requests and reject queued messages. Requests get 403 org_suspended. ops.reinstate ends the suspension. Returns the number of held messages that are rejected.';

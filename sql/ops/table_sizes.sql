@@ -10,10 +10,12 @@ left join lateral (
 ) b on true;
 
 comment on view ops.table_sizes is
-  'Sizes of tables, and how much they grew in 31 days. With indexes; partitions count to their table. The clock records the sizes every night.';
+  'Sizes of tables, with their growth in 31 days. Sizes include indexes, and partitions count towards their table. A scheduled task records the sizes every night.';
 
 comment on column ops.table_sizes.name is 'The table with its schema.';
-comment on column ops.table_sizes.rows is 'How many rows it has, as Postgres estimates.';
-comment on column ops.table_sizes.bytes is 'Its size on disk with indexes; pg_size_pretty(bytes) is easier to read.';
-comment on column ops.table_sizes.grown_bytes is 'How much larger it is than on grown_since, negative if it shrank; null until a size is recorded.';
-comment on column ops.table_sizes.grown_since is 'The first UTC day of the last 31 that has a recorded size; null if none has.';
+comment on column ops.table_sizes.rows is 'Number of rows, estimated by Postgres.';
+comment on column ops.table_sizes.bytes is 'Size on disk with indexes, in bytes; pg_size_pretty(bytes) makes it readable.';
+comment on column ops.table_sizes.grown_bytes is
+  'Growth since grown_since in bytes, negative if the table shrank; null before the first recorded size.';
+comment on column ops.table_sizes.grown_since is
+  'The first UTC day of the last 31 days with a recorded size; null if there is none.';

@@ -8,4 +8,4 @@ as $$
 $$;
 
 comment on function ops.timeline is
-  'What happened to a message, oldest first. GET /v1/emails/{id} shows its organisation the same; detail has the recipient and what the provider said.';
+  'Return the timeline of a message, oldest event first. The API shows the same timeline to the organisation. detail contains the recipient and the provider''s text.';

@@ -20,5 +20,4 @@ begin
 end
 $$;
 
-comment on function ops.unblock_number is
-  'Allow marketing SMS to a number that left the opt-out registry.';
+comment on function ops.unblock_number is 'Allow marketing SMS to a number that left the opt-out registry.';

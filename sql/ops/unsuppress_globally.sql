@@ -16,14 +16,15 @@ begin
     v_before := coalesce(v_before, '{"note": "(erased)"}');
   end if;
   if v_before is null then
-    raise exception '% is not suppressed globally', coalesce(quote_literal(unsuppress_globally.email), 'null');
+    raise exception '% is not suppressed globally', coalesce(quote_literal(unsuppress_globally.email), 'null')
+      using hint = 'select email from ops.suppressions where organisation is null';
   end if;
-  -- In the order in which receipts write them.
+  -- Lock order: by organisation, as receipts write them.
   perform from app.suppressions s
   where s.email = lower(unsuppress_globally.email)
   order by s.organisation_id
   for no key update;
-  -- The organisations' own copies of that bounce would go on blocking.
+  -- The organisations' own entries for the hard bounce would otherwise still block the address.
   update app.suppressions s set other_reasons = array_remove(s.other_reasons, 'hard_bounce')
   where s.email = lower(unsuppress_globally.email) and 'hard_bounce' = any (s.other_reasons);
   with copies as (
@@ -40,4 +41,4 @@ end
 $$;
 
 comment on function ops.unsuppress_globally is
-  'End the suppression of an address for every organisation. Hard bounces end, too, and the provider forgets the address.';
+  'Remove the suppression of an address for every organisation. This includes suppressions after hard bounces; the provider''s own suppressions of the address are removed as well.';

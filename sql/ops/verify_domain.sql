@@ -13,33 +13,33 @@ begin
   if v_name is null or length(v_name) > 253
     or v_name !~ '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' then
     raise exception '% is not a domain name', coalesce(quote_literal(verify_domain.name), 'null')
-      using hint = 'international names in their xn-- form';
+      using hint = 'write an international name in its ASCII form (xn--)';
   end if;
   select jsonb_build_object('status', d.status, 'is_manually_verified', d.is_manually_verified) into v_before
   from app.domains d
   where d.name = v_name
   for no key update;
-  -- A claim that lapsed holds nothing. Its entry at the provider becomes this one's.
+  -- A claim that lapsed does not hold the name. Its identity at the provider is reused.
   perform core.end_claim(d) from app.domains d
   where d.name = v_name and d.organisation_id <> v_organisation and not core.holds_name(d)
     and not (d.change is not null and core.is_under_way(d.change_since));
   delete from app.domains d
   where d.name = v_name and d.organisation_id is distinct from v_organisation and not core.holds_name(d)
     and not (d.change is not null and core.is_under_way(d.change_since));
-  -- The check that comes next makes the identity at the provider, and finds its records.
+  -- The next check creates the identity at the provider and stores its records.
   insert into app.domains as d (
     id, organisation_id, name, status, is_manually_verified, verified_at, last_checked_at, next_check_at, created_at)
   values (core.new_id(core.now()), v_organisation, v_name, 'verified', true, core.now(), core.now(), core.now(), core.now())
   on conflict on constraint domains_one_holder do update
     set status = 'verified', is_manually_verified = true, wrong_since = null,
       verified_at = coalesce(d.verified_at, excluded.verified_at),
-      -- No longer a reservation, which would go if its call came to nothing.
+      -- No longer a reservation, which a failed call would remove.
       change = null, change_since = null, next_check_at = coalesce(d.next_check_at, excluded.next_check_at)
     where d.organisation_id = v_organisation and d.change is distinct from 'removing'
   returning d.* into v_domain;
   if v_domain.id is null then
-    raise exception 'another organisation holds %', v_name
-      using hint = 'select ops.release_domain(…) frees a name that is not verified';
+    raise exception 'another organisation has the domain %', v_name
+      using hint = 'ops.release_domain frees a domain that is not verified';
   end if;
   perform core.audit('verify_domain', v_organisation, v_name, v_before,
     jsonb_build_object('status', v_domain.status, 'is_manually_verified', v_domain.is_manually_verified));
@@ -48,4 +48,4 @@ end
 $$;
 
 comment on function ops.verify_domain is
-  'Mark a domain of an organisation verified without a check. The domain is added if need be. For migrations and tests; checks do not take it back. Returns its id.';
+  'Mark a domain of an organisation as verified without checking DNS. The domain is added if the organisation does not have it. Later checks never set it to failed. Meant for migrations and tests. Returns the domain''s ID.';

@@ -10,7 +10,7 @@ select
   a.error,
   a.response
 from app.webhook_endpoints p
--- An endpoint's own are found in this order by the key; all of them there is no key for.
+-- Ordered within each endpoint, as the key is: no key orders the attempts of all endpoints.
 cross join lateral (
   select a.*
   from app.webhook_attempts a
@@ -19,14 +19,14 @@ cross join lateral (
 ) a;
 
 comment on view ops.webhook_attempts is
-  'Attempts to deliver webhook events: status, error, response. Endpoint by endpoint, of each the newest event first. Name an endpoint or an organisation, and a limit.';
+  'Attempts to deliver webhook events: status, error and response. Within each endpoint the newest event comes first. Always filter by endpoint or organisation and add a limit.';
 
-comment on column ops.webhook_attempts.endpoint is 'The endpoint, we_….';
-comment on column ops.webhook_attempts.organisation is 'The organisation''s id, org_….';
-comment on column ops.webhook_attempts.event is 'The event, evt_….';
-comment on column ops.webhook_attempts.attempt is '1 for the first; after a replay it counts on.';
-comment on column ops.webhook_attempts.started_at is 'When the POST began.';
-comment on column ops.webhook_attempts.duration_ms is 'How long it took, in milliseconds.';
-comment on column ops.webhook_attempts.status is 'The HTTP status; null when there was no response.';
-comment on column ops.webhook_attempts.error is 'Why it counts as failed; null when it arrived.';
-comment on column ops.webhook_attempts.response is 'The first characters of the response body; null when there was no response.';
+comment on column ops.webhook_attempts.endpoint is 'The endpoint''s ID, we_….';
+comment on column ops.webhook_attempts.organisation is 'The organisation''s ID, org_….';
+comment on column ops.webhook_attempts.event is 'The event''s ID, evt_….';
+comment on column ops.webhook_attempts.attempt is 'Number of the attempt, from 1; a replay continues the count.';
+comment on column ops.webhook_attempts.started_at is 'When the POST request started.';
+comment on column ops.webhook_attempts.duration_ms is 'Duration of the request in milliseconds.';
+comment on column ops.webhook_attempts.status is 'The HTTP status of the response; null without a response.';
+comment on column ops.webhook_attempts.error is 'Why the attempt failed; null if it succeeded.';
+comment on column ops.webhook_attempts.response is 'How the answer began; null when there was none.';

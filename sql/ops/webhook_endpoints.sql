@@ -6,8 +6,8 @@ select
   p.event_types,
   case when p.disabled_at is not null then 'disabled' when p.failing_since is not null then 'failing' else 'enabled' end as state,
   case when p.disabled_at is null then w.waiting else 0 end as waiting,
-  case when p.disabled_at is null then n.next_at end as next_at,
-  a.arrived_at,
+  case when p.disabled_at is null then n.next_attempt_at end as next_attempt_at,
+  a.last_delivered_at,
   p.failing_since,
   p.last_error,
   p.disabled_at,
@@ -20,34 +20,36 @@ cross join lateral (
   from (select from app.webhook_deliveries d where d.endpoint_id = p.id limit 10000) d
 ) w
 left join lateral (
-  select d.due_at as next_at
+  select d.due_at as next_attempt_at
   from app.webhook_deliveries d
   where d.endpoint_id = p.id
   order by d.due_at
   limit 1
 ) n on true
 left join lateral (
-  select t.started_at as arrived_at
+  select t.started_at as last_delivered_at
   from app.webhook_attempts t
   where t.endpoint_id = p.id and t.error is null
   order by t.event_id desc
   limit 1
 ) a on true;
 
-comment on view ops.webhook_endpoints is
-  'Webhook endpoints: state, what waits, what arrived last. Enabled, failing or disabled, how many deliveries wait (counted to 10 000) and when the next is due, when the newest event that arrived did so, and until when the secret before signs too.';
+comment on view ops.webhook_endpoints is 'Webhook endpoints: state, waiting deliveries and last success.';
 
-comment on column ops.webhook_endpoints.id is 'The endpoint''s id, we_….';
-comment on column ops.webhook_endpoints.organisation is 'The organisation''s id, org_….';
-comment on column ops.webhook_endpoints.url is 'Where its events go.';
-comment on column ops.webhook_endpoints.event_types is 'Which events go there.';
-comment on column ops.webhook_endpoints.state is 'enabled, failing (tried again) or disabled (recorded, not delivered).';
-comment on column ops.webhook_endpoints.waiting is 'Deliveries that wait, counted to 10 000.';
-comment on column ops.webhook_endpoints.next_at is 'When the next of them is due; null when none waits.';
-comment on column ops.webhook_endpoints.arrived_at is 'When the newest event that arrived did so; null if none has, within what is kept.';
-comment on column ops.webhook_endpoints.failing_since is 'When the first attempt failed since the last that arrived; null if none has.';
-comment on column ops.webhook_endpoints.last_error is 'What the last attempt that failed came to.';
-comment on column ops.webhook_endpoints.disabled_at is 'Since when it is disabled; null while it is not.';
-comment on column ops.webhook_endpoints.disabled_reason is 'failing, or the words of the operator who disabled it.';
-comment on column ops.webhook_endpoints.old_secret_until is 'Until when the secret before signs too; null when there is none.';
-comment on column ops.webhook_endpoints.created_at is 'When it was made.';
+comment on column ops.webhook_endpoints.id is 'The endpoint''s ID, we_….';
+comment on column ops.webhook_endpoints.organisation is 'The organisation''s ID, org_….';
+comment on column ops.webhook_endpoints.url is 'The URL that events are posted to.';
+comment on column ops.webhook_endpoints.event_types is 'The event types that the endpoint receives.';
+comment on column ops.webhook_endpoints.state is
+  'enabled, failing (deliveries are retried) or disabled (events are recorded, not delivered).';
+comment on column ops.webhook_endpoints.waiting is 'Number of waiting deliveries, counted up to 10,000.';
+comment on column ops.webhook_endpoints.next_attempt_at is 'When the next of them is due; null when none waits.';
+comment on column ops.webhook_endpoints.last_delivered_at is 'When the newest event that arrived did so; null if none has, within what is kept.';
+comment on column ops.webhook_endpoints.failing_since is
+  'When the first attempt failed since the last success; null if none has.';
+comment on column ops.webhook_endpoints.last_error is 'The error of the last failed attempt.';
+comment on column ops.webhook_endpoints.disabled_at is 'When the endpoint was disabled; null while it is not.';
+comment on column ops.webhook_endpoints.disabled_reason is 'failing, or the reason that the operator gave.';
+comment on column ops.webhook_endpoints.old_secret_until is
+  'Until when events are also signed with the old secret; null if there is none.';
+comment on column ops.webhook_endpoints.created_at is 'When the endpoint was created.';

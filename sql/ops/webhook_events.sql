@@ -7,7 +7,7 @@ select
   e.occurred_at,
   e.body
 from app.organisations o
--- An organisation's own are found in this order by an index, however many there are of others.
+-- Ordered within each organisation, so that an index finds its events however many others there are.
 cross join lateral (
   select e.*
   from app.webhook_events e
@@ -16,11 +16,11 @@ cross join lateral (
 ) e;
 
 comment on view ops.webhook_events is
-  'Webhook events and their bodies, the newest first. Organisation by organisation: name one, and a limit. Those without a message are test events. ops.why(id) says what became of one.';
+  'Webhook events with their bodies. Within each organisation the newest event comes first. Always filter by organisation and add a limit. Events without a message are test events. ops.why(id) shows the deliveries of one event.';
 
-comment on column ops.webhook_events.id is 'evt_…, for ops.why and ops.replay_event.';
-comment on column ops.webhook_events.organisation is 'The organisation''s id, org_….';
-comment on column ops.webhook_events.type is 'Such as email.sent.';
-comment on column ops.webhook_events.message is 'The message, em_… or sm_…; null for a test event.';
-comment on column ops.webhook_events.occurred_at is 'When it happened.';
-comment on column ops.webhook_events.body is 'What is posted, byte for byte.';
+comment on column ops.webhook_events.id is 'The event''s ID, evt_…, for ops.why and ops.replay_event.';
+comment on column ops.webhook_events.organisation is 'The organisation''s ID, org_….';
+comment on column ops.webhook_events.type is 'The event type, such as email.sent.';
+comment on column ops.webhook_events.message is 'The message ID, em_… or sm_…; null for a test event.';
+comment on column ops.webhook_events.occurred_at is 'When the event occurred.';
+comment on column ops.webhook_events.body is 'The body of the POST request, byte for byte.';

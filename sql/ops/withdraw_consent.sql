@@ -16,7 +16,7 @@ begin
     where a.organisation_id = v_organisation and a.reason = 'opted_out')
   on conflict on constraint consents_pkey do update
   set opted_out_at = excluded.opted_out_at, opted_out_by = excluded.opted_out_by
-  -- Who opted out by themselves, and when, is what may have to be shown.
+  -- Keeps an earlier opt-out by the owner, which may be needed as evidence.
   where c.opted_out_at is null;
   perform core.audit('withdraw_consent', v_organisation, withdraw_consent.phone, v_before,
     core.consent(v_organisation, withdraw_consent.phone));
@@ -24,4 +24,4 @@ end
 $$;
 
 comment on function ops.withdraw_consent is
-  'Opt a number out of an organisation''s marketing SMS. It does not matter whether its owner ever agreed.';
+  'Opt a number out of an organisation''s marketing SMS. The owner of the number need not have agreed before.';

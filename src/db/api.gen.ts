@@ -12,7 +12,7 @@ export type Admission = {
   remaining: number
   /** null unless over the limit; seconds */
   retryAfter: number | null
-  /** null unless over the limit; until the second is over */
+  /** null unless over the limit; milliseconds until the second ends */
   refusedForMs: number | null
 }
 
@@ -35,9 +35,9 @@ export type CallResponse = {
 export type Delivery = {
   endpointId: string
   eventId: string
-  /** Its place in the schedule, from 1. */
+  /** Number of the attempt, from 1. */
   attempt: number
-  /** When this attempt began, by the service's clock. */
+  /** When this attempt started, by the service's clock. */
   startedAt: Date
   /** Whether the endpoint's last attempt failed. */
   isFailing: boolean
@@ -51,24 +51,24 @@ export type Delivery = {
 
 export type DomainWork = {
   verdict: string
-  /** null unless this is the answer */
+  /** null unless verdict is answer */
   status: number | null
-  /** null unless this is the answer */
+  /** null unless verdict is answer */
   body: string | null
   replayed: boolean
   id: string
   name: string
   mailFromLabel: string
-  /** Its label in the DKIM zone. */
+  /** The label of the domain in the DKIM zone. */
   token: string
-  /** null until the provider has made its identity */
+  /** null until the provider has created the identity */
   dkimZone: string | null
-  /** null until the provider has made its identity */
+  /** null until the provider has created the identity */
   provider: string | null
   records: unknown
-  /** null until the provider has made its identity; {selector, state, value} */
+  /** null until the provider has created the identity; {selector, state, value} */
   keys: unknown | null
-  /** null unless the call is to be made again (busy, release): to be given then */
+  /** null unless the call has to be repeated (busy, release); pass it then */
   since: Date | null
 }
 
@@ -76,16 +76,16 @@ export type EmailToSend = {
   id: string
   organisationId: string
   attempt: number
-  /** When this hand-over began, by the service's clock. */
+  /** When this attempt started, by the service's clock. */
   startedAt: Date
   isAmbiguous: boolean
-  /** null unless ambiguous: when the hand-over began whose outcome is not known */
+  /** null unless ambiguous: when the attempt started whose outcome is unknown */
   ambiguousSince: Date | null
-  /** It goes to the sandbox, whatever the provider. */
+  /** Whether it is sent to the sandbox beside a real provider. */
   isSandbox: boolean
-  /** The verified domain that it is sent from. */
+  /** The verified domain that it is sent with. */
   domain: string
-  /** The host of its return path. */
+  /** The MAIL FROM domain. */
   mailFromDomain: string
   /** null when the provider signs */
   dkimSelector: string | null
@@ -96,28 +96,28 @@ export type EmailToSend = {
   to: string[]
   cc: string[]
   bcc: string[]
-  /** Bare addresses of to, cc and bcc, in lower case, each once. */
+  /** The addresses of to, cc and bcc without display names, in lower case, each once. */
   recipients: string[]
-  /** null when replies go to the sender */
+  /** null if replies go to the sender */
   replyTo: string | null
   subject: string
-  /** null when text only */
+  /** null if text only */
   html: string | null
-  /** null when html only */
+  /** null if html only */
   text: string | null
-  /** null when none */
+  /** null if there are none */
   headers: unknown | null
   tags: string[]
   class: 'transactional' | 'marketing'
-  /** null unless copies to some of its recipients are settled already */
+  /** null unless the copies to some recipients are already sent or refused */
   settledRecipients: string[] | null
-  /** What it counts against the large bodies that a worker has in hand; 0 when it is not large. */
+  /** How many bytes it adds to a worker's total of large emails; 0 if it is not large. */
   largeBytes: number
 }
 
 export type Metric = {
   name: string
-  /** Text by the names of the gauge's labels. */
+  /** The values of the labels, by name. */
   labels: unknown
   value: number
 }
@@ -132,7 +132,7 @@ export type Notice = {
   ownerEmail: string
   attempt: number
   startedAt: Date
-  /** null unless ambiguous: when the hand-over began whose outcome is not known */
+  /** null unless ambiguous: when the attempt started whose outcome is unknown */
   ambiguousSince: Date | null
   /** null when the provider signs */
   dkimSelector: string | null
@@ -143,7 +143,7 @@ export type Notice = {
 export type ReceivedCallbacks = {
   /** In the order of n. */
   outcomes: string[]
-  /** The types of the receipts that were stored, one for each. */
+  /** The type of each receipt that was stored. */
   stored: string[]
 }
 
@@ -163,11 +163,11 @@ export type SecretToSeal = {
 
 export type SentEmail = {
   id: string
-  /** The verified domain that it was sent from. */
+  /** The verified domain that it was sent with. */
   domain: string
-  /** The host of its return path. */
+  /** The MAIL FROM domain. */
   mailFromDomain: string
-  /** How many copies of it went out: of marketing one for each recipient. */
+  /** Number of copies sent: for marketing one for each recipient. */
   copies: number
 }
 
@@ -180,18 +180,18 @@ export type SmsToSend = {
   id: string
   organisationId: string
   attempt: number
-  /** When this hand-over began, by the service's clock. */
+  /** When this attempt started, by the service's clock. */
   startedAt: Date
-  /** It goes to the sandbox, whatever the provider. */
+  /** Whether it is sent to the sandbox beside a real provider. */
   isSandbox: boolean
   class: 'transactional' | 'marketing'
   /** A number in E.164 or an alphanumeric sender ID. */
   sender: string
-  /** In E.164. */
+  /** The number in E.164. */
   recipient: string
   body: string
   segments: number
-  /** Numbers, from 1 on, of the parts that the network took in earlier attempts: not to be sent again. */
+  /** Numbers, from 1, of the parts that the network accepted in earlier attempts, which must not be sent again. */
   takenParts: string[]
 }
 
@@ -442,65 +442,65 @@ export type TakenPart = {
 }
 
 export type Api = {
-  /** End a check of a domain that came to nothing, and release the key of its call. Answers how many keys were released. */
+  /** End a check of a domain that failed, and release the idempotency key of its call. Returns the number of keys released. */
   abandon_check: { args: { organisation_id: string; mode: string; key?: string; id?: string }; result: number }
-  /** Give up a reserved domain and the key of its call, because the provider was of no help: nothing changed (interface 4.4). Answers how many keys were released. */
+  /** Remove a reserved domain and release the idempotency key of its call, because the call to the provider failed. Returns the number of keys released. */
   abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: number }
   /** Accept calls of POST /v1/emails and /v1/emails/batch. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
   accept_emails: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptEmail[] | Json<readonly AcceptEmail[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
   /** Accept calls of POST /v1/sms and /v1/sms/batch; the arguments and responses are those of api.accept_emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
   accept_sms: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptSms[] | Json<readonly AcceptSms[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
-  /** Suppress an address, in lower case, for an organisation (interface 4.9): 201 with the entry, or 200 with the one that is there, unchanged unless manual widens an unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
+  /** Suppress an address (in lower case) for an organisation. Returns 201 with the new entry, or 200 with the existing one; that changes only if manual replaces unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
   /** The organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key's last use. Returns no row for a key that is unknown or revoked. */
   admit: { args: { keys: string[] }; result: Admission[] }
-  /** Returns the ids of the applied migrations. An id that a process does not know comes from a newer version. */
+  /** Returns the IDs of the applied migrations. An ID that a process does not know belongs to a newer version. */
   applied_migrations: { args: Record<string, never>; result: string[] }
-  /** Register a process that runs, on a connection that it keeps, with its version and the time on its clock, and free the jobs of processes that are gone (promise 5). Returns how many were gone. */
+  /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock. Returns the number of pools that were gone. */
   beat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date }; result: number }
-  /** What is to be asked about a domain that an organisation wants checked (interface 4.6). verdict: work (go on, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (it is being checked or removed: call again, with since). Refuses idempotency_conflict, not_found, rate_limited. */
+  /** Start a check of a domain for an API call. verdict: work (call the provider and DNS, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (the domain is being checked or removed: call again with since). Refuses idempotency_conflict, not_found, rate_limited. */
   begin_check: { args: { organisation_id: string; mode: string; fingerprint: string; id: string; key?: string; since?: Date }; result: DomainWork[] }
-  /** Reserve a domain name for an organisation before the provider is asked to make its identity (interface 4.4). verdict: work (go on, then finish_domain or abandon_domain), answer (200 for one held already, or a replay), held (another organisation holds it), release (another one's claim lapsed: remove its entry at the provider, then end_release, then call again) or busy (call again, with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited. */
+  /** Reserve a domain name for an organisation before the provider creates its identity. verdict: work (call the provider, then finish_domain or abandon_domain), answer (200 for a domain that the organisation already has, or a replay), held (another organisation holds it), release (the claim of another organisation lapsed: remove its identity at the provider, then end_release, then call again) or busy (call again with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited. */
   begin_domain: { args: { organisation_id: string; mode: string; fingerprint: string; name: string; mail_from_label: string; key?: string; since?: Date }; result: DomainWork[] }
-  /** Begin to remove the entry at the provider of a name that ops.release_domain released; end_release ends it. No row when it is gone, or somebody else removes it. */
+  /** Start the removal of a released domain's identity at the provider; end_release ends it. Returns no row if the domain is gone or another process removes it. */
   begin_release: { args: { id: string }; result: DomainWork[] }
-  /** Note that a domain's identity is about to be removed at the provider (interface 4.7); verdict work or busy. It may be sent from until end_removal. Refuses not_found, rate_limited. */
+  /** Start the removal of a domain's identity at the provider; verdict is work or busy. The organisation can send from the domain until end_removal. Refuses not_found, rate_limited. */
   begin_removal: { args: { organisation_id: string; id: string; since?: Date }; result: DomainWork[] }
-  /** Warn the owners of endpoints that have failed for a day, and disable those that have failed for three (interface 6.4), each with one mail. Answers how many. */
+  /** Warn the owners of endpoints that have failed for 1 day, and disable endpoints that have failed for 3 days, with a notice for each. Returns the number of endpoints. */
   check_failing_endpoints: { args: Record<string, never>; result: number }
-  /** Write 8 MB to a temporary file, which fails with disk_full where the database has no room for more data. Returns the bytes that were written. */
+  /** Write 8 MB to a temporary file, which fails with disk_full if the database has no room for more data. Returns the number of bytes written. */
   check_space: { args: Record<string, never>; result: number }
   /** Delete the deliveries of an endpoint that is disabled or deleted. Its events are kept and can be replayed once it is enabled. Returns how many, at most 5 000. */
   clear_deliveries: { args: Record<string, never>; result: number }
-  /** Close the billing periods that have ended, of at most 500 organisations. Where the clock is late, the next send does so. Answers how many were closed. */
+  /** Close the billing periods that have ended, of at most 500 organisations. The next send of an organisation also closes its period. Returns the number of periods closed. */
   close_periods: { args: Record<string, never>; result: number }
-  /** How the database stands to a version, named by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (it has not been here). */
+  /** Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here). */
   code_age: { args: { sha256: string }; result: string }
-  /** Forget the tokens of callbacks that are too old to be taken again. Answers how many, at most 20 000. */
+  /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
   delete_old_callbacks: { args: Record<string, never>; result: number }
-  /** Forget complaints of more than a week ago, which no rate counts any more. Answers how many. */
+  /** Delete complaints older than a week, which no rate counts. Returns their number. */
   delete_old_complaints: { args: Record<string, never>; result: number }
-  /** Forget receipts for parts that nobody noted within a day, as of messages that others sent by the same account. Answers how many, at most 20 000. */
+  /** Delete receipts older than a day whose part was never recorded, such as those of messages that another system sent through the same account. Returns their number, at most 20,000. */
   delete_old_early_receipts: { args: Record<string, never>; result: number }
-  /** Forget what the sandbox network took more than a week ago. Answers how many. */
+  /** Delete messages that the sandbox network received more than a week ago. Returns their number. */
   delete_old_sandbox_messages: { args: Record<string, never>; result: number }
-  /** Forget the parts of SMS that are older than messages are kept. Answers how many, at most 20 000. */
+  /** Delete parts of SMS that are older than the retention period of messages. Returns their number, at most 20,000. */
   delete_old_sms_parts: { args: Record<string, never>; result: number }
-  /** Forget the sums of days whose messages are kept no longer. Answers how many rows. */
+  /** Delete the sums of days whose messages are no longer stored. Returns the number of rows. */
   delete_old_sums: { args: Record<string, never>; result: number }
-  /** Forget what the clock ran more than a week ago. Answers how many runs. */
+  /** Delete runs of scheduled tasks older than a week. Returns their number. */
   delete_old_task_runs: { args: Record<string, never>; result: number }
-  /** Remove one of the organisation's own entries, here and at the provider (interface 4.10); an address that is suppressed for another reason too is listed anew for that. Refuses not_found, also for what a hard bounce made. */
+  /** Remove an organisation's own suppression, here and at the provider. If the address has another reason, a new entry is created for that. Refuses not_found, also for an entry that a hard bounce created. */
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
-  /** What is to be asked about a domain whose check is due; no row when it is gone, or in someone's hands. */
+  /** Returns the work for a domain whose check is due; no row if the domain is gone or another process is working on it. */
   domain_to_check: { args: { id: string }; result: DomainWork[] }
-  /** A verified domain that no provider has an identity of yet, as after ops.verify_domain; no row when there is one, or no such domain. */
+  /** Returns a verified domain that has no identity at a provider yet, as after ops.verify_domain; no row if it has one or does not exist. */
   domain_to_sign: { args: { name: string }; result: DomainWork[] }
-  /** Drop one partition of what is kept no longer (ops.retention); the caller asks again. Never holds senders up for more than a tenth of a second: where a table is in use, it ends. Answers how many were dropped. */
+  /** Drop one partition whose retention period has ended (ops.retention). The caller repeats the call until it returns 0. Waits at most 0.1 s for a lock, so that sends are not delayed. Returns the number of partitions dropped. */
   drop_expired: { args: Record<string, never>; result: number }
-  /** Free a name whose claim lapsed and whose entry the provider has removed, or leave it as it was. Answers whether it is free. */
+  /** Free a domain name whose identity the provider has removed, or undo begin_release. Returns 1 if the name is free, else 0. */
   end_release: { args: { id: string; is_removed: boolean }; result: number }
-  /** Remove a domain that the provider has removed, or leave it as it was. Answers whether it was there. */
+  /** Remove a domain whose identity the provider has removed, or undo begin_removal. Returns 1 if the domain existed, else 0. */
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job will deliver it. Returns how many. A superfluous job finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
@@ -510,53 +510,53 @@ export type Api = {
   enqueue_due_messages: { args: Record<string, never>; result: number }
   /** Enqueue jobs that ask the provider about messages which it took 10 minutes, 1, 6, 24 and 72 hours ago and which have no final status. Each call moves on by at most 15 minutes of messages at each age, and does nothing while 10 000 messages wait to be polled. Returns at how many ages more messages are left. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
-  /** Record what the provider (is_active) and DNS (records) said of a domain, and what follows for its state; identity when the provider had to make it anew. Refuses not_found when the domain was removed meanwhile. */
+  /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
   /** Record the results of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (null when it succeeded), response}. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
-  /** Add a reserved domain, whose identity the provider has made; identity as core.store_identity takes it, records as interface 2.3 lists them. Refuses email_provider_unavailable when the reservation was given up meanwhile. */
+  /** Add a reserved domain whose identity the provider has created. identity has the shape of core.store_identity. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string }; result: Reply[] }
   /** Record the results of attempts: {id, job (that made the attempt), outcome sent|failed|deferred|ambiguous, provider, code, text}. Optional keys: about (message, provider or connection: what a failure concerns; absent when the provider was not asked); retry_in_ms (until the next attempt of a deferred one; by default the delay grows with the attempts); ambiguous_since (when the ambiguous attempt started, if this time the provider was only asked about it); settled_recipients (of marketing to several: recipients whose copies are settled); refused ({recipient, code, text}: recipients that the provider refused for good); parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
-  /** Record what the provider answered to the hand-over of a notice, as api.finish_messages takes it: {id, outcome, code, text, ambiguous_since}. Answers whether that settled it; if not, it is to be tried again. */
+  /** Record the outcome of an attempt to send a notice, with the shape of api.finish_messages: {id, outcome, code, text, ambiguous_since}. Returns whether the notice is settled; otherwise it has to be attempted again. */
   finish_notice: { args: { result: NoticeResult | Json<NoticeResult> }; result: boolean }
-  /** Record what the provider knows of the emails of a poll: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Returns the types of the receipts that were stored, one for each; most were stored before, by a callback or another poll. */
+  /** Record the receipts of a poll: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Returns the type of each receipt that was stored; most have been stored before by a callback or an earlier poll. */
   finish_poll: { args: { receipts: readonly Receipt[] | Json<readonly Receipt[]> }; result: string[] }
-  /** Record that the provider has rotated a domain's DKIM keys: which selector signs now, which retired, and the new key. Answers 0 when the domain is gone. */
+  /** Record that a domain's DKIM keys were rotated: the selector that signs now, the retired one and the new key. Returns 0 if the domain is gone. */
   finish_rotation: { args: { id: string; activate: string; retire: string; key: DkimKey | Json<DkimKey> }; result: number }
-  /** Record that the provider forgot these addresses. job: the job that is through with all it had taken; the next one is enqueued if addresses are left. Answers how many jobs were enqueued. */
+  /** Record that the provider has removed these addresses. job is the job that has processed all its addresses; the next job is enqueued if addresses remain. Returns the number of jobs enqueued. */
   finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
-  /** null when the organisation has no such domain, else the domain object as JSON text (interface 4.5). */
-  get_domain: { args: { organisation_id: string; id: string }; result: string | null }
-  /** null when the organisation has no such message, else the message object with its events as JSON text (interface 4.3). channel: email or sms. */
-  get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
-  /** The usage object (interface 2.5) of an organisation. A plan that was made smaller may have used more than it includes; then nothing remains. */
+  /** Returns the domain object as JSON text; null if the organisation has no such domain. */
+  get_domain: { args: { organisation_id: string; id: string }; result: string }
+  /** Returns the message object with its events as JSON text; null if the organisation has no such message. channel: email or sms. */
+  get_message: { args: { organisation_id: string; channel: string; id: string }; result: string }
+  /** Returns the usage object of an organisation. If the usage exceeds the plan, as after a change to a smaller plan, 0 remains. */
   get_usage: { args: { organisation_id: string }; result: string }
-  /** Whether the database follows POSTGRAM_NOW: a process that has it set starts on no other. */
+  /** Returns whether the database follows POSTGRAM_NOW. A process that sets POSTGRAM_NOW refuses to start on any other database. */
   has_test_clock: { args: Record<string, never>; result: boolean }
-  /** The SHA-256 of the SQL code in place; a process whose own differs is of another version. */
+  /** Returns the SHA-256 of the installed SQL code. A process with another SHA-256 is of another version. */
   health: { args: Record<string, never>; result: string }
-  /** Take a process that stops off the list and hand back what it may still hold. */
+  /** Remove a stopping process from the list and release the jobs that it still holds. */
   leave: { args: { pool_id: string }; result: boolean }
-  /** The domain objects of an organisation as JSON text, newest first (interface 4.5). */
+  /** Returns the domain objects of an organisation as JSON text, newest first. */
   list_domains: { args: { organisation_id: string }; result: string }
   /** A page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
-  /** Make the partitions of this month and the next three, and those of days for a month ahead. Answers how many were made. */
+  /** Create the partitions for this month and the next three, and the daily ones for a month ahead. Returns the number of partitions created. */
   make_partitions: { args: Record<string, never>; result: number }
-  /** What Prometheus is told of the database: queues, clock, processes and connections, at a cost that does not grow with them. */
+  /** Returns the database gauges for Prometheus: queues, clock, processes and connections. The cost does not grow with their number. */
   metrics: { args: Record<string, never>; result: Metric[] }
-  /** null when there is no such organisation, else what it calls itself. */
-  organisation_name: { args: { organisation_id: string }; result: string | null }
-  /** Record callbacks of a provider whose signatures are valid: {n, token, signed_at (Unix seconds), receipt (null for an event that means nothing)}. Returns for each its outcome: recorded, repeated (it had come before), stale (signed too long ago, or in the future) or replayed (its token came with another event before); only the first changes anything. stored has the types of the receipts that were new. */
+  /** Returns the name of an organisation; null if it does not exist. */
+  organisation_name: { args: { organisation_id: string }; result: string }
+  /** Record callbacks with valid signatures: {n, token, signed_at (Unix seconds), receipt (null for an event that is ignored)}. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt. */
   receive_callbacks: { args: { callbacks: readonly Callback[] | Json<readonly Callback[]> }; result: ReceivedCallbacks[] }
-  /** Record what phones answer with a keyword: {provider, from, to (the sender ID that was written to), keyword stop|start, word (that was sent), received_at}. STOP opts out of the marketing of the organisation that is meant, and is confirmed once; START takes that back where there was consent. Returns for each, in their order: changed, unchanged (what it says is so already) or unknown (it is not known which organisation is meant). */
+  /** Record replies with a keyword: {provider, from, to (the sender ID), keyword stop|start, word (the text received), received_at}. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found). */
   record_keywords: { args: { messages: readonly KeywordSms[] | Json<readonly KeywordSms[]> }; result: string[] }
-  /** Record receipts of a network for parts of SMS: {provider, network_ids (the spellings that the id may have, the likeliest first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is known waits for it. Returns how many were new. */
+  /** Record receipts for parts of SMS: {provider, network_ids (possible spellings of the ID, most likely first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts. */
   record_sms_receipts: { args: { receipts: readonly SmsReceipt[] | Json<readonly SmsReceipt[]> }; result: number }
-  /** Record the size of each table for this day, and forget sizes from more than 400 days ago. Returns how many tables there are. */
+  /** Record the size of each table for this day, and delete sizes older than 400 days. Returns the number of tables. */
   record_table_sizes: { args: Record<string, never>; result: number }
-  /** Keep what a run of the clock that ends now came to: how many rows it touched, or why it failed. */
+  /** Record a run of a scheduled task that ends now: the number of rows it processed, or its error. */
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** Release the leases of jobs, {endpoint_id, job, worker, pause_seconds}, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
   release_leases: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: number }
@@ -566,38 +566,38 @@ export type Api = {
   sandbox_report: { args: Record<string, never>; result: number }
   /** Record that the sandbox network takes messages: {id, copy, kind (as in app.sandbox_messages), reports (as the function that records them reads them, without their time), due_in_ms}. A second attempt of a message is counted, and its reports are not doubled. Returns how many messages. */
   sandbox_take: { args: { messages: readonly SandboxItem[] | Json<readonly SandboxItem[]> }; result: number }
-  /** Seal the rows of the audit that are not sealed yet, at most 1000 at a time. A row that commits late comes under a later seal. Returns how many rows. */
+  /** Seal the unsealed rows of the audit, at most 1,000. A row that commits later gets a later seal. Returns the number of rows. */
   seal_audit: { args: Record<string, never>; result: number }
   /** Returns texts that SECRET_KEY must open for the worker to send: one signing secret for each key that sealed some, and the newest DKIM key of a relay. */
   sealed_in_use: { args: Record<string, never>; result: string[] }
   /** Returns at most 1 000 signing secrets that are not sealed yet, or were sealed by an older SECRET_KEY. key_ids: the identifiers of the keys in SECRET_KEY; the first one seals. */
   secrets_to_seal: { args: { key_ids: string[] }; result: SecretToSeal[] }
-  /** Say what the clock runs, {name, schedule}, for ops.clock. Answers how many tasks. */
+  /** Store the scheduled tasks, {name, schedule}, for ops.clock. Returns the number of tasks. */
   set_scheduled_tasks: { args: { tasks: readonly ScheduledTask[] | Json<readonly ScheduledTask[]> }; result: number }
-  /** Keep what the service was started with (WEBHOOK_ALLOW_PRIVATE), for those who make endpoints in psql. */
+  /** Store the setting WEBHOOK_ALLOW_PRIVATE, which ops.create_webhook_endpoint and ops.set_webhook_endpoint obey. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
-  /** The DKIM key with which we sign for a verified domain; no row when we hold none. */
+  /** Returns the DKIM key that signs for a verified domain; no row if the service holds none. */
   signing_key: { args: { name: string }; result: SigningKey[] }
   /** The deliveries to post next. leases: {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own. */
   start_deliveries: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: Delivery[] }
   /** Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
-  /** Begin the hand-over of a notice to an owner, committed before the provider is called, with the key that signs for the domain it is sent from, if we hold one. No row when it is sent or was given up. */
+  /** Start an attempt to send a notice to an owner, with the DKIM key of the sending domain if the service holds one. The caller commits before it calls the provider. Returns no row if the notice was sent or has failed permanently. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
-  /** Those of these emails of which still nothing final was heard. One whose domain is gone is passed over: its provider has forgotten it. */
+  /** Returns those of these emails that have no final receipt yet. Skips emails whose domain was removed: its provider no longer knows them. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
   /** Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. */
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
-  /** At most 10 addresses that the provider is still to forget for an organisation, with the domains to forget them for. */
+  /** Returns at most 10 addresses to remove from the provider's suppression list for an organisation, with their domains. */
   start_suppression_removals: { args: { organisation_id: string }; result: SuppressionRemoval[] }
   /** Replaces signing secrets with their sealed form: {endpoint_id, replaces_sha256 (hex SHA-256 of the stored text), sealed}. key_id: the SECRET_KEY that sealed them. Returns how many were replaced; a secret that changed since it was read is left alone. */
   store_sealed_secrets: { args: { secrets: string; key_id: string }; result: number }
-  /** Keep the identity of a domain that was made because an email needs its DKIM key, unless another process was faster; identity as core.store_identity takes it. Answers whether its records were kept with it. */
+  /** Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. identity has the shape of core.store_identity. Returns 1 if the records were stored too, else 0. */
   store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: number }
   /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
-  /** null when there is no such organisation, else its name: it sends no more marketing to this address (in lower case), whose owner followed the link in this message. Repeated, it changes nothing more. */
-  unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
+  /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
+  unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string }
 }
 
 export const signatures = {

@@ -64,13 +64,33 @@ t.test('a clock that cannot start exits 1', { timeout: 120_000 }, async (t) => {
   await t.rejects(spawnService(url, 'clock'), /ended with 1/)
 })
 
+t.test('a run that failed leaves why, and the doctor says so until one succeeds', async (t) => {
+  const tools = { call: caller(sql), log: pino({ level: 'silent' }) }
+  const wellAfter = async (run: () => Promise<number>) => {
+    await recordRun(tools, 'make-partitions', run).catch(() => undefined)
+    const [check] = await sql`select ok from ops.checks where name = 'scheduled tasks'`
+    return check?.ok
+  }
+  const failure = new Error(`no room\0 left ${'x'.repeat(600)}`)
+  t.equal(await wellAfter(() => Promise.reject(failure)), false)
+  await t.rejects(
+    recordRun(tools, 'make-partitions', () => Promise.reject(failure)),
+    failure,
+  )
+  const failed = (await shown()).get('make-partitions')
+  t.equal(failed?.rows, null)
+  t.match(failed?.error, /^no room\uFFFD left x+$/)
+  t.equal(await wellAfter(async () => 7), true)
+  t.match((await shown()).get('make-partitions'), { rows: 7, error: null })
+})
+
 t.test(
   'a failed run is recorded with its error, and the check fails until a run succeeds',
   async (t) => {
     const tools = { call: caller(sql), log: pino({ level: 'silent' }) }
     const okAfter = async (run: () => Promise<number>) => {
       await recordRun(tools, 'make-partitions', run).catch(() => undefined)
-      const [check] = await sql`select ok from ops.checks where name = 'clock tasks'`
+      const [check] = await sql`select ok from ops.checks where name = 'scheduled tasks'`
       return check?.ok
     }
     const failure = new Error(`no room\0 left ${'x'.repeat(600)}`)

@@ -57,7 +57,7 @@ const fail = (name: string) => sql`
   where name = ${name}`
 const barred = (name: string, at: Date) => ({
   retryAfter: String(7 * 24 * 3600),
-  words: `Your last claim to ${name} ended without proof while another organisation asked for it. You can add it again at ${at.toISOString()}.`,
+  words: `Your last claim to ${name} was not verified in time, and another organisation asked for the name. You can add it again at ${at.toISOString()}.`,
 })
 
 /** Asserts that an organisation cannot claim the name for a week from its claim's end. */
@@ -211,7 +211,7 @@ t.test('ops.release_domain frees a name at once, and its entry at the provider g
     isRefused(t, await show(squatter, json.id), 'not_found')
     await isBarred(t, squatter, name)
     await t.rejects(sql`select ops.release_domain(${name})`, {
-      message: `no organisation claims '${name}'`,
+      message: `no organisation has the domain '${name}'`,
     })
   }
   t.equal((await add(owner, 'released.example')).status, 201, 'claimed before the job ran')
@@ -235,7 +235,9 @@ t.test('ops.release_domain frees a name at once, and its entry at the provider g
   await t.rejects(sql`select ops.release_domain(${owner.domain})`, {
     message: `${owner.domain} is verified for ${owner.id}`,
   })
-  await t.rejects(sql`select ops.release_domain(null)`, { message: 'no organisation claims null' })
+  await t.rejects(sql`select ops.release_domain(null)`, {
+    message: 'no organisation has the domain null',
+  })
 })
 
 t.test('ops.verify_domain takes a name over whose claim lapsed', async (t) => {
@@ -243,7 +245,7 @@ t.test('ops.verify_domain takes a name over whose claim lapsed', async (t) => {
   const owner = await createOrganisation(sql)
   const { json } = await add(squatter, 'moved.example')
   const take = () => sql`select ops.verify_domain(${owner.id}, 'moved.example')`
-  await t.rejects(take(), { message: 'another organisation holds moved.example' })
+  await t.rejects(take(), { message: 'another organisation has the domain moved.example' })
   await fail('moved.example')
   await take()
   isRefused(t, await show(squatter, json.id), 'not_found')

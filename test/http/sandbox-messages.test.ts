@@ -236,7 +236,7 @@ t.test('messages that the sandbox defers: no provider fails and no message is st
   await sql`update app.messages set created_at = now() - interval '1 hour'`
   const [why] = await sql<{ why: string }[]>`select ops.why(${ids[0] ?? ''}) as why`
   await stop()
-  t.match(why?.why, /because it was put off: The sandbox is not available\.$/)
+  t.match(why?.why, /because the last attempt was deferred: The sandbox is not available\.$/)
   t.strictSame([...(await sql`select * from ops.failing_providers`)], [])
   t.strictSame([...(await sql`select * from ops.stuck_messages where id = any (${ids})`)], [])
   t.strictSame(

@@ -33,33 +33,39 @@ const afterRestore = async () => {
 }
 const isDoubted = async (id: string) => (await messageOf(sql, id)).attemptStartedAt !== null
 
-t.test('what may have left counts as handed over with no known outcome', async (t) => {
-  const { liveKey, testKey, domain } = organisation
-  const email = await send(base, organisation)
-  const promotion = { class: 'marketing', body: PROMOTION, to: PHONE }
-  const marketing = await sendSms(base, organisation, promotion)
-  const transactional = await sendSms(base, organisation, { to: PHONE })
-  const inTenMinutes = { to: PHONE, scheduledAt: '2028-02-29T10:10:00+02:00' }
-  const due = await sendSms(base, organisation, inTenMinutes)
-  const doubted = [email, marketing, transactional, due]
+t.test(
+  'ops.after_restore: a message that may have been sent counts as attempted with an unknown outcome',
+  async (t) => {
+    const { liveKey, testKey, domain } = organisation
+    const email = await send(base, organisation)
+    const promotion = { class: 'marketing', body: PROMOTION, to: PHONE }
+    const marketing = await sendSms(base, organisation, promotion)
+    const transactional = await sendSms(base, organisation, { to: PHONE })
+    const inTenMinutes = { to: PHONE, scheduledAt: '2028-02-29T10:10:00+02:00' }
+    const due = await sendSms(base, organisation, inTenMinutes)
+    const doubted = [email, marketing, transactional, due]
 
-  const inAnHour = { to: PHONE, scheduledAt: '2028-02-29T11:00:00+02:00' }
-  const certain = [await sendSms(base, organisation, inAnHour)]
-  const rehearsal = await post(`${base}/v1/sms`, liveKey, anSms())
-  const test = await post(`${base}/v1/emails`, testKey, anEmail(domain))
-  certain.push(rehearsal.json.id, test.json.id)
+    const inAnHour = { to: PHONE, scheduledAt: '2028-02-29T11:00:00+02:00' }
+    const certain = [await sendSms(base, organisation, inAnHour)]
+    const rehearsal = await post(`${base}/v1/sms`, liveKey, anSms())
+    const test = await post(`${base}/v1/emails`, testKey, anEmail(domain))
+    certain.push(rehearsal.json.id, test.json.id)
 
-  t.equal(await afterRestore(), doubted.length)
-  for (const id of doubted) t.ok(await isDoubted(id), id)
-  for (const id of certain) t.notOk(await isDoubted(id), id)
-  t.equal(await afterRestore(), 0, 'each once')
+    t.equal(await afterRestore(), doubted.length)
+    for (const id of doubted) t.ok(await isDoubted(id), id)
+    for (const id of certain) t.notOk(await isDoubted(id), id)
+    t.equal(await afterRestore(), 0, 'each once')
 
-  t.same(await startSmsAt(sql, LATER, marketing, transactional, due), [transactional, due])
-  t.match(await messageOf(sql, marketing), { status: 'failed', errorCode: 'provider_unavailable' })
-  t.same(await movementsOf(sql, marketing), ['sms -1'], 'which may have cost its price')
-})
+    t.same(await startSmsAt(sql, LATER, marketing, transactional, due), [transactional, due])
+    t.match(await messageOf(sql, marketing), {
+      status: 'failed',
+      errorCode: 'provider_unavailable',
+    })
+    t.same(await movementsOf(sql, marketing), ['sms -1'], 'which may have cost its price')
+  },
+)
 
-t.test('so does what a pause holds', async (t) => {
+t.test('ops.after_restore: a held message counts as attempted too', async (t) => {
   const held = await send(base, organisation)
   const { id: uuid } = await messageOf(sql, held)
   await sql`select ops.pause(${organisation.id}, 'a look')`

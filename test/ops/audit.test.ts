@@ -158,7 +158,7 @@ async function lastId(tx: Tx): Promise<string> {
   return row?.id
 }
 
-t.test('every function of ops is right for an operator, and leaves what it did', async (t) => {
+t.test('every function of ops works for an operator and writes to the audit', async (t) => {
   t.same(Object.keys(right).sort(), [...Object.keys(expected), ...readers].sort())
   const [session] = await sql`select session_user::text as name`
   for (const [name, values] of Object.entries(right)) {
@@ -191,7 +191,7 @@ t.test('every function of ops is right for an operator, and leaves what it did',
   }
 })
 
-t.test('a call that changes nothing leaves no row', async (t) => {
+t.test('audit: a call that changes nothing writes no row', async (t) => {
   const idempotent: [name: string, values: Value[]][] = [
     ['set_plan', [org, 'known']],
     ['set_plan_terms', ['known', null, 0, null, null, null]],
@@ -222,7 +222,7 @@ t.test('a call that changes nothing leaves no row', async (t) => {
   })
 })
 
-t.test('the actor is the login, with the role that it took on', async (t) => {
+t.test('audit: the actor is the login with the role that it assumed', async (t) => {
   const actorOf = async (tx: Tx) => {
     const before = await lastId(tx)
     await tx`select ops.grant_credits(${org}, 1, 'a test')`
@@ -242,7 +242,7 @@ t.test('the actor is the login, with the role that it took on', async (t) => {
   })
 })
 
-t.test('a login that works as the service is named in what it changes', async (t) => {
+t.test('audit: a login with the role of the service is named in its rows', async (t) => {
   const mallory = `mallory_${process.pid}`
   await rolledBack(sql, async (tx) => {
     await tx.unsafe(`create role ${mallory} login in role postgram_service`)
@@ -283,7 +283,7 @@ t.test('an operator who sets postgram.now changes neither the audit nor a period
   })
 })
 
-t.test('only the owner of the code decides on the test clock', async (t) => {
+t.test('only the owner of the functions can enable the test clock', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const role of ['postgram_operator', 'postgram_service', 'postgram_report']) {
       await tx.unsafe(`set local role ${role}`)
@@ -298,7 +298,7 @@ t.test('only the owner of the code decides on the test clock', async (t) => {
   })
 })
 
-t.test('every row of the audit is sealed, once, with those that commit late', async (t) => {
+t.test('audit seals: every row is sealed once, also rows that commit late', async (t) => {
   const seal = async () => (await sql`select api.seal_audit() as rows`)[0]?.rows
   await seal()
   t.equal(await seal(), 0, 'none is left')
@@ -360,30 +360,33 @@ t.test('what is changed or removed from the sealed audit is noticed', async (t) 
   await t.rejects(removed, { code: '23503' }, 'a seal cannot go without its rows')
 })
 
-t.test('an erasure leaves the audit whole, and what it hides cannot be guessed', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const check = async () => (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
-    const sealAll = () => tx`select api.seal_audit()`
-    for (const phone of ['+27821110001', '+27821110002']) {
-      await tx`select ops.record_consent(${org}, ${phone}, ${`the form, beside +27821110001`})`
-    }
-    await sealAll()
-    const [before] = await tx`
-      select salt, sha256 from app.audit where target = '+27821110001' and action = 'record_consent'`
-    for (const person of ['+27821110001', '+27821110002']) {
-      await tx`select ops.erase_person(${person})`
-      t.equal(await check(), true, 'before the erasure is sealed')
+t.test(
+  'audit seals: an erasure keeps the audit complete, and erased values cannot be guessed',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const check = async () => (await tx`select ok from ops.checks where name = 'audit'`)[0]?.ok
+      const sealAll = () => tx`select api.seal_audit()`
+      for (const phone of ['+27821110001', '+27821110002']) {
+        await tx`select ops.record_consent(${org}, ${phone}, ${`the form, beside +27821110001`})`
+      }
       await sealAll()
-      t.equal(await check(), true)
-    }
-    const [after] = await tx`select salt, sha256 from app.audit where sha256 = ${before?.sha256}`
-    t.not(after?.salt, before?.salt, 'without the salt the old hash confirms nothing')
-    await tx`update app.audit set target = '+27821110009' where sha256 = ${before?.sha256}`
-    t.equal(await check(), false, 'an erased row is not to be changed by anything else')
-  })
-})
+      const [before] = await tx`
+      select salt, sha256 from app.audit where target = '+27821110001' and action = 'record_consent'`
+      for (const person of ['+27821110001', '+27821110002']) {
+        await tx`select ops.erase_person(${person})`
+        t.equal(await check(), true, 'before the erasure is sealed')
+        await sealAll()
+        t.equal(await check(), true)
+      }
+      const [after] = await tx`select salt, sha256 from app.audit where sha256 = ${before?.sha256}`
+      t.not(after?.salt, before?.salt, 'without the salt the old hash confirms nothing')
+      await tx`update app.audit set target = '+27821110009' where sha256 = ${before?.sha256}`
+      t.equal(await check(), false, 'an erased row is not to be changed by anything else')
+    })
+  },
+)
 
-t.test('the audit is whole in a copy of its values', async (t) => {
+t.test('audit seals: a dump of the rows stays complete', async (t) => {
   await sql`select api.seal_audit()`
   const copy = await createDatabase()
   await copy.sql`set session_replication_role = replica`
@@ -407,7 +410,7 @@ t.test('the audit is whole in a copy of its values', async (t) => {
   t.equal(await check(), true)
 })
 
-t.test('no row holds a key, a secret or a body', async (t) => {
+t.test('audit: no row contains a key, a secret or a body', async (t) => {
   await rolledBack(sql, async (tx) => {
     const secrets: string[] = [BODY, 'Only for', testKey, testKey.slice(16)]
     const said = async (name: string, values: Value[]) => {
@@ -432,7 +435,7 @@ t.test('no row holds a key, a secret or a body', async (t) => {
   })
 })
 
-t.test('what the service does by itself is there too', async (t) => {
+t.test('audit: automatic actions of the service have rows', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`
       update app.messages set status = 'sent', sent_at = now()

@@ -138,14 +138,14 @@ async function ok(t: Test, at: string) {
   )
 }
 
-t.test('a dump is restored on another server', { skip: noPostgres }, async (t) => {
+t.test('backup: a dump is restored on another server', { skip: noPostgres }, async (t) => {
   const folder = await serverFolder()
   const life = await dumpLife(t, folder)
   const restore = await startSecond(folder, life)
   const { organisation, held, waiting } = life
   const { liveKey } = organisation
 
-  t.test('and the service goes on where it was', async (t) => {
+  t.test('backup: the service continues after the restore', async (t) => {
     const restored = await restore('latest')
     const sql = connectFor(t, restored)
     const provider = createStandIn()
@@ -181,29 +181,35 @@ t.test('a dump is restored on another server', { skip: noPostgres }, async (t) =
     t.throws(() => open(other), /not sealed with SECRET_KEY/, 'and with no other')
   })
 
-  t.test('and what was sent since is not sent again when that is asked for', async (t) => {
-    const restored = await restore('earlier')
-    const sql = connectFor(t, restored)
-    const [, lost = ''] = waiting
-    const provider = createStandIn()
-    provider.onLookup = ({ id }) => id !== lost
+  t.test(
+    'backup: messages sent since the dump are not sent again after ops.after_restore',
+    async (t) => {
+      const restored = await restore('earlier')
+      const sql = connectFor(t, restored)
+      const [, lost = ''] = waiting
+      const provider = createStandIn()
+      provider.onLookup = ({ id }) => id !== lost
 
-    const api = await serve(restored, provider, ['api'])
-    const [queue] = await sql<{ jobs: number }[]>`
+      const api = await serve(restored, provider, ['api'])
+      const [queue] = await sql<{ jobs: number }[]>`
       select (waiting + running)::integer as jobs from ops.queue where task = 'send_email'`
-    t.equal(queue?.jobs, 3, 'ops.queue shows what would go out')
-    t.same([...(await sql`select ops.after_restore() as count`)], [{ count: 2 }])
-    t.same([...(await sql`select ops.after_restore() as count`)], [{ count: 0 }], 'each once')
-    await api.stop()
+      t.equal(queue?.jobs, 3, 'ops.queue shows what would go out')
+      t.same([...(await sql`select ops.after_restore() as count`)], [{ count: 2 }])
+      t.same([...(await sql`select ops.after_restore() as count`)], [{ count: 0 }], 'each once')
+      await api.stop()
 
-    await serve(restored, provider, ['api', 'worker', 'clock'])
-    await until('nothing to wait', async () => {
-      const queued = await sql`select from ops.messages where status = 'queued'`
-      return queued.length === 0
-    })
-    t.same(provider.asked.sort(), [held, ...waiting].sort())
-    t.same(provider.handed, [lost], 'only what the provider does not know')
-    await t.rejects(sql`select ops.after_restore()`, /^a worker is running: stop it first/)
-    await ok(t, restored)
-  })
+      await serve(restored, provider, ['api', 'worker', 'clock'])
+      await until('nothing to wait', async () => {
+        const queued = await sql`select from ops.messages where status = 'queued'`
+        return queued.length === 0
+      })
+      t.same(provider.asked.sort(), [held, ...waiting].sort())
+      t.same(provider.handed, [lost], 'only what the provider does not know')
+      await t.rejects(
+        sql`select ops.after_restore()`,
+        /^a worker is running; stop all workers first/,
+      )
+      await ok(t, restored)
+    },
+  )
 })

@@ -21,33 +21,36 @@ async function complaints(count: number, sent: number) {
 const rates = () => sql`
   select name, state, complaints, sent::integer, rate::float8 from ops.complaint_rates`
 
-t.test('organisations with complaints are shown, the highest rate first', async (t) => {
-  await complaints(0, 5)
-  await complaints(1, 2000)
-  await complaints(2, 10)
-  const many = await complaints(4, 16)
-  t.same(
-    [...(await rates())],
-    [
-      { name: '4 of 16', state: 'paused', complaints: 4, sent: 16, rate: 0.25 },
-      { name: '2 of 10', state: 'active', complaints: 2, sent: 10, rate: 0.2 },
-      { name: '1 of 2000', state: 'active', complaints: 1, sent: 1001, rate: 0.000999 },
-    ],
-  )
+t.test(
+  'ops.complaint_rates: lists organisations with complaints, the highest rate first',
+  async (t) => {
+    await complaints(0, 5)
+    await complaints(1, 2000)
+    await complaints(2, 10)
+    const many = await complaints(4, 16)
+    t.same(
+      [...(await rates())],
+      [
+        { name: '4 of 16', state: 'paused', complaints: 4, sent: 16, rate: 0.25 },
+        { name: '2 of 10', state: 'active', complaints: 2, sent: 10, rate: 0.2 },
+        { name: '1 of 2000', state: 'active', complaints: 1, sent: 1001, rate: 0.000999 },
+      ],
+    )
 
-  await sql`select ops.resume(${many.id})`
-  const [resumed] = await sql`
+    await sql`select ops.resume(${many.id})`
+    const [resumed] = await sql`
     select state, complaints, rate::float8, counted_since > now() - interval '1 minute' as is_anew
     from ops.complaint_rates where organisation = ${many.id}`
-  t.same(resumed, { state: 'active', complaints: 0, rate: 0, isAnew: true })
+    t.same(resumed, { state: 'active', complaints: 0, rate: 0, isAnew: true })
 
-  await sql`update app.messages set sent_at = sent_at - interval '1 day' where organisation_id in (
+    await sql`update app.messages set sent_at = sent_at - interval '1 day' where organisation_id in (
     select o.id from app.organisations o where o.name = '2 of 10')`
-  t.match([...(await rates())], [{ name: '2 of 10', sent: 0, rate: null }, {}, {}])
+    t.match([...(await rates())], [{ name: '2 of 10', sent: 0, rate: null }, {}, {}])
 
-  await sql`update app.complaints set received_at = received_at - interval '1 day'`
-  t.same([...(await rates())], [])
-})
+    await sql`update app.complaints set received_at = received_at - interval '1 day'`
+    t.same([...(await rates())], [])
+  },
+)
 
 /** How many messages this connection has read lately. */
 async function rowsRead(tx: Tx): Promise<number> {
@@ -57,7 +60,7 @@ async function rowsRead(tx: Tx): Promise<number> {
   return row?.rows ?? 0
 }
 
-t.test('a rate is shown without looking at all that a busy sender sent', async (t) => {
+t.test("ops.complaint_rates: reads only part of a busy sender's messages", async (t) => {
   const busy = await complaints(2, 50_000)
   await sql`analyze app.messages`
   await sql.begin(async (tx) => {

@@ -13,7 +13,7 @@ const { id: organisation, domain } = await createOrganisation(sql)
 const values = [newDkimValue(), newDkimValue()]
 const token = await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values })
 
-t.test('each key has a line at its place in the zone', async (t) => {
+t.test('ops.dns_zone: each key has a line with its name in the zone', async (t) => {
   const rows = await sql`select zone, name, type, ttl, value from ops.dns_zone order by name`
   t.same(
     rows,
@@ -27,7 +27,7 @@ t.test('each key has a line at its place in the zone', async (t) => {
   )
 })
 
-t.test('a domain that has no zone yet has no lines', async (t) => {
+t.test('ops.dns_zone: a domain without a zone has no lines', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`update app.domains set dkim_zone = null`
     t.same(await tx`select from ops.dns_zone`, [])
@@ -35,20 +35,26 @@ t.test('a domain that has no zone yet has no lines', async (t) => {
   })
 })
 
-t.test('a value is split into strings of 255 characters, quoted and escaped', async (t) => {
-  for (const [value, strings] of [
-    ['k=rsa; p=abc', '"k=rsa; p=abc"'],
-    [String.raw`a "b" \c`, String.raw`"a \"b\" \\c"`],
-    ['x'.repeat(255), `"${'x'.repeat(255)}"`],
-    ['x'.repeat(256), `"${'x'.repeat(255)}" "x"`],
-    ['"'.repeat(511), ['\\"'.repeat(255), '\\"'.repeat(255), '\\"'].map((s) => `"${s}"`).join(' ')],
-  ] as const) {
-    const [row] = await sql`select core.txt_strings(${value}) as strings`
-    t.equal(row?.strings, strings)
-  }
-})
+t.test(
+  'ops.dns_zone: a value is split into quoted and escaped strings of 255 characters',
+  async (t) => {
+    for (const [value, strings] of [
+      ['k=rsa; p=abc', '"k=rsa; p=abc"'],
+      [String.raw`a "b" \c`, String.raw`"a \"b\" \\c"`],
+      ['x'.repeat(255), `"${'x'.repeat(255)}"`],
+      ['x'.repeat(256), `"${'x'.repeat(255)}" "x"`],
+      [
+        '"'.repeat(511),
+        ['\\"'.repeat(255), '\\"'.repeat(255), '\\"'].map((s) => `"${s}"`).join(' '),
+      ],
+    ] as const) {
+      const [row] = await sql`select core.txt_strings(${value}) as strings`
+      t.equal(row?.strings, strings)
+    }
+  },
+)
 
-t.test('a value that could end its line is not taken', async (t) => {
+t.test('ops.dns_zone: a value that could end its line is refused', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const value of ['k=rsa\nevil. 60 IN A 192.0.2.1', 'k=rsa;\tp=', 'k=rsa; p=\u00e9', '']) {
       const { constraint_name: rule } = await raisedBy(
@@ -60,7 +66,7 @@ t.test('a value that could end its line is not taken', async (t) => {
   })
 })
 
-t.test('a name server finds a name by an index, however many there are', async (t) => {
+t.test('ops.powerdns_records: a name is found by an index', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`
       insert into app.domains (id, organisation_id, name, dkim_zone)
@@ -79,7 +85,7 @@ t.test('a name server finds a name by an index, however many there are', async (
   })
 })
 
-t.test('the zone loads in a name server', { skip: noNsd }, async (t) => {
+t.test('ops.dns_zone: nsd loads the zone', { skip: noNsd }, async (t) => {
   const customers = recordsOf({
     name: 'acme.zone',
     mailFromLabel: 'mail',
@@ -101,18 +107,18 @@ t.test('the zone loads in a name server', { skip: noNsd }, async (t) => {
   })
   const resolver = createResolver({ servers: [address], hasSandbox: false })
 
-  t.test('and answers with the keys, in whatever case it is asked', async (t) => {
+  t.test('ops.dns_zone: nsd returns the keys for names in any case', async (t) => {
     t.same(await resolver.look(`pg1.${token}.dkim.zone`, 'TXT'), [values[0]])
     t.same(await resolver.look(`PG2.${token.toUpperCase()}.DKIM.zone`, 'TXT'), [values[1]])
     t.same(await resolver.look(`pg3.${token}.dkim.zone`, 'TXT'), [])
   })
 
-  t.test('the CNAMEs of a customer lead to them', async (t) => {
+  t.test('ops.dns_zone: the CNAME records of a domain point to the keys', async (t) => {
     t.same(await resolver.look('pg1._domainkey.acme.zone', 'TXT'), [values[0]])
     t.same(await resolver.look('pg2._domainkey.acme.zone', 'TXT'), [values[1]])
   })
 
-  t.test('and all records that the customer was asked for are right', async (t) => {
+  t.test('ops.dns_zone: all required records of the domain verify', async (t) => {
     const { records, failures } = await checkRecords(customers, resolver)
     t.same(failures, [])
     t.same(

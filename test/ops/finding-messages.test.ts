@@ -40,19 +40,22 @@ const messagesOf = async (tx: Tx, ...values: (string | number | null)[]) => {
   return rows.map(({ id }) => id)
 }
 
-t.test('messages are found by id, organisation, address and number, newest first', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    t.same(await messagesOf(tx, first), [first])
-    t.same(await messagesOf(tx, sms), [sms])
-    t.same(await messagesOf(tx, mine.id), [sms, toJane, first])
-    t.same(await messagesOf(tx, quiet.id), [])
-    t.same(await messagesOf(tx, 'JANE@acme.example'), [ccJane, toJane])
-    t.same(await messagesOf(tx, PHONE), [sms])
-    t.same(await messagesOf(tx, 'nobody@acme.example'), [])
-  })
-})
+t.test(
+  'ops.messages_of: finds by ID, organisation, address and number, newest first',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      t.same(await messagesOf(tx, first), [first])
+      t.same(await messagesOf(tx, sms), [sms])
+      t.same(await messagesOf(tx, mine.id), [sms, toJane, first])
+      t.same(await messagesOf(tx, quiet.id), [])
+      t.same(await messagesOf(tx, 'JANE@acme.example'), [ccJane, toJane])
+      t.same(await messagesOf(tx, PHONE), [sms])
+      t.same(await messagesOf(tx, 'nobody@acme.example'), [])
+    })
+  },
+)
 
-t.test('as many as wanted are shown, since any time', async (t) => {
+t.test('ops.messages_of: honours at_most and since', async (t) => {
   await rolledBack(sql, async (tx) => {
     t.same(await messagesOf(tx, mine.id, null, 2), [sms, toJane])
     t.same(await messagesOf(tx, 'jane@acme.example', null, 1), [ccJane])
@@ -75,7 +78,7 @@ t.test('as many as wanted are shown, since any time', async (t) => {
   })
 })
 
-t.test('they are shown as ops.messages shows them', async (t) => {
+t.test('ops.messages_of: has the columns of ops.messages', async (t) => {
   for (const id of [first, toJane, sms]) {
     t.same(
       await sql`select * from ops.messages_of(${id})`,
@@ -90,28 +93,31 @@ t.test('they are shown as ops.messages shows them', async (t) => {
   )
 })
 
-t.test('of a number with many messages a refusal names the ten newest', async (t) => {
-  const to = '+27825550000'
-  const ids: string[] = []
-  for (let count = 1; count <= 12; count++) {
-    ids.push(await idOf('sms', mine.liveKey, anSms({ to })))
-  }
-  const newest = ids.reverse()
-  await rolledBack(sql, async (tx) => {
-    const { message, hint } = await raisedBy(tx, (inner) => inner`select ops.why(${to})`)
-    t.equal(message, `'${to}' matches more than 10 messages`)
-    const named = newest.slice(0, 10).map((id) => `${id} (queued)`)
-    t.equal(hint, `give the id of one: ${named.join(', ')} and others`)
-    const [found] = await tx<{ ids: string[] }[]>`
+t.test(
+  'core.find_message: the hint for a number with many messages lists the ten newest',
+  async (t) => {
+    const to = '+27825550000'
+    const ids: string[] = []
+    for (let count = 1; count <= 12; count++) {
+      ids.push(await idOf('sms', mine.liveKey, anSms({ to })))
+    }
+    const newest = ids.reverse()
+    await rolledBack(sql, async (tx) => {
+      const { message, hint } = await raisedBy(tx, (inner) => inner`select ops.why(${to})`)
+      t.equal(message, `'${to}' matches more than 10 messages`)
+      const named = newest.slice(0, 10).map((id) => `${id} (queued)`)
+      t.equal(hint, `give the id of one: ${named.join(', ')} and others`)
+      const [found] = await tx<{ ids: string[] }[]>`
       select array(
         select core.encode_id('sm', id) from unnest(core.person_messages(${to}, null, at_most => 11)) id
       ) as ids`
-    t.same(found?.ids, newest.slice(0, 11), 'no more of them are looked at')
-    t.same(await messagesOf(tx, to, null, 3), newest.slice(0, 3))
-  })
-})
+      t.same(found?.ids, newest.slice(0, 11), 'no more of them are looked at')
+      t.same(await messagesOf(tx, to, null, 3), newest.slice(0, 3))
+    })
+  },
+)
 
-t.test('an operator sees the timeline that its organisation sees', async (t) => {
+t.test('ops.timeline: returns the timeline of the API', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`set local role postgram_operator`
     t.same((await tx`select type, detail from ops.timeline(${first})`)[0], {
@@ -136,7 +142,7 @@ t.test('an operator sees the timeline that its organisation sees', async (t) => 
   )
 })
 
-t.test('an organisation is found before its rows are', async (t) => {
+t.test('views filtered by organisation find the organisation first', async (t) => {
   for (const view of ['messages', 'credit_ledger', 'suppressions', 'webhook_events']) {
     const plan = await sql.unsafe(
       `explain (costs off) select * from ops.${view} where organisation = '${mine.id}' limit 20`,

@@ -22,9 +22,10 @@ const sent = async (path: string, body: object) =>
   (await post(`${base}/v1/${path}`, acme.liveKey, body)).json.id as string
 const toJane = await sent('emails', anEmail(acme.domain, { to: 'jane@acme.example' }))
 
-type Entry = { topic: string; name: string; arguments: string | null; what: string }
+type Entry = { topic: string; usage: string; description: string }
 const find = (tx: Tx | typeof sql, about: string) => tx<Entry[]>`select * from ops.help(${about})`
-const names = async (about: string) => (await find(sql, about)).map(({ name }) => name)
+const names = async (about: string) =>
+  (await find(sql, about)).map(({ usage }) => usage.replace(/\([\s\S]*/, ''))
 
 t.test('ops.help: every object of ops has a topic and one short sentence', async (t) => {
   const manual = await sql<{ topic: string | null; name: string; sentence: string }[]>`
@@ -44,7 +45,7 @@ t.test('ops.help: arguments with a default are in brackets, and views have none'
   t.same(
     manual.map((row) => row.arguments),
     [
-      '()',
+      '',
       'name, owner_email, [plan]',
       'organisation, url, event_types',
       null,
@@ -54,12 +55,13 @@ t.test('ops.help: arguments with a default are in brackets, and views have none'
 })
 
 t.test(
-  'psql shows ops.help, and what it finds, in at most 100 columns',
+  'ops.help: psql prints the list and every entry in at most 80 columns',
   { skip: noPostgres },
   async (t) => {
-    const all = await sql<{ name: string }[]>`select distinct name from ops.help`
+    const all = await sql<{ name: string }[]>`select distinct name from core.manual()`
     const commands = [
       'select * from ops.help',
+      'select * from ops.checks',
       ...all.map(({ name }) => `select * from ops.help('${name}')`),
     ]
     const text = await runPostgres(
@@ -73,7 +75,7 @@ t.test(
     const lines = text.split('\n')
     t.ok(lines.length > 500)
     t.same(
-      lines.filter((line) => [...line].length > 100),
+      lines.filter((line) => [...line].length > 80),
       [],
     )
   },
@@ -93,13 +95,16 @@ t.test('ops.help(about): finds by topic, name and words of the sentence', async 
 t.test('ops.help(about): the name of a function comes first, with its whole comment', async (t) => {
   for (const about of ['pause', 'ops.pause']) {
     const [first, second] = await find(sql, about)
-    t.match(first, { topic: 'accounts', name: 'pause', arguments: 'organisation, reason' })
-    t.match(first?.what.replaceAll('\n', ' '), /^Pause an .*\. Live sends get 423 org_paused;.*\.$/)
-    t.notMatch(second?.what.replaceAll('\n', ' '), /\. /)
+    t.match(first, { topic: 'accounts', usage: 'pause(organisation, reason)' })
+    t.match(
+      first?.description.replaceAll('\n', ' '),
+      /^Pause an .*\. Live sends get 423 org_paused\..*\.$/,
+    )
+    t.notMatch(second?.description.replaceAll('\n', ' '), /\. /)
   }
 })
 
-t.test('ops.help and ops.example: what is not there is refused with where to look', async (t) => {
+t.test('ops.help and ops.example: an unknown name raises an error with a hint', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const call of [
       "select ops.help('quark')",
@@ -169,7 +174,7 @@ t.test(
   },
 )
 
-t.test('names in any case, URLs and addresses do where ids do', async (t) => {
+t.test('ops functions accept names in any case, URLs and addresses instead of IDs', async (t) => {
   await sql`select ops.create_template('Acme', 'Welcome', 'Hello', null, 'Hello')`
   const [hook] = await sql<{ id: string }[]>`
     select id from ops.create_webhook_endpoint('Acme', 'https://shop.example/hook', '{email.sent}')`
@@ -206,7 +211,7 @@ t.test('names in any case, URLs and addresses do where ids do', async (t) => {
   t.match(await one(`ops.replay_events('acme', now() - interval '1 hour', now())`), /^\d+$/)
 })
 
-t.test('the audit names what was changed by its id, however the operator named it', async (t) => {
+t.test('audit: the target is an ID even if the operator gave a name', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select ops.pause('Acme', 'a test')`
     await tx`select ops.grant_credits('acme', 1, 'a test')`
@@ -223,34 +228,29 @@ t.test('the audit names what was changed by its id, however the operator named i
   })
 })
 
-t.test(
-  'a name that fits several things is refused, and the hint names them with their ids',
-  async (t) => {
-    const { id: second } = await createOrganisation(sql, { name: 'ACME' })
-    await sql`select ops.create_template(${second}, 'welcome', 'Hello', null, 'Hello')`
-    await sql`select ops.create_webhook_endpoint(${second}, 'https://shop.example/hook', '{email.sent}')`
-    const another = await sent('emails', anEmail(acme.domain, { to: 'JANE@acme.example' }))
-    await sql`select ops.create_plan('one', 'Twice', 0, 0, 0, 0), ops.create_plan('two', 'Twice', 0, 0, 0, 0)`
-    await rolledBack(sql, async (tx) => {
-      const refused = async (call: string) => {
-        const { code, message, hint } = await raisedBy(tx, (inner) =>
-          inner.unsafe(`select ${call}`),
-        )
-        t.equal(code, 'P0001', `${call}: ${message}`)
-        t.match(message, /^'.*' matches 2 [a-z ]+s$/)
-        t.match(hint, /^give the id of one: /)
-        return String(hint)
-      }
-      const organisations = await refused(`ops.pause('Acme', 'a test')`)
-      for (const id of [acme.id, second]) t.match(organisations, `${id} (owner@example.com)`)
-      const templates = await refused(`ops.delete_template('Welcome')`)
-      t.match(templates, /tpl_\w+ \(of Acme\), tpl_\w+ \(of ACME\)$/)
-      const endpoints = await refused(`ops.rotate_webhook_secret('https://shop.example/hook')`)
-      t.match(endpoints, /we_\w+ \(of Acme\), we_\w+ \(of ACME\)$/)
-      const messages = await refused(`ops.why('jane@acme.example')`)
-      for (const id of [toJane, another]) t.match(messages, `${id} (queued)`)
-      t.match(await refused(`ops.set_plan(${`'${acme.id}'`}, 'twice')`), 'one, two')
-      await tx`select ops.pause(${acme.id}, 'by its id')`
-    })
-  },
-)
+t.test('an ambiguous name raises an error whose hint lists the IDs', async (t) => {
+  const { id: second } = await createOrganisation(sql, { name: 'ACME' })
+  await sql`select ops.create_template(${second}, 'welcome', 'Hello', null, 'Hello')`
+  await sql`select ops.create_webhook_endpoint(${second}, 'https://shop.example/hook', '{email.sent}')`
+  const another = await sent('emails', anEmail(acme.domain, { to: 'JANE@acme.example' }))
+  await sql`select ops.create_plan('one', 'Twice', 0, 0, 0, 0), ops.create_plan('two', 'Twice', 0, 0, 0, 0)`
+  await rolledBack(sql, async (tx) => {
+    const refused = async (call: string) => {
+      const { code, message, hint } = await raisedBy(tx, (inner) => inner.unsafe(`select ${call}`))
+      t.equal(code, 'P0001', `${call}: ${message}`)
+      t.match(message, /^'.*' matches 2 [a-z ]+s$/)
+      t.match(hint, /^use one of these IDs: /)
+      return String(hint)
+    }
+    const organisations = await refused(`ops.pause('Acme', 'a test')`)
+    for (const id of [acme.id, second]) t.match(organisations, `${id} (owner@example.com)`)
+    const templates = await refused(`ops.delete_template('Welcome')`)
+    t.match(templates, /tpl_\w+ \(of Acme\), tpl_\w+ \(of ACME\)$/)
+    const endpoints = await refused(`ops.rotate_webhook_secret('https://shop.example/hook')`)
+    t.match(endpoints, /we_\w+ \(of Acme\), we_\w+ \(of ACME\)$/)
+    const messages = await refused(`ops.why('jane@acme.example')`)
+    for (const id of [toJane, another]) t.match(messages, `${id} (queued)`)
+    t.match(await refused(`ops.set_plan(${`'${acme.id}'`}, 'twice')`), 'one, two')
+    await tx`select ops.pause(${acme.id}, 'by its id')`
+  })
+})

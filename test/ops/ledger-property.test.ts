@@ -303,29 +303,32 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 let runs = 0
 
-t.test('statements, ledger, messages and usage agree after any order of events', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(terms, { minLength: 3, maxLength: 3 }),
-      fc.array(step, { minLength: 5, maxLength: 30 }),
-      async (offered, steps) => {
-        runs += 1
-        const plans = new Map(offered.map((one, n) => [`run${runs}-${n}`, one]))
-        const plan = `run${runs}-0`
-        await sql`select set_config('postgram.now', ${MOMENTS[0]}, false)`
-        for (const [id, { priceRand, emailsIncluded, smsIncluded }] of plans) {
-          await sql`select ops.create_plan(${id}, ${id}, ${priceRand}, ${emailsIncluded}, ${smsIncluded}, 100)`
-        }
-        const organisation = await createPayer(sql, {})
-        await sql`
+t.test(
+  'ledger: statements, ledger, messages and usage agree after any order of events',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(terms, { minLength: 3, maxLength: 3 }),
+        fc.array(step, { minLength: 5, maxLength: 30 }),
+        async (offered, steps) => {
+          runs += 1
+          const plans = new Map(offered.map((one, n) => [`run${runs}-${n}`, one]))
+          const plan = `run${runs}-0`
+          await sql`select set_config('postgram.now', ${MOMENTS[0]}, false)`
+          for (const [id, { priceRand, emailsIncluded, smsIncluded }] of plans) {
+            await sql`select ops.create_plan(${id}, ${id}, ${priceRand}, ${emailsIncluded}, ${smsIncluded}, 100)`
+          }
+          const organisation = await createPayer(sql, {})
+          await sql`
           update app.organisations set plan_id = ${plan} where id = core.decode_id('org', ${organisation.id})`
-        const notes = new Notebook(organisation, plans, plan)
-        for (const take of steps) await take(notes)
-        await agree(notes, false)
-        await sql`select api.close_periods()`
-        await agree(notes, true)
-      },
-    ),
-    { numRuns: 30 },
-  )
-})
+          const notes = new Notebook(organisation, plans, plan)
+          for (const take of steps) await take(notes)
+          await agree(notes, false)
+          await sql`select api.close_periods()`
+          await agree(notes, true)
+        },
+      ),
+      { numRuns: 30 },
+    )
+  },
+)

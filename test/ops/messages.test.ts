@@ -48,95 +48,96 @@ const jobsOf = (tx: Tx, id: string) => tx`
 const dropJob = (tx: Tx, id: string) =>
   tx`delete from graphile_worker._private_jobs where payload ->> 'id' = core.decode_id('em', ${id})::text`
 
-t.test('without a worker, a message waits for one', async (t) => {
+t.test('ops.why: without a worker, a message waits for one', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     const cure = 'start one with the command "start" or "start --only worker".'
-    t.equal(await why(tx, id), `It waits because no worker is running; ${cure}`)
+    t.equal(await why(tx, id), `The message waits because no worker is running; ${cure}`)
     await tx`
       insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid, heartbeat_at)
       values ('1.2.3', '0', 'on', 'gone-worker', '{worker}', 'here', 1, '2031-05-01T10:00:00Z')`
     t.equal(
       await why(tx, id),
-      `It waits because no worker is running (the last was seen at 2031-05-01T10:00:00.000Z); ${cure}`,
+      `The message waits because no worker is running (last heartbeat at 2031-05-01T10:00:00.000Z); ${cure}`,
     )
   })
 })
 
-t.test('with a worker', async (t) => {
+t.test('ops.why with a worker', async (t) => {
   const leave = await pretendWorker()
 
-  t.test('a message in the queue says behind how many it waits', async (t) => {
+  t.test('ops.why: a queued message waits behind a number of messages', async (t) => {
     const first = await queued()
     await queued()
     const last = await queued()
     await rolledBack(sql, async (tx) => {
-      t.match(await why(tx, last.id), /^It waits its turn behind \d+ messages\.$/)
+      t.match(await why(tx, last.id), /^The message waits behind \d+ messages\.$/)
       const ahead = async (id: string) => Number(/\d+/.exec(String(await why(tx, id)))?.[0])
       t.equal((await ahead(last.id)) - (await ahead(first.id)), 2)
     })
   })
 
-  t.test('one of a paused organisation names the reason and the cure', async (t) => {
+  t.test('ops.why: a paused organisation is named with the reason and the fix', async (t) => {
     const { organisation, id } = await queued()
     await rolledBack(sql, async (tx) => {
       await tx`select set_config('postgram.now', '2031-05-01T10:00:00Z', true)`
       await tx`select ops.pause(${organisation}, 'a look')`
       t.equal(
         await why(tx, id),
-        `It waits because its organisation ${organisation} is paused since 2031-05-01T10:00:00.000Z: a look; select ops.resume(…) sends it.`,
+        `The message waits because its organisation ${organisation} has been paused since 2031-05-01T10:00:00.000Z: a look; select ops.resume(…) sends it.`,
       )
       await tx`select ops.suspend(${organisation}, 'spam')`
-      t.match(await why(tx, id), /is suspended since .*: spam; a worker is about to reject it\.$/)
+      t.match(await why(tx, id), /has been suspended since .*: spam; a worker will reject it\.$/)
+    })
+  })
+
+  t.test('ops.why: a message held during a pause is released within a minute', async (t) => {
+    const { organisation, id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      await tx`select ops.pause(${organisation}, 'a look')`
+      t.same(await tx`select * from api.start_emails(array[core.decode_id('em', ${id})])`, [])
+      await tx`update app.organisations set paused_at = null, pause_reason = null where id = core.decode_id('org', ${organisation})`
+      t.match(await why(tx, id), /^The message was held while its organisation was paused; /)
     })
   })
 
   t.test(
-    'one that was held while its organisation was paused is about to be released',
+    'ops.why: a deferred message has the time of the next attempt and the reason',
     async (t) => {
-      const { organisation, id } = await queued()
+      const { id } = await queued()
       await rolledBack(sql, async (tx) => {
-        await tx`select ops.pause(${organisation}, 'a look')`
-        t.same(await tx`select * from api.start_emails(array[core.decode_id('em', ${id})])`, [])
-        await tx`update app.organisations set paused_at = null, pause_reason = null where id = core.decode_id('org', ${organisation})`
-        t.match(await why(tx, id), /^It was held while its organisation was paused; /)
+        await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
+        await dropJob(tx, id)
+        const results = JSON.stringify([
+          { outcome: 'deferred', code: '421', text: 'Come back later.' },
+        ])
+        await tx`
+        select api.finish_messages(jsonb_set(${results}::text::jsonb, '{0,id}', to_jsonb(core.decode_id('em', ${id}))))`
+        t.match(
+          await why(tx, id),
+          /^The message waits for attempt 2 at \d{4}-[\d:.T-]+Z because the last attempt was deferred: Come back later\.$/,
+        )
       })
     },
   )
 
-  t.test('one that was put off says until when, and by whose words', async (t) => {
-    const { id } = await queued()
-    await rolledBack(sql, async (tx) => {
-      await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
-      await dropJob(tx, id)
-      const results = JSON.stringify([
-        { outcome: 'deferred', code: '421', text: 'Come back later.' },
-      ])
-      await tx`
-        select api.finish_messages(jsonb_set(${results}::text::jsonb, '{0,id}', to_jsonb(core.decode_id('em', ${id}))))`
-      t.match(
-        await why(tx, id),
-        /^It waits for attempt 2 at \d{4}-[\d:.T-]+Z because it was put off: Come back later\.$/,
-      )
-    })
-  })
-
   t.test(
-    'one whose provider takes nothing says since when, and what the provider says',
+    'ops.why: a failing provider is named with its error and since when it fails',
     async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
         await update(tx, id, "provider = 'another', attempts = 3")
-        await tx`insert into app.provider_health (provider, failing_since, last_error) values ('another', '2031-05-01T10:00:00Z', 'is down')`
-        const trouble = 'the provider another takes nothing since 2031-05-01T10:00:00.000Z: is down'
+        await tx`insert into app.provider_health values ('another', '2031-05-01T10:00:00Z', 'is down')`
+        const trouble =
+          'the provider another has accepted no messages since 2031-05-01T10:00:00.000Z: is down'
         t.match(
           await why(tx, id),
-          new RegExp(`^It waits its turn behind \\d+ messages; ${trouble}\\.$`),
+          new RegExp(`^The message waits behind \\d+ messages; ${trouble}\\.$`),
         )
         await updateJob(tx, id, "run_at = '2032-01-01T00:00:00Z'")
         t.match(
           await why(tx, id),
-          new RegExp(`^It waits for attempt 4 at 20[\\d:.T-]+Z because ${trouble}\\.$`),
+          new RegExp(`^The message waits for attempt 4 at 20[\\d:.T-]+Z because ${trouble}\\.$`),
         )
         await dropJob(tx, id)
         await tx`
@@ -144,13 +145,13 @@ t.test('with a worker', async (t) => {
         values (core.decode_id('em', ${id}), gen_random_uuid(), 0, '2032-01-01T00:00:00Z')`
         t.equal(
           await why(tx, id),
-          `It waits for attempt 4 at 2032-01-01T00:00:00.000Z because ${trouble}.`,
+          `The message waits for attempt 4 at 2032-01-01T00:00:00.000Z because ${trouble}.`,
         )
       })
     },
   )
 
-  t.test('one that is being handed over says since when', async (t) => {
+  t.test('ops.why: a running attempt has its start time', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await tx`select api.start_emails(array[core.decode_id('em', ${id})])`
@@ -161,13 +162,13 @@ t.test('with a worker', async (t) => {
       )
       t.equal(
         await why(tx, id),
-        'It is being handed over since 2031-05-01T10:00:00.000Z, attempt 1.',
+        'Attempt 1 of the message has been running since 2031-05-01T10:00:00.000Z.',
       )
     })
   })
 
   t.test(
-    'one whose job gave up says why, also while the job is put off for the last time',
+    'ops.why: a job that failed permanently has its error, also with a later run_at',
     async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
@@ -179,44 +180,50 @@ t.test('with a worker', async (t) => {
           )
           t.equal(
             await why(tx, id),
-            'Its job gave up after 25 attempts (a bug); select ops.retry_message(…) sends it.',
+            'The job of the message failed permanently after 25 attempts (a bug); select ops.retry_message(…) sends the message.',
           )
         }
       })
     },
   )
 
-  t.test('one without a job says that this should not be', async (t) => {
+  t.test('ops.why: a message without a job is reported as a bug', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await dropJob(tx, id)
-      t.match(await why(tx, id), /^It is queued but has no job, which should not be; /)
+      t.match(
+        await why(tx, id),
+        /^The message is queued but has no job; this is a bug, please report it. /,
+      )
     })
   })
 
-  t.test('one that does not wait says what it is', async (t) => {
+  t.test('ops.why: a message that does not wait has its status', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
       await update(tx, id, "status = 'delivered'")
-      t.equal(await why(tx, id), 'It does not wait: it is delivered.')
+      t.equal(await why(tx, id), 'The message does not wait: its status is delivered.')
       await update(tx, id, "status = 'bounced', error_message = 'No such mailbox.'")
-      t.equal(await why(tx, id), 'It does not wait: it is bounced (No such mailbox).')
+      t.equal(
+        await why(tx, id),
+        'The message does not wait: its status is bounced (No such mailbox).',
+      )
       await update(tx, id, "mode = 'test'")
-      t.match(await why(tx, id), /^It does not wait: it was sent with a test key, /)
+      t.match(await why(tx, id), /^The message does not wait: it was created with a test key /)
     })
   })
 
-  t.test('every answer is one sentence', async (t) => {
+  t.test('ops.why: the result is one sentence', async (t) => {
     const { id } = await queued()
     await rolledBack(sql, async (tx) => {
-      t.match(await why(tx, id), /^It [^\n]+\.$/)
+      t.match(await why(tx, id), /^The message [^\n]+\.$/)
     })
   })
 
   t.teardown(leave)
 })
 
-t.test('a message that waits for its next attempt is retried at once', async (t) => {
+t.test('ops.retry_message: a message that waits for its next attempt is due now', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await updateJob(tx, id, "run_at = now() + interval '1 hour', attempts = 7")
@@ -225,7 +232,7 @@ t.test('a message that waits for its next attempt is retried at once', async (t)
   })
 })
 
-t.test('one that waits outside of the job table gets a job', async (t) => {
+t.test('ops.retry_message: a message in app.due_messages gets a job', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await dropJob(tx, id)
@@ -238,7 +245,7 @@ t.test('one that waits outside of the job table gets a job', async (t) => {
   })
 })
 
-t.test('one whose job gave up gets all its attempts again', async (t) => {
+t.test('ops.retry_message: a job that failed permanently gets all attempts again', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await updateJob(tx, id, 'attempts = max_attempts')
@@ -247,7 +254,7 @@ t.test('one whose job gave up gets all its attempts again', async (t) => {
   })
 })
 
-t.test('retried twice, it still has one job', async (t) => {
+t.test('ops.retry_message: a second retry adds no job', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await tx`select ops.retry_message(${id})`
@@ -256,7 +263,7 @@ t.test('retried twice, it still has one job', async (t) => {
   })
 })
 
-t.test('the job of one that is being handed over is left alone', async (t) => {
+t.test('ops.retry_message: the job of a running attempt is unchanged', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await updateJob(tx, id, "locked_at = now(), locked_by = 'worker', attempts = 2")
@@ -266,7 +273,7 @@ t.test('the job of one that is being handed over is left alone', async (t) => {
 })
 
 t.test(
-  'one that failed before it was sent is queued again, and its timeline goes on',
+  'ops.retry_message: an email that failed before it was sent is queued again and keeps its timeline',
   async (t) => {
     const { organisation, id } = await queued()
     await rolledBack(sql, async (tx) => {
@@ -303,7 +310,7 @@ for (const [status, sentAt] of [
   ['failed', 'now()'],
 ]) {
   t.test(
-    `one that is ${status}${status === 'failed' ? ' after it was sent' : ''} cannot be retried`,
+    `ops.retry_message: refuses a message that is ${status}${status === 'failed' ? ' after it was sent' : ''}`,
     async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
@@ -315,14 +322,14 @@ for (const [status, sentAt] of [
         t.equal(code, 'P0001')
         t.equal(
           message,
-          `the message is ${status}; only one that waits, or an email that failed before it was sent, can be retried`,
+          `the message is ${status}; only a waiting message, or an email that failed before it was sent, can be retried`,
         )
       })
     },
   )
 }
 
-t.test('what a pause held back is released by the resumption, which says how many', async (t) => {
+t.test('ops.resume: releases the held messages and returns their number', async (t) => {
   const { organisation, id } = await queued()
   const other = await queued()
   await rolledBack(sql, async (tx) => {
@@ -340,7 +347,7 @@ t.test('what a pause held back is released by the resumption, which says how man
   })
 })
 
-t.test('a message that waits for more than a minute is stuck', async (t) => {
+t.test('ops.stuck_messages: lists a message that waits for more than a minute', async (t) => {
   const { organisation, id } = await queued()
   await rolledBack(sql, async (tx) => {
     const stuck = () => tx`select * from ops.stuck_messages where organisation = ${organisation}`
@@ -359,43 +366,46 @@ t.test('a message that waits for more than a minute is stuck', async (t) => {
   })
 })
 
-t.test('a stuck message is a problem when nothing defers it, else a warning', async (t) => {
-  const { organisation, id } = await queued()
-  await rolledBack(sql, async (tx) => {
-    const severity = async () => {
-      const [check] = await tx`
+t.test(
+  'ops.checks: a stuck message is a problem unless it is deferred, then a warning',
+  async (t) => {
+    const { organisation, id } = await queued()
+    await rolledBack(sql, async (tx) => {
+      const severity = async () => {
+        const [check] = await tx`
         select ok, severity from ops.checks where name = 'stuck messages'`
-      t.equal(check?.ok, false)
-      return check?.severity
-    }
-    await update(tx, id, "created_at = now() - interval '10 minutes'")
-    await updateJob(tx, id, "run_at = now() - interval '2 minutes'")
-    t.equal(await severity(), 'warning', 'due for less than 5 minutes')
-    await updateJob(tx, id, "run_at = now() - interval '6 minutes'")
-    t.equal(await severity(), 'problem', 'due for more than 5 minutes')
-    await updateJob(tx, id, "run_at = now() + interval '1 hour'")
-    t.equal(await severity(), 'warning', 'waits for its next attempt')
-    await updateJob(tx, id, "run_at = now() - interval '6 minutes', priority = 10")
-    t.equal(await severity(), 'warning', 'waits behind a thousand of its own organisation')
-    await dropJob(tx, id)
-    t.equal(await severity(), 'problem', 'has no job')
-    const due = (at: string) =>
-      tx.unsafe(
-        `insert into app.due_messages select m.id, m.organisation_id, 0, ${at}
+        t.equal(check?.ok, false)
+        return check?.severity
+      }
+      await update(tx, id, "created_at = now() - interval '10 minutes'")
+      await updateJob(tx, id, "run_at = now() - interval '2 minutes'")
+      t.equal(await severity(), 'warning', 'due for less than 5 minutes')
+      await updateJob(tx, id, "run_at = now() - interval '6 minutes'")
+      t.equal(await severity(), 'problem', 'due for more than 5 minutes')
+      await updateJob(tx, id, "run_at = now() + interval '1 hour'")
+      t.equal(await severity(), 'warning', 'waits for its next attempt')
+      await updateJob(tx, id, "run_at = now() - interval '6 minutes', priority = 10")
+      t.equal(await severity(), 'warning', 'waits behind a thousand of its own organisation')
+      await dropJob(tx, id)
+      t.equal(await severity(), 'problem', 'has no job')
+      const due = (at: string) =>
+        tx.unsafe(
+          `insert into app.due_messages select m.id, m.organisation_id, ${at}, 0
          from app.messages m where m.id = core.decode_id('em', $1)
          on conflict (message_id) do update set due_at = excluded.due_at`,
-        [id],
-      )
-    await due("now() + interval '3 hours'")
-    t.equal(await severity(), 'warning', 'waits for its next attempt without a job')
-    await due("now() - interval '6 minutes'")
-    t.equal(await severity(), 'problem', 'was not released')
-    await tx`select ops.pause(${organisation}, 'a look')`
-    t.equal(await severity(), 'warning', 'is of a paused organisation')
-  })
-})
+          [id],
+        )
+      await due("now() + interval '3 hours'")
+      t.equal(await severity(), 'warning', 'waits for its next attempt without a job')
+      await due("now() - interval '6 minutes'")
+      t.equal(await severity(), 'problem', 'was not released')
+      await tx`select ops.pause(${organisation}, 'a look')`
+      t.equal(await severity(), 'warning', 'is of a paused organisation')
+    })
+  },
+)
 
-t.test('messages are listed as callers know them, newest first', async (t) => {
+t.test('ops.messages: lists messages as the API shows them, newest first', async (t) => {
   const organisation = await createOrganisation(sql)
   const older = await send(base, organisation, { subject: 'Older', tags: ['a', 'b'] })
   const newer = await send(base, organisation, { subject: 'Newer', class: 'marketing' })
@@ -424,14 +434,14 @@ t.test('messages are listed as callers know them, newest first', async (t) => {
   )
 })
 
-t.test('the queue counts jobs by what they wait for', async (t) => {
+t.test('ops.queue: counts jobs by state', async (t) => {
   const ids = []
   for (let n = 0; n < 5; n += 1) ids.push((await queued()).id)
   const [running = '', later = '', givenUp = '', outside = ''] = ids
   await rolledBack(sql, async (tx) => {
     const queue = async () => {
       const rows = await tx`
-        select task, waiting::integer, running::integer, later::integer, given_up::integer from ops.queue`
+        select task, waiting::integer, running::integer, scheduled::integer, failed::integer from ops.queue`
       return Object.fromEntries(rows.map(({ task, ...counts }) => [task, counts]))
     }
     const { send_email: before } = await queue()
@@ -441,13 +451,13 @@ t.test('the queue counts jobs by what they wait for', async (t) => {
     await dropJob(tx, outside)
     await tx`insert into app.due_messages values (core.decode_id('em', ${outside}), gen_random_uuid(), 0, '2020-01-01')`
     t.match(await queue(), {
-      send_email: { waiting: before.waiting - 4, running: 1, later: 1, givenUp: 1 },
-      due_messages: { waiting: 0, running: 0, later: 1, givenUp: 0 },
+      send_email: { waiting: before.waiting - 4, running: 1, scheduled: 1, failed: 1 },
+      due_messages: { waiting: 0, running: 0, scheduled: 1, failed: 0 },
     })
     const [row] =
-      await tx`select waiting_since is not null as is_waiting, an_error from ops.queue where task = 'send_email'`
-    t.same(row, { isWaiting: true, anError: 'a bug' })
-    const [check] = await tx`select ok, hint from ops.checks where name = 'given-up jobs'`
+      await tx`select waiting_since is not null as is_waiting, last_error from ops.queue where task = 'send_email'`
+    t.same(row, { isWaiting: true, lastError: 'a bug' })
+    const [check] = await tx`select ok, hint from ops.checks where name = 'failed jobs'`
     t.match(check, { ok: false, hint: /ops\.queue/ })
   })
 })

@@ -91,7 +91,7 @@ async function rowsOf(section: string) {
 }
 
 t.test(
-  'the page has ten queries, each of which returns rows with the columns that it lists',
+  'monthly report: each of the ten queries returns rows with the listed columns',
   async (t) => {
     t.equal(queries.size, 10)
     for (const [section, { query, columns }] of queries) {
@@ -104,7 +104,7 @@ t.test(
 )
 
 t.test(
-  'invoices are the periods that ended last month, with the credits granted in them',
+  'monthly report: invoices cover the periods that ended last month, with granted credits',
   async (t) => {
     t.match(await rowsOf('invoices'), [
       { organisation: id, name: 'Acme', emails_used: 7, credits_granted: '10', plan_changes: null },
@@ -112,15 +112,15 @@ t.test(
   },
 )
 
-t.test('credit balances are of the present period', async (t) => {
-  t.match(await rowsOf('sms-credit-balances'), [
+t.test('monthly report: credit balances are of the current period', async (t) => {
+  t.match(await rowsOf('credits'), [
     { organisation: relayed, credits_after: '0' },
     { organisation: id, credits_before: '10', credits_granted: '0', credits_after: '10' },
   ])
 })
 
-t.test('rates count a message once, and are null where nothing reports them', async (t) => {
-  t.match(await rowsOf('complaint-and-bounce-rates'), [
+t.test('monthly report: rates count a message once and are null if not reported', async (t) => {
+  t.match(await rowsOf('rates'), [
     { organisation: id, sent: '1000', complained_percent: '0.100', bounced_percent: '2.00' },
     {
       organisation: relayed,
@@ -132,23 +132,21 @@ t.test('rates count a message once, and are null where nothing reports them', as
   ])
 })
 
-t.test('suppressions are counted as added last month and in all', async (t) => {
-  t.match(await rowsOf('suppression-growth'), [
+t.test('monthly report: suppressions are counted for last month and in total', async (t) => {
+  t.match(await rowsOf('suppressions'), [
     { name: 'Acme', reason: 'unsubscribe', added_last_month: '1', total: '2' },
   ])
 })
 
-t.test('a message that waits is listed with the reason', async (t) => {
-  t.match(await rowsOf('waiting-messages'), [{ organisation: id, why: /no worker is running/ }])
+t.test('monthly report: a waiting message is listed with its reason', async (t) => {
+  t.match(await rowsOf('waiting'), [{ organisation: id, why: /no worker is running/ }])
 })
 
-t.test('a failing endpoint is listed with the name of its organisation', async (t) => {
-  t.match(await rowsOf('failing-webhooks'), [
-    { name: 'Acme', endpoint, last_error: 'responded 500' },
-  ])
+t.test("monthly report: a failing endpoint is listed with its organisation's name", async (t) => {
+  t.match(await rowsOf('webhooks'), [{ name: 'Acme', endpoint, last_error: 'responded 500' }])
 })
 
-t.test('a key is listed after 90 days without a request', async (t) => {
+t.test('monthly report: a key is listed after 90 days without a request', async (t) => {
   t.same(
     (await rowsOf('unused-api-keys')).map(({ prefix }) => prefix),
     [testKey.slice(0, 16)],
@@ -156,35 +154,36 @@ t.test('a key is listed after 90 days without a request', async (t) => {
   t.not(liveKey.slice(0, 16), testKey.slice(0, 16))
 })
 
-t.test('the audit is summed by actor and action of last month', async (t) => {
-  t.match(await rowsOf('audit-summary'), [
-    { action: 'grant_credits', times: '1', organisations: '1' },
-  ])
+t.test('monthly report: the audit is counted by actor and action of last month', async (t) => {
+  t.match(await rowsOf('audit'), [{ action: 'grant_credits', times: '1', organisations: '1' }])
 })
 
-t.test('retention names when something is dropped next, and how much within 31 days', async (t) => {
-  const rows = await rowsOf('data-retention-forecast')
-  t.same(rows.map(({ what }) => what).sort(), [
-    'bodies',
-    'idempotency keys',
-    'messages',
-    'webhooks',
-  ])
-  const [next] = await sql<{ at: Date }[]>`
+t.test(
+  'ops.retention: shows the next drop and the size that is dropped within 31 days',
+  async (t) => {
+    const rows = await rowsOf('data-retention-forecast')
+    t.same(rows.map(({ what }) => what).sort(), [
+      'bodies',
+      'idempotency keys',
+      'messages',
+      'webhooks',
+    ])
+    const [next] = await sql<{ at: Date }[]>`
     select min(p.expires_at) as at from core.partitions() p where p.what = 'bodies'`
-  t.same(rows.find(({ what }) => what === 'bodies')?.next_drop_at, next?.at)
-  await rolledBack(sql, async (tx) => {
-    const expiring = async () =>
-      (
-        await tx`select expiring_bytes > 0 as has_some from ops.retention where what = 'messages'`
-      )[0]
-    t.same(await expiring(), { hasSome: false }, 'messages are kept for 400 days')
-    await tx`update app.retention set days = 1 where what = 'messages'`
-    t.same(await expiring(), { hasSome: true })
-  })
-})
+    t.same(rows.find(({ what }) => what === 'bodies')?.next_drop_at, next?.at)
+    await rolledBack(sql, async (tx) => {
+      const expiring = async () =>
+        (
+          await tx`select expiring_bytes > 0 as has_some from ops.retention where what = 'messages'`
+        )[0]
+      t.same(await expiring(), { hasSome: false }, 'messages are kept for 400 days')
+      await tx`update app.retention set days = 1 where what = 'messages'`
+      t.same(await expiring(), { hasSome: true })
+    })
+  },
+)
 
-t.test('growth is since the oldest size of the last 31 days', async (t) => {
+t.test('ops.table_sizes: growth counts from the oldest size of the last 31 days', async (t) => {
   const rows = await rowsOf('table-growth')
   const [audit] = rows.filter(({ name }) => name === 'app.audit')
   t.match(audit, { grown: '8192 bytes' })
@@ -195,18 +194,21 @@ t.test('growth is since the oldest size of the last 31 days', async (t) => {
   t.notOk(rows.some(({ name }) => /_\d{4}/.test(String(name))))
 })
 
-t.test('sizes are recorded once a day for each table, and forgotten after 400 days', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    await tx`
+t.test(
+  'table sizes are recorded once a day for each table and deleted after 400 days',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      await tx`
       insert into app.table_sizes (day, name, bytes, rows)
       select (now() at time zone 'UTC')::date - d, 'app.old', 1, 1 from unnest(array[400, 401]) d`
-    const count = async () =>
-      (await tx`select from app.table_sizes where day > now()::date - 2`).length
-    await tx`select api.record_table_sizes()`
-    const tables = await count()
-    t.ok(tables > 30)
-    await tx`select api.record_table_sizes()`
-    t.equal(await count(), tables)
-    t.equal((await tx`select from app.table_sizes where name = 'app.old'`).length, 1)
-  })
-})
+      const count = async () =>
+        (await tx`select from app.table_sizes where day > now()::date - 2`).length
+      await tx`select api.record_table_sizes()`
+      const tables = await count()
+      t.ok(tables > 30)
+      await tx`select api.record_table_sizes()`
+      t.equal(await count(), tables)
+      t.equal((await tx`select from app.table_sizes where name = 'app.old'`).length, 1)
+    })
+  },
+)

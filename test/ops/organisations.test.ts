@@ -20,24 +20,27 @@ const organisationOf = async (tx: Tx, id: string) => {
 const create = (tx: Tx, name = 'Acme') =>
   ask<string>(tx, 'create_organisation($1, $2)', name, 'owner@acme.example')
 
-t.test('an organisation is made with the starter plan, active, with nothing used', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const id = await create(tx)
-    t.match(id, /^org_[0-9a-hjkmnp-tv-z]{26}$/)
-    t.match(await organisationOf(tx, id), {
-      name: 'Acme',
-      ownerEmail: 'owner@acme.example',
-      plan: 'starter',
-      state: 'active',
-      stateReason: null,
-      emailsUsed: 0,
-      emailsIncluded: 10_000,
-      messagesWaiting: '0',
+t.test(
+  'ops.create_organisation: creates an active organisation with the starter plan and no usage',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const id = await create(tx)
+      t.match(id, /^org_[0-9a-hjkmnp-tv-z]{26}$/)
+      t.match(await organisationOf(tx, id), {
+        name: 'Acme',
+        ownerEmail: 'owner@acme.example',
+        plan: 'starter',
+        state: 'active',
+        stateReason: null,
+        emailsUsed: 0,
+        emailsIncluded: 10_000,
+        messagesWaiting: '0',
+      })
     })
-  })
-})
+  },
+)
 
-t.test('it can be renamed', async (t) => {
+t.test('ops.rename_organisation: changes the name', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     const before = await organisationOf(tx, id)
@@ -46,28 +49,31 @@ t.test('it can be renamed', async (t) => {
   })
 })
 
-t.test('what a plan includes changes for all who have it, but not what is left out', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const planOf = async (id: string) => (await tx`select * from ops.plans where id = ${id}`)[0]
-    await ask(tx, "create_plan('gold', 'Gold', 499, 10, 20, 3)")
-    const [id, other] = [await create(tx), await create(tx, 'Other')]
-    await ask(tx, 'set_plan($1, $2)', id, 'gold')
-    const starter = await planOf('starter')
-    await ask(tx, "set_plan_terms('gold', price_rand => 599, sms_included => 25)")
-    t.match(await planOf('gold'), {
-      name: 'Gold',
-      priceRand: 599,
-      emailsIncluded: 10,
-      smsIncluded: 25,
-      domainsIncluded: 3,
+t.test(
+  'ops.set_plan_terms: changes the given terms for every organisation on the plan',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const planOf = async (id: string) => (await tx`select * from ops.plans where id = ${id}`)[0]
+      await ask(tx, "create_plan('gold', 'Gold', 499, 10, 20, 3)")
+      const [id, other] = [await create(tx), await create(tx, 'Other')]
+      await ask(tx, 'set_plan($1, $2)', id, 'gold')
+      const starter = await planOf('starter')
+      await ask(tx, "set_plan_terms('gold', price_rand => 599, sms_included => 25)")
+      t.match(await planOf('gold'), {
+        name: 'Gold',
+        priceRand: 599,
+        emailsIncluded: 10,
+        smsIncluded: 25,
+        domainsIncluded: 3,
+      })
+      t.same(await planOf('starter'), starter)
+      t.match(await organisationOf(tx, id), { smsIncluded: 25 })
+      t.match(await organisationOf(tx, other), { smsIncluded: 100 })
     })
-    t.same(await planOf('starter'), starter)
-    t.match(await organisationOf(tx, id), { smsIncluded: 25 })
-    t.match(await organisationOf(tx, other), { smsIncluded: 100 })
-  })
-})
+  },
+)
 
-t.test('its first period is a month from today', async (t) => {
+t.test('ops.create_organisation: the first period is a month from today', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select set_config('postgram.now', '2031-01-31T10:00:00Z', true)`
     const id = await create(tx)
@@ -78,50 +84,56 @@ t.test('its first period is a month from today', async (t) => {
   })
 })
 
-t.test('two organisations may have one name, and any name of up to 200 characters', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    t.not(await create(tx), await create(tx))
-    for (const name of ['é'.repeat(200), "O'Brien \\ <b>", '🙂']) {
-      t.equal((await organisationOf(tx, await create(tx, name))).name, name)
-    }
-  })
-})
+t.test(
+  'ops.create_organisation: names are up to 200 characters and need not be unique',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      t.not(await create(tx), await create(tx))
+      for (const name of ['é'.repeat(200), "O'Brien \\ <b>", '🙂']) {
+        t.equal((await organisationOf(tx, await create(tx, name))).name, name)
+      }
+    })
+  },
+)
 
-t.test('a plan is made and an organisation moves to it and back', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    t.equal(await ask(tx, "create_plan('gold_1', 'Gold', 499, 0, 0, 2147483647)"), 'gold_1')
-    const id = await create(tx)
-    await ask(tx, 'set_plan($1, $2)', id, 'gold_1')
-    t.match(await organisationOf(tx, id), { plan: 'gold_1', emailsIncluded: 0 })
-    await ask(tx, 'set_plan($1, $2)', id, 'gold_1')
-    t.same(await tx`select * from ops.plans order by id`, [
-      {
-        id: 'gold_1',
-        name: 'Gold',
-        priceRand: 499,
-        emailsIncluded: 0,
-        smsIncluded: 0,
-        domainsIncluded: 2_147_483_647,
-        testMessagesDaily: 10_000,
-        organisations: '1',
-      },
-      {
-        id: 'starter',
-        name: 'Starter',
-        priceRand: 0,
-        emailsIncluded: 10_000,
-        smsIncluded: 100,
-        domainsIncluded: 3,
-        testMessagesDaily: 10_000,
-        organisations: '0',
-      },
-    ])
-    await ask(tx, 'set_plan($1, $2)', id, 'starter')
-    t.match(await organisationOf(tx, id), { plan: 'starter', emailsIncluded: 10_000 })
-  })
-})
+t.test(
+  'ops.create_plan and ops.set_plan: an organisation moves to a new plan and back',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      t.equal(await ask(tx, "create_plan('gold_1', 'Gold', 499, 0, 0, 2147483647)"), 'gold_1')
+      const id = await create(tx)
+      await ask(tx, 'set_plan($1, $2)', id, 'gold_1')
+      t.match(await organisationOf(tx, id), { plan: 'gold_1', emailsIncluded: 0 })
+      await ask(tx, 'set_plan($1, $2)', id, 'gold_1')
+      t.same(await tx`select * from ops.plans order by id`, [
+        {
+          id: 'gold_1',
+          name: 'Gold',
+          priceRand: 499,
+          emailsIncluded: 0,
+          smsIncluded: 0,
+          domainsIncluded: 2_147_483_647,
+          testMessagesDaily: 10_000,
+          organisations: '1',
+        },
+        {
+          id: 'starter',
+          name: 'Starter',
+          priceRand: 0,
+          emailsIncluded: 10_000,
+          smsIncluded: 100,
+          domainsIncluded: 3,
+          testMessagesDaily: 10_000,
+          organisations: '0',
+        },
+      ])
+      await ask(tx, 'set_plan($1, $2)', id, 'starter')
+      t.match(await organisationOf(tx, id), { plan: 'starter', emailsIncluded: 10_000 })
+    })
+  },
+)
 
-t.test('mail to an owner goes to another address from when it is set', async (t) => {
+t.test('ops.set_owner_email: the next notice goes to the new address', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     await ask(tx, 'set_owner_email($1, $2)', id, 'next@acme.example')
@@ -133,7 +145,7 @@ t.test('mail to an owner goes to another address from when it is set', async (t)
   })
 })
 
-t.test('a plan of a name of one letter and of 64 can be made', async (t) => {
+t.test('ops.create_plan: accepts IDs of 1 and of 64 characters', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const id of ['a', '0', `a${'-_'.repeat(31)}9`]) {
       t.equal(await ask(tx, "create_plan($1, 'x', 0, 0, 0, 0)", id), id)
@@ -147,7 +159,7 @@ const admitted = async (tx: Tx, key: string) => {
   return row
 }
 
-t.test('a key is shown once, opens the door, and is kept as a hash', async (t) => {
+t.test('ops.create_api_key: returns a working key and stores only its hash', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     const key = await ask<string>(tx, 'create_api_key($1)', id)
@@ -169,7 +181,7 @@ t.test('a key is shown once, opens the door, and is kept as a hash', async (t) =
   })
 })
 
-t.test('a key may be for tests and have some scopes only', async (t) => {
+t.test('ops.create_api_key: a key can have mode test and some scopes', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     const key = await ask<string>(tx, "create_api_key($1, 'test', '{read,emails:send}')", id)
@@ -180,7 +192,7 @@ t.test('a key may be for tests and have some scopes only', async (t) => {
   })
 })
 
-t.test('a key is revoked by its prefix or as a whole, at once and for good', async (t) => {
+t.test('ops.revoke_api_key: revokes a key by prefix or whole, immediately', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     const keys = []
@@ -194,7 +206,7 @@ t.test('a key is revoked by its prefix or as a whole, at once and for good', asy
     for (const again of [first, second.slice(0, 16)]) {
       await t.rejects(
         tx.savepoint((inner) => ask(inner as Tx, 'revoke_api_key($1)', again)),
-        { message: 'there is no such key, or it is revoked already' },
+        { message: 'no valid API key matches; it may be revoked already' },
       )
     }
     const revoked = await tx`select from ops.api_keys where revoked_at is not null`
@@ -202,7 +214,7 @@ t.test('a key is revoked by its prefix or as a whole, at once and for good', asy
   })
 })
 
-t.test('a prefix that two keys share revokes neither; the whole key does', async (t) => {
+t.test('ops.revoke_api_key: a prefix shared by two keys revokes neither', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     const key = await ask<string>(tx, 'create_api_key($1)', id)
@@ -219,7 +231,7 @@ t.test('a prefix that two keys share revokes neither; the whole key does', async
   })
 })
 
-t.test('pause and resume, suspend and reinstate lead from state to state', async (t) => {
+t.test('ops.pause, resume, suspend and reinstate change the state', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select set_config('postgram.now', '2031-05-01T10:00:00Z', true)`
     const id = await create(tx)
@@ -273,7 +285,7 @@ t.test('pause and suspension leave each other alone in every order of four actio
   })
 })
 
-t.test('a pause of a suspended organisation is audited, though it shows suspended', async (t) => {
+t.test('ops.pause: a pause of a suspended organisation is in the audit', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     await ask(tx, "suspend($1, 'unpaid')", id)
@@ -311,7 +323,7 @@ t.test('a pause of a suspended organisation is audited, though it shows suspende
   })
 })
 
-t.test('the next request sees a state', async (t) => {
+t.test('a change of state applies to the next request', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await create(tx)
     const key = await ask<string>(tx, 'create_api_key($1)', id)
@@ -322,25 +334,22 @@ t.test('the next request sees a state', async (t) => {
   })
 })
 
-t.test(
-  'two operators who pause an organisation at once: one is told that it is paused',
-  async (t) => {
-    const id = await sql.begin((tx) => create(tx))
-    const outcomes = await Promise.allSettled(
-      [1, 2].map(() => sql`select ops.pause(${id}, 'a look')`),
-    )
-    t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    t.equal(failed?.reason.message, 'the organisation is paused')
-  },
-)
+t.test('ops.pause: of two concurrent calls one raises an error', async (t) => {
+  const id = await sql.begin((tx) => create(tx))
+  const outcomes = await Promise.allSettled(
+    [1, 2].map(() => sql`select ops.pause(${id}, 'a look')`),
+  )
+  t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+  t.equal(failed?.reason.message, 'the organisation is already paused')
+})
 
-t.test('two operators who make a plan at once: one is told that it is there', async (t) => {
+t.test('ops.create_plan: of two concurrent calls one raises an error', async (t) => {
   const outcomes = await Promise.allSettled(
     [1, 2].map(() => sql`select ops.create_plan('twice', 'Twice', 0, 0, 0, 0)`),
   )
   t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-  t.equal(failed?.reason.message, "there is a plan 'twice' already")
+  t.equal(failed?.reason.message, "a plan 'twice' already exists")
   t.same(await caller(sql)('admit', { keys: [] }), [])
 })

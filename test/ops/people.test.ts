@@ -226,7 +226,7 @@ t.test('a person with an address is found in all places, and in none once erased
   t.same(await tablesNaming(bounced), [], 'who is barred already is not named anew')
 })
 
-t.test('a person with a number is found and erased as well', async (t) => {
+t.test('ops.erase_person: a number is exported and erased too', async (t) => {
   const acme = await anOrganisation()
   // Answers STOP.
   const phone = '+447700900016'
@@ -454,7 +454,7 @@ t.test(
   },
 )
 
-t.test('a message that waits for somebody else is sent as it was accepted', async (t) => {
+t.test('ops.erase_person: a waiting message to another person is sent unchanged', async (t) => {
   const acme = await createOrganisation(sql)
   await rolledBack(sql, async (tx) => {
     const [message] = await tx<{ id: string }[]>`
@@ -469,7 +469,7 @@ t.test('a message that waits for somebody else is sent as it was accepted', asyn
   })
 })
 
-t.test('an entry that is made and removed anew shows what was kept by hash', async (t) => {
+t.test('ops.erase_person: removing a new suppression restores the hashed one', async (t) => {
   const acme = await createOrganisation(sql)
   const jane = 'jane@kept.example'
   const list = async () =>
@@ -489,28 +489,34 @@ t.test('an entry that is made and removed anew shows what was kept by hash', asy
   t.notOk((await kindsOf(jane)).includes('kept by hash'))
 })
 
-t.test('what waits for them ends, is refunded, and leaves nobody out of the rest', async (t) => {
-  const acme = await createOrganisation(sql)
-  const phone = '+447700900020'
-  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
-  const answer = await post(`${base}/v1/sms`, acme.liveKey, anSms({ to: phone, scheduledAt }))
-  const { id } = answer.json
-  t.ok((await erase(phone)) > 0)
-  t.match(await messageOf(sql, id), {
-    status: 'rejected',
-    errorCode: 'opted_out',
-    errorMessage: "A recipient's data was erased before it was sent.",
-  })
-  t.same(await sql`select from app.due_messages where message_id = core.decode_id('sm', ${id})`, [])
-  const moved = await sql`
+t.test(
+  'ops.erase_person: waiting messages end and are refunded, other recipients are kept',
+  async (t) => {
+    const acme = await createOrganisation(sql)
+    const phone = '+447700900020'
+    const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
+    const answer = await post(`${base}/v1/sms`, acme.liveKey, anSms({ to: phone, scheduledAt }))
+    const { id } = answer.json
+    t.ok((await erase(phone)) > 0)
+    t.match(await messageOf(sql, id), {
+      status: 'rejected',
+      errorCode: 'opted_out',
+      errorMessage: "A recipient's data was erased before it was sent.",
+    })
+    t.same(
+      await sql`select from app.due_messages where message_id = core.decode_id('sm', ${id})`,
+      [],
+    )
+    const moved = await sql`
     select kind, credits, included from app.credit_ledger
     where message_id = core.decode_id('sm', ${id}) order by id`
-  t.match(moved, [{ included: -1 }, { kind: 'refund', included: 1 }])
-  t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
-  t.same(await tablesNaming(phone), [])
-})
+    t.match(moved, [{ included: -1 }, { kind: 'refund', included: 1 }])
+    t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
+    t.same(await tablesNaming(phone), [])
+  },
+)
 
-t.test('others are sent to while somebody is erased', async (t) => {
+t.test('ops.erase_person: messages to others are sent meanwhile', async (t) => {
   const acme = await createOrganisation(sql)
   const jane = sandbox('delivered+erased')
   await settled(await send(base, acme, { to: jane }), 'delivered')
@@ -525,22 +531,25 @@ t.test('others are sent to while somebody is erased', async (t) => {
   t.ok((await kindsOf(jane)).includes('message'))
 })
 
-t.test('of an email to several, erasing the one that bounced erases its error too', async (t) => {
-  const acme = await anOrganisation()
-  const gone = sandbox('bounce+among')
-  const id = await send(base, acme, { to: [sandbox('delivered+among'), gone] })
-  await settled(id, 'bounced')
-  await acme.delivered()
-  t.equal((await messageOf(sql, id)).errorMessage, `${gone}: The mailbox does not exist.`)
-  t.ok(await erase(gone))
-  t.match(await messageOf(sql, id), { errorCode: 'hard_bounce', errorMessage: /^\(erased/ })
-  const events = await sql<{ body: string }[]>`
+t.test(
+  'ops.erase_person: erasing the bounced recipient of several erases the error too',
+  async (t) => {
+    const acme = await anOrganisation()
+    const gone = sandbox('bounce+among')
+    const id = await send(base, acme, { to: [sandbox('delivered+among'), gone] })
+    await settled(id, 'bounced')
+    await acme.delivered()
+    t.equal((await messageOf(sql, id)).errorMessage, `${gone}: The mailbox does not exist.`)
+    t.ok(await erase(gone))
+    t.match(await messageOf(sql, id), { errorCode: 'hard_bounce', errorMessage: /^\(erased/ })
+    const events = await sql<{ body: string }[]>`
     select v.body from app.webhook_events v where v.message_id = core.decode_id('em', ${id})`
-  t.ok(events.length > 0)
-  for (const { body } of events) t.notMatch(body, /bounce\+among|does not exist/)
-})
+    t.ok(events.length > 0)
+    for (const { body } of events) t.notMatch(body, /bounce\+among|does not exist/)
+  },
+)
 
-t.test('webhook events that outlive their messages are found and erased', async (t) => {
+t.test('ops.erase_person: webhook events that outlive their messages are erased', async (t) => {
   const acme = await createOrganisation(sql)
   const { id: endpoint } = await createEndpoint(sql, acme)
   for (const [person, id] of [
@@ -583,7 +592,7 @@ t.test('webhook events that outlive their messages are found and erased', async 
   }
 })
 
-t.test('nobody is erased while a message to them is being handed over', async (t) => {
+t.test('ops.erase_person: refuses while an attempt to the person is running', async (t) => {
   await service.stop()
   const acme = await createOrganisation(sql)
   await rolledBack(sql, async (tx) => {
@@ -600,7 +609,7 @@ t.test('nobody is erased while a message to them is being handed over', async (t
       where payload ->> 'id' = ${id}`
     await lock('a worker')
     const error = await raisedBy(tx, (inner) => inner`select ops.erase_person('jane@c.example')`)
-    t.match(error.message, /^an attempt to send a message to them is in progress/)
+    t.match(error.message, /^an attempt to send a message to them is running/)
     const state = async () =>
       (await tx`select status, error_code, to_address from app.messages where id = ${id}`)[0]
     t.match(await state(), { status: 'queued', toAddress: 'jane@c.example' }, 'nothing has changed')
@@ -614,7 +623,7 @@ t.test('nobody is erased while a message to them is being handed over', async (t
   })
 })
 
-t.test('only whole addresses and numbers are meant', async (t) => {
+t.test('ops.erase_person: matches only whole addresses and numbers', async (t) => {
   const unnamed = async (given: string, person: string) =>
     (await sql`select core.unnamed(${given}, ${person}) as text`)[0]?.text
   const jane = 'jane.doe+a@x.example'
@@ -644,7 +653,7 @@ t.test('only whole addresses and numbers are meant', async (t) => {
   }
 })
 
-t.test('a number is taken out of tags also where it has no plus', async (t) => {
+t.test('ops.erase_person: erases a number without plus from tags', async (t) => {
   const acme = await createOrganisation(sql)
   await rolledBack(sql, async (tx) => {
     await tx`
@@ -661,7 +670,7 @@ t.test('a number is taken out of tags also where it has no plus', async (t) => {
   })
 })
 
-t.test('two who are erased of one message stay two', async (t) => {
+t.test('ops.erase_person: two erased recipients of a message stay two', async (t) => {
   const acme = await createOrganisation(sql)
   await rolledBack(sql, async (tx) => {
     const [message] = await tx<{ id: string }[]>`

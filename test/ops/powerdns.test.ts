@@ -59,18 +59,18 @@ t.test('PowerDNS serves the zone from the database', { skip }, async (t) => {
   const dns = new Resolver()
   dns.setServers([address])
 
-  t.test('keys are found, in whatever case they are asked for', async (t) => {
+  t.test('PowerDNS: finds keys for names in any case', async (t) => {
     t.same(await look(`pg1.${token}.dkim.zone`, 'TXT'), [values[0]])
     t.same(await look(`PG2.${token.toUpperCase()}.dkim.ZONE`, 'TXT'), [values[1]])
   })
 
-  t.test('what is not there is said not to be', async (t) => {
+  t.test('PowerDNS: denies names that do not exist', async (t) => {
     t.same(await look(`pg3.${token}.dkim.zone`, 'TXT'), [])
     t.same(await look(`pg1.${token}.dkim.zone`, 'CNAME'), [])
     await t.rejects(look('acme.net', 'TXT'), { code: 'EREFUSED' })
   })
 
-  t.test('the zone names its servers and its serial is the time', async (t) => {
+  t.test('PowerDNS: the zone has its name servers and a serial of the current time', async (t) => {
     t.same((await dns.resolveNs('dkim.zone')).sort(), ['ns1.acme.net', 'ns2.acme.net'])
     const { serial, ...soa } = await dns.resolveSoa('dkim.zone')
     t.same(soa, {
@@ -84,7 +84,7 @@ t.test('PowerDNS serves the zone from the database', { skip }, async (t) => {
     t.ok(Math.abs(serial - Date.now() / 1000) < 300)
   })
 
-  t.test('a new zone is served without a restart', async (t) => {
+  t.test('PowerDNS: serves a new zone without a restart', async (t) => {
     const other = await createOrganisation(sql)
     const value = newDkimValue()
     const added = { domain: other.domain, dkimZone: 'other.zone', values: [value] }
@@ -92,7 +92,7 @@ t.test('PowerDNS serves the zone from the database', { skip }, async (t) => {
     t.same(await look(`pg1.${itsToken}.other.zone`, 'TXT'), [value])
   })
 
-  t.test('a secondary may copy the zone', { skip: noNsd }, async (t) => {
+  t.test('PowerDNS: a secondary can transfer the zone', { skip: noNsd }, async (t) => {
     const secondary = await startNsd({ 'dkim.zone': null }, { primary: address })
     const copy = createResolver({ servers: [secondary.address], hasSandbox: false })
     const found = await until('the copy', () =>
@@ -103,7 +103,7 @@ t.test('PowerDNS serves the zone from the database', { skip }, async (t) => {
   })
 })
 
-t.test('without that setting the name server is one in the zone', async (t) => {
+t.test('PowerDNS: without postgram.name_servers the name server is ns1 in the zone', async (t) => {
   await sql.begin(async (tx) => {
     for (const none of ['', ' ', ',']) {
       await tx`select set_config('postgram.name_servers', ${none}, true)`

@@ -54,7 +54,7 @@ const enable = (endpoint: string, replay = false) =>
 const disable = (endpoint: string) =>
   sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
 
-t.test('an event goes again to all enabled endpoints that chose its type', async (t) => {
+t.test('ops.replay_event: delivers to all enabled endpoints that chose the type', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const second = await createEndpoint(sql, organisation, { types })
   const uninterested = await createEndpoint(sql, organisation, { types: ['sms.sent'] })
@@ -74,7 +74,7 @@ t.test('an event goes again to all enabled endpoints that chose its type', async
   }
 })
 
-t.test('an event goes again to one endpoint, whatever it chose', async (t) => {
+t.test('ops.replay_event: delivers to a given endpoint regardless of its types', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const uninterested = await createEndpoint(sql, organisation, { types: ['sms.sent'] })
   const event = await anEvent(organisation)
@@ -85,7 +85,7 @@ t.test('an event goes again to one endpoint, whatever it chose', async (t) => {
   t.equal(await turnsOf(sql, endpoint), 0)
 })
 
-t.test('what waits for a later attempt has all of them before it, from now on', async (t) => {
+t.test('ops.replay_event: a waiting delivery is due now with all attempts', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const times = [ago(0.2), ago(0.1)]
   const [event = '', other = ''] = await recordEvents(sql, organisation, 'email.sent', times)
@@ -104,7 +104,7 @@ t.test('what waits for a later attempt has all of them before it, from now on', 
   t.match(await waitingAt(sql, endpoint), [{ attempts: 0 }, { attempts: 2 }], 'also when it is due')
 })
 
-t.test('a replay waits for nobody who is finishing what it replays', async (t) => {
+t.test('ops.replay_event: does not wait for a worker that finishes the delivery', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const events = await recordEvents(sql, organisation, 'email.sent', [ago(0.2), ago(0.1)])
   for (const event of events) await replayOne(event)
@@ -120,7 +120,7 @@ t.test('a replay waits for nobody who is finishing what it replays', async (t) =
 })
 
 t.test(
-  'a range is of one endpoint and its types, with its first moment and without its last',
+  "ops.replay_events: covers an endpoint's types, from since until before until",
   async (t) => {
     const { organisation, endpoint } = await aWorld()
     const second = await createEndpoint(sql, organisation, { types })
@@ -138,7 +138,7 @@ t.test(
   },
 )
 
-t.test('a range of an organisation is of all its enabled endpoints', async (t) => {
+t.test('ops.replay_events: an organisation stands for all its enabled endpoints', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const second = await createEndpoint(sql, organisation, { types: ['email.failed', 'sms.sent'] })
   const disabled = await createEndpoint(sql, organisation, { types })
@@ -152,7 +152,7 @@ t.test('a range of an organisation is of all its enabled endpoints', async (t) =
   t.equal(await replayRange((await createOrganisation(sql)).id, ago(1), 'infinity'), 0)
 })
 
-t.test('only what was missed leaves out what arrived there', async (t) => {
+t.test('ops.replay_events: only_missed skips delivered events', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const second = await createEndpoint(sql, organisation, { types })
   const times = [ago(4), ago(3), ago(2), ago(1)]
@@ -170,7 +170,7 @@ t.test('only what was missed leaves out what arrived there', async (t) => {
   t.same(await eventsAt(endpoint), events)
 })
 
-t.test('events of more than 30 days ago stay where they are', async (t) => {
+t.test('ops.replay_events: refuses events older than 30 days', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const minute = 1 / 24 / 60
   const [old = '', young = ''] = await recordEvents(sql, organisation, 'email.sent', [
@@ -178,7 +178,7 @@ t.test('events of more than 30 days ago stay where they are', async (t) => {
     ago(30 - minute),
   ])
   await t.rejects(replayOne(old), {
-    message: /^the event is of .*Z; events can be replayed for 30 days$/,
+    message: /^the event occurred at .*Z; events can be replayed for 30 days$/,
   })
   t.equal(await replayRange(endpoint, '-infinity', 'infinity'), 1)
   const [row] =
@@ -190,52 +190,58 @@ t.test('events of more than 30 days ago stay where they are', async (t) => {
   t.equal(await enable(endpoint), 1)
 })
 
-t.test('enabling an endpoint tells what it missed, and delivers it when told to', async (t) => {
-  const { organisation, endpoint } = await aWorld()
-  const times = [ago(5), ago(4), ago(3), ago(2), ago(1)]
-  const [arrived = '', rested = '', unanswered = '', ...meanwhile] = await recordEvents(
-    sql,
-    organisation,
-    'email.sent',
-    times,
-  )
-  await noteAttempt(sql, endpoint, arrived)
-  await noteAttempt(sql, endpoint, rested, { error: 'responded 500', attempt: 6 })
-  await replayOne(unanswered)
-  await sql`
+t.test(
+  'ops.enable_webhook_endpoint: returns the missed events and replays them on request',
+  async (t) => {
+    const { organisation, endpoint } = await aWorld()
+    const times = [ago(5), ago(4), ago(3), ago(2), ago(1)]
+    const [arrived = '', rested = '', unanswered = '', ...meanwhile] = await recordEvents(
+      sql,
+      organisation,
+      'email.sent',
+      times,
+    )
+    await noteAttempt(sql, endpoint, arrived)
+    await noteAttempt(sql, endpoint, rested, { error: 'responded 500', attempt: 6 })
+    await replayOne(unanswered)
+    await sql`
     update app.webhook_endpoints
     set failing_since = now() - interval '3 days', warned_at = now(), last_error = 'responded 500'
     where id = core.decode_id('we', ${endpoint})`
-  await disable(endpoint)
-  await anEvent(organisation, 'email.bounced')
-  const turns = await turnsOf(sql, endpoint)
+    await disable(endpoint)
+    await anEvent(organisation, 'email.bounced')
+    const turns = await turnsOf(sql, endpoint)
 
-  t.equal(await enable(endpoint), 4)
-  t.same(await waitingAt(sql, endpoint), [])
-  t.equal(await turnsOf(sql, endpoint), turns)
-  const [row] = await sql`
+    t.equal(await enable(endpoint), 4)
+    t.same(await waitingAt(sql, endpoint), [])
+    t.equal(await turnsOf(sql, endpoint), turns)
+    const [row] = await sql`
     select failing_since, warned_at, last_error, disabled_at, disabled_reason
     from app.webhook_endpoints where id = core.decode_id('we', ${endpoint})`
-  t.same(Object.values(row ?? {}), Array(5).fill(null))
+    t.same(Object.values(row ?? {}), Array(5).fill(null))
 
-  t.equal(await enable(endpoint, true), 4, 'also a second time')
-  t.same(await eventsAt(endpoint), [rested, unanswered, ...meanwhile])
-  t.equal(await turnsOf(sql, endpoint), turns + 1)
-})
+    t.equal(await enable(endpoint, true), 4, 'also a second time')
+    t.same(await eventsAt(endpoint), [rested, unanswered, ...meanwhile])
+    t.equal(await turnsOf(sql, endpoint), turns + 1)
+  },
+)
 
-t.test('what happened before an endpoint was made it did not miss', async (t) => {
-  const { organisation } = await aWorld()
-  const before = await anEvent(organisation, 'email.sent', ago(1))
-  const endpoint = await createEndpoint(sql, organisation, { types })
-  await disable(endpoint.id)
-  const after = await anEvent(organisation)
-  t.equal(await enable(endpoint.id, true), 1)
-  t.same(await eventsAt(endpoint.id), [after])
-  t.equal(await replayRange(endpoint.id, ago(2), 'infinity'), 2, 'but may have it')
-  t.same(await eventsAt(endpoint.id), [before, after])
-})
+t.test(
+  "ops.enable_webhook_endpoint: events before the endpoint's creation are not missed",
+  async (t) => {
+    const { organisation } = await aWorld()
+    const before = await anEvent(organisation, 'email.sent', ago(1))
+    const endpoint = await createEndpoint(sql, organisation, { types })
+    await disable(endpoint.id)
+    const after = await anEvent(organisation)
+    t.equal(await enable(endpoint.id, true), 1)
+    t.same(await eventsAt(endpoint.id), [after])
+    t.equal(await replayRange(endpoint.id, ago(2), 'infinity'), 2, 'but may have it')
+    t.same(await eventsAt(endpoint.id), [before, after])
+  },
+)
 
-t.test('enabling one that is enabled leaves its failing as it is', async (t) => {
+t.test('ops.enable_webhook_endpoint: an enabled endpoint keeps its failing state', async (t) => {
   const { endpoint } = await aWorld()
   await sql`
     update app.webhook_endpoints set failing_since = now(), last_error = 'responded 500'
@@ -246,7 +252,7 @@ t.test('enabling one that is enabled leaves its failing as it is', async (t) => 
   t.match(row, { failingSince: Date, lastError: 'responded 500' })
 })
 
-t.test('what is recorded while an endpoint is being enabled is delivered as well', async (t) => {
+t.test('ops.enable_webhook_endpoint: events recorded during the call are delivered', async (t) => {
   const { organisation, endpoint } = await aWorld()
   await disable(endpoint)
   const missed = await anEvent(organisation, 'email.sent', ago(1))
@@ -274,24 +280,27 @@ t.test('what is recorded while an endpoint is being enabled is delivered as well
   t.same(await eventsAt(endpoint), [missed, meanwhile])
 })
 
-t.test('an endpoint that two enable at the same time keeps what the first replays', async (t) => {
-  const { organisation, endpoint } = await aWorld()
-  await disable(endpoint)
-  const missed = await anEvent(organisation, 'email.sent', ago(1))
-  const { promise: second, resolve: enabledTwice } = Promise.withResolvers<number>()
-  await sql.begin(async (tx) => {
-    await tx`select ops.enable_webhook_endpoint(${endpoint}, replay => true)`
-    enable(endpoint).then(enabledTwice)
-    await until('the second to wait', async () => {
-      const [row] = await sql`
+t.test(
+  'ops.enable_webhook_endpoint: a concurrent second call keeps the replays of the first',
+  async (t) => {
+    const { organisation, endpoint } = await aWorld()
+    await disable(endpoint)
+    const missed = await anEvent(organisation, 'email.sent', ago(1))
+    const { promise: second, resolve: enabledTwice } = Promise.withResolvers<number>()
+    await sql.begin(async (tx) => {
+      await tx`select ops.enable_webhook_endpoint(${endpoint}, replay => true)`
+      enable(endpoint).then(enabledTwice)
+      await until('the second to wait', async () => {
+        const [row] = await sql`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%enable_webhook_endpoint%'`
-      return row
+        return row
+      })
     })
-  })
-  t.equal(await second, 1)
-  t.same(await eventsAt(endpoint), [missed])
-  const rows = await sql`
+    t.equal(await second, 1)
+    t.same(await eventsAt(endpoint), [missed])
+    const rows = await sql`
     select from ops.audit where action = 'enable_webhook_endpoint' and target = ${endpoint}`
-  t.equal(rows.length, 1, 'and leaves no row, as it changes nothing')
-})
+    t.equal(rows.length, 1, 'and leaves no row, as it changes nothing')
+  },
+)

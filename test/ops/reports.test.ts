@@ -45,7 +45,7 @@ async function send(
 
 const mailbox = (name: string) => `${name}@sandbox.postgram.test`
 
-t.test('sums show what became of messages, by channel, class and tag', async (t) => {
+t.test('ops.daily_volume: counts outcomes by channel, class and tag', async (t) => {
   const organisation = await createOrganisation(sql)
   const { domain, liveKey, testKey } = organisation
   const email = (name: string, overrides = {}) =>
@@ -207,7 +207,7 @@ t.test(
   },
 )
 
-t.test('latencies are percentiles, at most a fifth too high', async (t) => {
+t.test('ops.latencies: percentiles are at most 19 % too high', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`delete from app.daily_latencies`
     await tx`delete from app.status_changes`
@@ -243,7 +243,7 @@ t.test('latencies are percentiles, at most a fifth too high', async (t) => {
   })
 })
 
-t.test('a bounce that turns out to be hard is one bounce', async (t) => {
+t.test('ops.daily_volume: a soft bounce that becomes hard counts once', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(
     organisation,
@@ -261,7 +261,7 @@ t.test('a bounce that turns out to be hard is one bounce', async (t) => {
   t.match((await volumeOf(organisation))[0], { accepted: 1, sent: 1, bounced: 1 })
 })
 
-t.test('what fails again when an operator retries it has failed once', async (t) => {
+t.test('ops.daily_volume: a message that fails again after a retry counts once', async (t) => {
   const organisation = await createOrganisation(sql)
   const email = anEmail(organisation.domain, { to: mailbox('reject') })
   const id = await send(organisation, 'emails', email, 'failed')
@@ -280,7 +280,7 @@ t.test('what fails again when an operator retries it has failed once', async (t)
   t.equal(reasons?.messages, '1')
 })
 
-t.test('reasons that mean the same read the same', async (t) => {
+t.test('ops.bounce_reasons: equal reasons have equal texts', async (t) => {
   const plain = async (reason: string | null) =>
     (await sql<{ plain: string }[]>`select core.plain_reason(${reason}) as plain`)[0]?.plain
   t.equal(
@@ -295,7 +295,7 @@ t.test('reasons that mean the same read the same', async (t) => {
   t.equal((await plain('word '.repeat(100)))?.length, 200)
 })
 
-t.test('domains that are about to fail are listed with the time at which they do', async (t) => {
+t.test('ops.domains_at_risk: lists domains with the time of their failure', async (t) => {
   const { id } = await createOrganisation(sql)
   await sql`
     with mine as (select core.decode_id('org', ${id}) as id)

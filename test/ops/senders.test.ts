@@ -17,7 +17,7 @@ const verify = async (tx: Tx, name: string, owner = organisation) => {
   return row?.id
 }
 
-t.test('a domain is added, in lower case, and verified', async (t) => {
+t.test('ops.verify_domain: adds the domain in lower case and verifies it', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select set_config('postgram.now', '2031-05-01T10:00:00Z', true)`
     const id = await verify(tx, 'Mail.ACME.Example')
@@ -40,7 +40,7 @@ t.test('a domain is added, in lower case, and verified', async (t) => {
   })
 })
 
-t.test('verified again, it stays as it was', async (t) => {
+t.test('ops.verify_domain: a second call changes nothing', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select set_config('postgram.now', '2031-05-01T10:00:00Z', true)`
     const id = await verify(tx, 'acme.example')
@@ -51,7 +51,7 @@ t.test('verified again, it stays as it was', async (t) => {
   })
 })
 
-t.test('one that was pending or failed becomes verified', async (t) => {
+t.test('ops.verify_domain: verifies a pending or failed domain', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await verify(tx, 'acme.example')
     for (const status of ['pending', 'failed']) {
@@ -62,7 +62,7 @@ t.test('one that was pending or failed becomes verified', async (t) => {
   })
 })
 
-t.test('one that is being added is no reservation any more', async (t) => {
+t.test('ops.verify_domain: turns a reservation into a domain', async (t) => {
   await rolledBack(sql, async (tx) => {
     const [work] = await tx<{ id: string }[]>`
       select id from api.begin_domain(core.decode_id('org', ${organisation}), 'live', 'x', 'added.example', 'mail')`
@@ -72,31 +72,31 @@ t.test('one that is being added is no reservation any more', async (t) => {
   })
 })
 
-t.test('the domain of another stays with it, while one below it may be ours', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    await verify(tx, 'acme.example', other)
-    await t.rejects(
-      tx.savepoint((inner) => verify(inner as Tx, 'acme.example')),
-      { message: 'another organisation holds acme.example' },
-    )
-    t.match(await domainOf(tx, 'acme.example'), { organisation: other })
-    t.ok(await verify(tx, 'mail.acme.example'))
-  })
-})
-
 t.test(
-  'names may have digits, hyphens, the xn-- form, and be as long as names may be',
+  "ops.verify_domain: refuses another organisation's domain, but not its subdomain",
   async (t) => {
     await rolledBack(sql, async (tx) => {
-      const label = 'a'.repeat(63)
-      const longest = `${label}.${label}.${label}.${'a'.repeat(61)}`
-      t.equal(longest.length, 253)
-      for (const name of ['a.b', '1.2.3', 'a-b--c.example', 'xn--mnchen-3ya.example', longest]) {
-        t.ok(await verify(tx, name), name)
-      }
+      await verify(tx, 'acme.example', other)
+      await t.rejects(
+        tx.savepoint((inner) => verify(inner as Tx, 'acme.example')),
+        { message: 'another organisation has the domain acme.example' },
+      )
+      t.match(await domainOf(tx, 'acme.example'), { organisation: other })
+      t.ok(await verify(tx, 'mail.acme.example'))
     })
   },
 )
+
+t.test('ops.verify_domain: accepts digits, hyphens, xn-- and the maximum length', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const label = 'a'.repeat(63)
+    const longest = `${label}.${label}.${label}.${'a'.repeat(61)}`
+    t.equal(longest.length, 253)
+    for (const name of ['a.b', '1.2.3', 'a-b--c.example', 'xn--mnchen-3ya.example', longest]) {
+      t.ok(await verify(tx, name), name)
+    }
+  })
+})
 
 const createTemplate = async (
   tx: Tx,
@@ -109,7 +109,7 @@ const createTemplate = async (
   return row?.id
 }
 
-t.test('a template is made of html, text or both, and its names are listed', async (t) => {
+t.test('ops.create_template: accepts html, text or both and lists the placeholders', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await createTemplate(tx, '<p>{{ name }} {{order.no}}</p>', '{{unsubscribe_url}}')
     t.match(id, /^tpl_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -135,14 +135,14 @@ t.test('a template is made of html, text or both, and its names are listed', asy
   })
 })
 
-t.test('a template may be as large as a body, with 200 names', async (t) => {
+t.test('ops.create_template: accepts the maximum size and 200 placeholders', async (t) => {
   await rolledBack(sql, async (tx) => {
     t.ok(await createTemplate(tx, 'x'.repeat(2_097_152), 'x'.repeat(1_048_576), 'x'.repeat(998)))
     t.ok(await createTemplate(tx, '{{a}}'.repeat(100), '{{a}}'.repeat(99), 'Hello {{a}}'))
   })
 })
 
-t.test('an address is suppressed for everyone, in lower case, once', async (t) => {
+t.test('ops.suppress_globally: suppresses an address once, in lower case', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select ops.suppress_globally('Gone@Acme.Example', 'left')`
     await tx`select ops.suppress_globally('gone@acme.example', 'another note')`
@@ -160,7 +160,7 @@ t.test('an address is suppressed for everyone, in lower case, once', async (t) =
   })
 })
 
-t.test('let go again, it is on no list as a bounce; what else was entered stays', async (t) => {
+t.test('ops.unsuppress_globally: removes all hard bounces and keeps other reasons', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select ops.suppress_globally('gone@acme.example')`
     await tx`select ops.suppress_globally('other@acme.example')`

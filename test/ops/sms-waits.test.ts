@@ -19,7 +19,7 @@ const NOW = '2028-02-29T10:00:00+02:00'
 const NOON = '2028-02-29T12:00:00+02:00'
 const { base } = await startApiAt(sql, url, NOW)
 const PHONE = '+27821234567'
-const SCHEDULED = 'It is scheduled for 2028-02-29T10:00:00.000Z'
+const SCHEDULED = 'The message is scheduled for 2028-02-29T10:00:00.000Z'
 
 const whyAt = async (time: string, id: string) => {
   const [row] = await atTime(sql, time, (tx) => tx<{ why: string }[]>`select ops.why(${id}) as why`)
@@ -46,7 +46,7 @@ async function pretend(...roles: string[]) {
   }
 }
 
-t.test('before its time an SMS says when that is, and what will be in its way', async (t) => {
+t.test('ops.why: a scheduled SMS has its time and what would reject it', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON })
   t.equal(await whyAt(NOW, id), `${SCHEDULED}.`)
@@ -55,7 +55,7 @@ t.test('before its time an SMS says when that is, and what will be in its way', 
   const marketing = await sendSms(base, organisation, { ...promotion, scheduledAt: NOON })
   t.match(
     await whyAt(NOW, marketing),
-    new RegExp(`^${SCHEDULED}; as things are, it will be rejected then: There is no record .*\\.$`),
+    new RegExp(`^${SCHEDULED}; it would be rejected at that time: There is no record .*\\.$`),
   )
   await sql`select ops.record_consent(${organisation.id}, ${PHONE}, 'a form')`
   t.equal(await whyAt(NOW, marketing), `${SCHEDULED}.`)
@@ -63,42 +63,42 @@ t.test('before its time an SMS says when that is, and what will be in its way', 
     ...promotion,
     scheduledAt: '2028-03-05T12:00:00+02:00',
   })
-  t.match(await whyAt(NOW, sunday), /rejected then: Marketing is sent from 08:00 to 20:00/)
+  t.match(await whyAt(NOW, sunday), /rejected at that time: Marketing is sent from 08:00 to 20:00/)
 
   await pauseAt(NOW, organisation)
   t.equal(
     await whyAt(NOW, id),
-    `${SCHEDULED}; its organisation ${organisation.id} is paused since 2028-02-29T08:00:00.000Z: a look; ` +
-      'unless it is resumed by then, it waits.',
+    `${SCHEDULED}; its organisation ${organisation.id} has been paused since 2028-02-29T08:00:00.000Z: a look; ` +
+      'unless it is resumed by then, the message waits.',
   )
   await atTime(sql, NOW, (tx) => tx`select ops.suspend(${organisation.id}, 'fraud')`)
   t.match(
     await whyAt(NOW, id),
-    /is suspended since .*: fraud; unless it is reinstated by then, it is rejected\.$/,
+    /has been suspended since .*: fraud; unless it is reinstated by then, the message is rejected\.$/,
   )
 })
 
-t.test('after its time an SMS says who is missing', async (t) => {
+t.test('ops.why: a due SMS names the missing worker or clock', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON })
-  t.match(await whyAt(NOON, id), /^It waits because no worker is running/)
+  t.match(await whyAt(NOON, id), /^The message waits because no worker is running/)
   const leaveWorker = await pretend('worker')
   t.equal(
     await whyAt(NOON, id),
-    'It fell due at 2028-02-29T10:00:00.000Z and waits because no clock is running; start one with the command "start" or "start --only clock".',
+    'The message has been due since 2028-02-29T10:00:00.000Z and waits because no clock is running; start one with the command "start" or "start --only clock".',
   )
   await leaveWorker()
   const leave = await pretend('worker', 'clock')
   t.equal(
     await whyAt(NOON, id),
-    'It fell due at 2028-02-29T10:00:00.000Z; the clock releases it within a minute.',
+    'The message has been due since 2028-02-29T10:00:00.000Z; the clock releases it within a minute.',
   )
   await sweepAt(sql, NOON)
-  t.match(await whyAt(NOON, id), /^It waits its turn behind \d+ messages\.$/)
+  t.match(await whyAt(NOON, id), /^The message waits behind \d+ messages\.$/)
   await sql`delete from graphile_worker._private_jobs`
   t.match(
     await whyAt(NOON, id),
-    /^It is scheduled but has no job, which should not be; select ops\.retry_/,
+    /^The message is scheduled but has no job; this is a bug, please report it\. select ops\.retry_/,
   )
   await retryAt(NOON, id)
   t.equal((await jobsOf(sql, id)).length, 1)
@@ -106,7 +106,7 @@ t.test('after its time an SMS says who is missing', async (t) => {
   await leave()
 })
 
-t.test('one that is held says until when', async (t) => {
+t.test('ops.why: a held SMS has the time until which it can be sent', async (t) => {
   const organisation = await createOrganisation(sql)
   const [id, unscheduled] = [
     await sendSms(base, organisation, { scheduledAt: NOON }),
@@ -117,29 +117,29 @@ t.test('one that is held says until when', async (t) => {
   await startSmsAt(sql, NOON, id, unscheduled)
   t.match(
     await whyAt('2028-02-29T13:00:00+02:00', id),
-    /is paused since .*: a look; select ops\.resume\(…\) sends it until 2028-03-01T10:00:00\.000Z, when it is rejected\.$/,
+    /has been paused since .*: a look; select ops\.resume\(…\) sends it until 2028-03-01T10:00:00\.000Z; after that it is rejected\.$/,
   )
   t.match(await whyAt(NOON, unscheduled), /a look; select ops\.resume\(…\) sends it\.$/)
 })
 
-t.test('one that was rejected or put off says so in words', async (t) => {
+t.test('ops.why: a rejected or deferred SMS has the reason', async (t) => {
   const organisation = await createOrganisation(sql)
   const marketing = await sendSms(base, organisation, { class: 'marketing', body: PROMOTION })
   await startSmsAt(sql, NOW, marketing)
   t.match(
     await whyAt(NOW, marketing),
-    /^It does not wait: it is rejected \(There is no record .*\)\.$/,
+    /^The message does not wait: its status is rejected \(There is no record .*\)\.$/,
   )
   const leave = await pretend('worker', 'clock')
   const id = await sendSms(base, organisation)
   await startSmsAt(sql, NOW, id)
   await sql`delete from graphile_worker._private_jobs`
   await finishSmsAt(sql, NOW, id, { outcome: 'deferred', code: '88', text: 'Throttled.' })
-  t.match(await whyAt(NOW, id), /^It waits for attempt 2 at .* because .*Throttled\.$/)
+  t.match(await whyAt(NOW, id), /^The message waits for attempt 2 at .* because .*Throttled\.$/)
   await leave()
 })
 
-t.test('scheduled ones are stuck when their time is past, not before', async (t) => {
+t.test('ops.stuck_messages: a scheduled SMS is stuck only after its time', async (t) => {
   const organisation = await createOrganisation(sql)
   const scheduledAt = '2028-03-20T12:00:00+02:00'
   const isStuck = [{ scheduledAt: new Date(scheduledAt), age: '00:02:00' }]
@@ -160,7 +160,7 @@ t.test('scheduled ones are stuck when their time is past, not before', async (t)
   t.same([...(await stuckAt(later, id))], [])
 })
 
-t.test('one that was queued for its time is not stuck for its age', async (t) => {
+t.test('ops.stuck_messages: a scheduled SMS counts from its time, not its creation', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON })
   await startSmsAt(sql, NOON, id)
@@ -168,7 +168,7 @@ t.test('one that was queued for its time is not stuck for its age', async (t) =>
   t.match(await stuckAt('2028-02-29T12:01:30+02:00', id), [{ age: '00:01:30' }])
 })
 
-t.test('a retry hands over what waits, and nothing else', async (t) => {
+t.test('ops.retry_message: retries a waiting SMS and refuses others', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation)
   await sql`delete from graphile_worker._private_jobs`
@@ -177,7 +177,7 @@ t.test('a retry hands over what waits, and nothing else', async (t) => {
 
   const scheduled = await sendSms(base, organisation, { scheduledAt: NOON })
   await t.rejects(retryAt(NOW, scheduled), {
-    message: 'the SMS is scheduled for 2028-02-29T10:00:00.000Z, and is not sent before',
+    message: 'the SMS is scheduled for 2028-02-29T10:00:00.000Z and cannot be sent earlier',
   })
   await retryAt(NOON, scheduled)
   t.equal((await jobsOf(sql, scheduled)).length, 1)
@@ -185,13 +185,17 @@ t.test('a retry hands over what waits, and nothing else', async (t) => {
   await startSmsAt(sql, NOW, id)
   await finishSmsAt(sql, NOW, id, { outcome: 'failed', text: 'No such number.' })
   t.match(await messageOf(sql, id), { status: 'failed' })
-  await t.rejects(retryAt(NOW, id), { message: /^the SMS is failed, and was refunded unless/ })
+  await t.rejects(retryAt(NOW, id), {
+    message: /^a failed SMS cannot be retried, as it may have been refunded;/,
+  })
   const rejected = await sendSms(base, organisation, { class: 'marketing', body: PROMOTION })
   await startSmsAt(sql, NOW, rejected)
-  await t.rejects(retryAt(NOW, rejected), { message: /^the message is rejected; only one that/ })
+  await t.rejects(retryAt(NOW, rejected), {
+    message: /^the message is rejected; only a waiting message/,
+  })
 })
 
-t.test('operators see SMS beside emails, with segments, credits and time', async (t) => {
+t.test('ops.messages: SMS have segments, credits and scheduled time', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await sendSms(base, organisation, { scheduledAt: NOON, body: 'x'.repeat(161) })
   t.match(await sql`select * from ops.messages where id = ${id}`, [

@@ -42,7 +42,7 @@ async function statementAt(time: string, { id }: TestOrganisation, period: strin
   )
 }
 
-t.test('a statement says what a period is to be invoiced for, now and later', async (t) => {
+t.test('ops.statement: returns what to invoice for open and closed periods', async (t) => {
   const organisation = await organisationOf(2)
   const { id, domain, liveKey } = organisation
   const february = '2031-02-10T12:00:00.000Z'
@@ -101,7 +101,7 @@ t.test('a statement says what a period is to be invoiced for, now and later', as
   })
 })
 
-t.test('a time without a period is refused', async (t) => {
+t.test('ops.statement: refuses a time outside all periods', async (t) => {
   const { id } = await organisationOf(0)
   await rolledBack(sql, async (tx) => {
     await tx`select set_config('postgram.now', '2031-03-01T00:00:00Z', true)`
@@ -110,7 +110,7 @@ t.test('a time without a period is refused', async (t) => {
         tx,
         (inner) => inner`select ops.statement(${id}, ${time}::text::timestamptz)`,
       )
-      t.match(message, /^there is no period of org_\w+ in which \S+ lies$/)
+      t.match(message, /^no billing period of org_\w+ contains \S+$/)
     }
     const [row] = await tx`select s.* from ops.statement(${id}, '2031-03-31T09:59:59Z') s`
     t.match(

@@ -52,7 +52,7 @@ const views = [
   'suppressions',
 ]
 
-t.test('the functions that scripts rely on are there, with their arguments', async (t) => {
+t.test('ops: documented functions exist with their arguments', async (t) => {
   const found = await sql<{ name: string; given: string; result: string; required: number }[]>`
     select p.proname as name, pg_get_function_arguments(p.oid) as given,
       pg_get_function_result(p.oid) as result, p.pronargs - p.pronargdefaults as required
@@ -71,7 +71,7 @@ t.test('the functions that scripts rely on are there, with their arguments', asy
   }
 })
 
-t.test('the views that scripts rely on are there', async (t) => {
+t.test('ops: documented views exist', async (t) => {
   const found = await sql`
     select relname as name from pg_class where relnamespace = 'ops'::regnamespace and relkind = 'v'`
   const names = found.map(({ name }) => name)

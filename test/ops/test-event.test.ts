@@ -34,7 +34,7 @@ const shown: Record<string, object> = {
 }
 
 for (const type of EVENT_TYPES) {
-  t.test(`a test event ${type} looks like a real one`, async (t) => {
+  t.test(`ops.send_test_event: a test event ${type} has the shape of a real one`, async (t) => {
     const endpoint = await createEndpoint(sql, await createOrganisation(sql), {
       types: ['sms.sent'],
     })
@@ -57,7 +57,7 @@ for (const type of EVENT_TYPES) {
   })
 }
 
-t.test('the keys of its message are those of a real message', async (t) => {
+t.test('ops.send_test_event: the message has the keys of a real message', async (t) => {
   const endpoint = await createEndpoint(sql, organisation)
   for (const [type, channel] of [
     ['email.sent', 'email'],
@@ -71,30 +71,33 @@ t.test('the keys of its message are those of a real message', async (t) => {
   }
 })
 
-t.test('it goes to the endpoint that it was made for only, and is not replayed', async (t) => {
-  const endpoint = await createEndpoint(sql, organisation)
-  const other = await createEndpoint(sql, organisation)
-  const id = await sendTest(endpoint.id, 'email.sent')
-  t.same(await waitingAt(sql, other.id), [])
-  for (const to of [endpoint.id, null]) {
-    await t.rejects(sql`select ops.replay_event(${id}, ${to})`, {
-      message:
-        'the event is a test event, which is not replayed; ops.send_test_event sends another',
-    })
-  }
-  const [row] = await sql`
+t.test(
+  'ops.send_test_event: is delivered to its endpoint only and cannot be replayed',
+  async (t) => {
+    const endpoint = await createEndpoint(sql, organisation)
+    const other = await createEndpoint(sql, organisation)
+    const id = await sendTest(endpoint.id, 'email.sent')
+    t.same(await waitingAt(sql, other.id), [])
+    for (const to of [endpoint.id, null]) {
+      await t.rejects(sql`select ops.replay_event(${id}, ${to})`, {
+        message:
+          'the event is a test event and cannot be replayed; ops.send_test_event sends a new one',
+      })
+    }
+    const [row] = await sql`
     select ops.replay_events(${organisation.id}, '-infinity', 'infinity') as count`
-  t.same(row, { count: '0' })
-  await sql`select ops.disable_webhook_endpoint(${endpoint.id}, 'a test')`
-  const [enabled] =
-    await sql`select ops.enable_webhook_endpoint(${endpoint.id}, replay => true) as count`
-  t.same(enabled, { count: '0' }, 'and nobody missed it')
-})
+    t.same(row, { count: '0' })
+    await sql`select ops.disable_webhook_endpoint(${endpoint.id}, 'a test')`
+    const [enabled] =
+      await sql`select ops.enable_webhook_endpoint(${endpoint.id}, replay => true) as count`
+    t.same(enabled, { count: '0' }, 'and nobody missed it')
+  },
+)
 
-t.test('a disabled endpoint gets none, and the sentence says what to do', async (t) => {
+t.test('ops.send_test_event: refuses a disabled endpoint with the fix', async (t) => {
   const { id } = await createEndpoint(sql, organisation)
   await sql`select ops.disable_webhook_endpoint(${id}, 'a test')`
   await t.rejects(sendTest(id, 'email.sent'), {
-    message: `the endpoint ${id} is disabled; select ops.enable_webhook_endpoint('${id}') enables it`,
+    message: `the endpoint ${id} is disabled; enable it with select ops.enable_webhook_endpoint('${id}')`,
   })
 })

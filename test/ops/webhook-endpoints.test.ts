@@ -41,54 +41,63 @@ const fail = (id: string) => sql`
 const replay = (event: string, endpoint: string) =>
   sql`select ops.replay_event(${event}, ${endpoint})`
 
-t.test('an endpoint is made with a secret that only its owner and the service know', async (t) => {
-  const types = ['sms.failed', 'email.sent']
-  const endpoint = await createEndpoint(sql, organisation, { types, url: 'https://a.example/x' })
-  t.match(endpoint, { id: /^we_[0-9a-z]{26}$/, secret: /^whsec_[0-9a-f]{64}$/ })
-  await seal()
-  const row = await rowOf(endpoint.id)
-  t.match(row, {
-    url: 'https://a.example/x',
-    eventTypes: ['email.sent', 'sms.failed'],
-    oldSecret: null,
-  })
-  t.equal(open(row?.secret), endpoint.secret)
-  t.notMatch(JSON.stringify(row), endpoint.secret.slice(6))
-})
+t.test(
+  'ops.create_webhook_endpoint: only the caller and the service can read the secret',
+  async (t) => {
+    const types = ['sms.failed', 'email.sent']
+    const endpoint = await createEndpoint(sql, organisation, { types, url: 'https://a.example/x' })
+    t.match(endpoint, { id: /^we_[0-9a-z]{26}$/, secret: /^whsec_[0-9a-f]{64}$/ })
+    await seal()
+    const row = await rowOf(endpoint.id)
+    t.match(row, {
+      url: 'https://a.example/x',
+      eventTypes: ['email.sent', 'sms.failed'],
+      oldSecret: null,
+    })
+    t.equal(await open(String(row?.secret)), endpoint.secret)
+    t.notMatch(JSON.stringify(row), endpoint.secret.slice(6))
+  },
+)
 
 t.test(
-  'an organisation has 20 endpoints at most, also when several are made at once',
+  'ops.create_webhook_endpoint: at most 20 endpoints, also with concurrent calls',
   async (t) => {
     const crowded = await createOrganisation(sql)
     for (let n = 0; n < 17; n += 1) await createEndpoint(sql, crowded)
     const made = await Promise.allSettled([1, 2, 3, 4, 5].map(() => createEndpoint(sql, crowded)))
     const refused = made.flatMap((one) => (one.status === 'rejected' ? [one.reason.message] : []))
-    t.same(refused, Array(2).fill('an organisation may have at most 20 webhook endpoints'))
+    t.same(
+      refused,
+      Array(2).fill('the organisation has 20 webhook endpoints, the maximum; delete one first'),
+    )
     await createEndpoint(sql, organisation)
   },
 )
 
-t.test('a new secret signs at once, and the one before for 24 hours beside it', async (t) => {
-  const { id, secret } = await createEndpoint(sql, organisation)
-  const [rotated] = await sql<
-    { secret: string }[]
-  >`select ops.rotate_webhook_secret(${id}) as secret`
-  t.match(rotated?.secret, /^whsec_[0-9a-f]{64}$/)
-  t.not(rotated?.secret, secret)
-  await seal()
-  const row = await rowOf(id)
-  t.equal(open(row?.secret), rotated?.secret)
-  t.equal(open(row?.oldSecret), secret)
-  const hours = (Number(row?.oldSecretUntil) - Date.now()) / 3_600_000
-  t.ok(hours > 23.9 && hours <= 24, `${hours}`)
+t.test(
+  'ops.rotate_webhook_secret: the new secret signs immediately, the old one for 24 hours',
+  async (t) => {
+    const { id, secret } = await createEndpoint(sql, organisation)
+    const [rotated] = await sql<
+      { secret: string }[]
+    >`select ops.rotate_webhook_secret(${id}) as secret`
+    t.match(rotated?.secret, /^whsec_[0-9a-f]{64}$/)
+    t.not(rotated?.secret, secret)
+    await seal()
+    const row = await rowOf(id)
+    t.equal(await open(String(row?.secret)), rotated?.secret)
+    t.equal(await open(String(row?.oldSecret)), secret)
+    const hours = (Number(row?.oldSecretUntil) - Date.now()) / 3_600_000
+    t.ok(hours > 23.9 && hours <= 24, `${hours}`)
 
-  await sql`select ops.rotate_webhook_secret(${id})`
-  await seal()
-  const again = await rowOf(id)
-  t.equal(open(again?.oldSecret), rotated?.secret, 'and no third one')
-})
+    await sql`select ops.rotate_webhook_secret(${id})`
+    await seal()
+    const again = await rowOf(id)
+    t.equal(await open(String(again?.oldSecret)), rotated?.secret, 'and no third one')
+  },
+)
 
-t.test('where events go, and which, can be changed apart', async (t) => {
+t.test('ops.set_webhook_endpoint: changes URL and types independently', async (t) => {
   const { id } = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   await sql`select ops.set_webhook_endpoint(${id}, 'https://b.example/')`
   t.match(await rowOf(id), { url: 'https://b.example/', eventTypes: ['email.sent'] })
@@ -98,7 +107,7 @@ t.test('where events go, and which, can be changed apart', async (t) => {
   t.match(await rowOf(id), { url: 'https://c.example/', eventTypes: EVENT_TYPES })
 })
 
-t.test('another URL has not failed yet', async (t) => {
+t.test('ops.set_webhook_endpoint: a new URL resets the failing state', async (t) => {
   const { id } = await createEndpoint(sql, organisation)
   await fail(id)
   await sql`select ops.set_webhook_endpoint(${id}, 'https://hooks.example/')`
@@ -116,21 +125,26 @@ t.test('another URL has not failed yet', async (t) => {
   )
 })
 
-t.test('what waits and is of a type that is no longer chosen is not delivered', async (t) => {
-  const { id } = await createEndpoint(sql, organisation)
-  const [sent] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
-  const [failed] = await recordEvents(sql, organisation, 'email.failed', [new Date()])
-  for (const event of [sent, failed]) await replay(String(event), id)
-  const [test] = await sql<{ id: string }[]>`select ops.send_test_event(${id}, 'email.sent') as id`
-  await sql`select ops.set_webhook_endpoint(${id}, event_types => '{email.failed}')`
-  t.same(
-    (await waitingAt(sql, id)).map(({ event }) => event).sort(),
-    [failed, test?.id].sort(),
-    'but a test event is',
-  )
-})
+t.test(
+  'ops.set_webhook_endpoint: removes waiting deliveries of types no longer chosen',
+  async (t) => {
+    const { id } = await createEndpoint(sql, organisation)
+    const [sent] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
+    const [failed] = await recordEvents(sql, organisation, 'email.failed', [new Date()])
+    for (const event of [sent, failed]) await replay(String(event), id)
+    const [test] = await sql<
+      { id: string }[]
+    >`select ops.send_test_event(${id}, 'email.sent') as id`
+    await sql`select ops.set_webhook_endpoint(${id}, event_types => '{email.failed}')`
+    t.same(
+      (await waitingAt(sql, id)).map(({ event }) => event).sort(),
+      [failed, test?.id].sort(),
+      'but a test event is',
+    )
+  },
+)
 
-t.test('a disabled endpoint has nothing waiting, and says why it is disabled', async (t) => {
+t.test('ops.disable_webhook_endpoint: shows the reason and no waiting deliveries', async (t) => {
   const { id } = await createEndpoint(sql, organisation)
   const other = await createEndpoint(sql, organisation)
   const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
@@ -142,20 +156,23 @@ t.test('a disabled endpoint has nothing waiting, and says why it is disabled', a
   t.equal((await waitingAt(sql, other.id)).length, 1)
 })
 
-t.test('a deleted endpoint goes with what waits, and the log of it stays', async (t) => {
-  const { id } = await createEndpoint(sql, organisation)
-  const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
-  await replay(event, id)
-  await noteAttempt(sql, id, event, { error: 'responded 500' })
-  await sql`select ops.delete_webhook_endpoint(${id})`
-  t.equal(await rowOf(id), undefined)
-  await clearDeliveries(sql)
-  t.same(await waitingAt(sql, id), [])
-  const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
-  t.match(row?.why, new RegExp(`^${id}: it had not arrived when the endpoint was deleted\\.$`, 'm'))
-})
+t.test(
+  'ops.delete_webhook_endpoint: removes waiting deliveries and keeps the attempts',
+  async (t) => {
+    const { id } = await createEndpoint(sql, organisation)
+    const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
+    await replay(event, id)
+    await noteAttempt(sql, id, event, { error: 'responded 500' })
+    await sql`select ops.delete_webhook_endpoint(${id})`
+    t.equal(await rowOf(id), undefined)
+    await clearDeliveries(sql)
+    t.same(await waitingAt(sql, id), [])
+    const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
+    t.match(row?.why, new RegExp(`^${id}: not delivered before the endpoint was deleted\\.$`, 'm'))
+  },
+)
 
-t.test('also where there are so many others that they are looked for in another way', async (t) => {
+t.test('ops.delete_webhook_endpoint: also with another query plan', async (t) => {
   const { id } = await createEndpoint(sql, organisation)
   const other = await createEndpoint(sql, organisation)
   const [event = ''] = await recordEvents(sql, organisation, 'email.sent', [new Date()])
@@ -172,44 +189,41 @@ t.test('also where there are so many others that they are looked for in another 
   t.equal((await waitingAt(sql, other.id)).length, 1)
 })
 
-t.test(
-  'of two who change an endpoint at once, the second changes what the first left',
-  async (t) => {
-    const { id } = await createEndpoint(sql, await createOrganisation(sql), {
-      types: ['email.sent'],
-    })
-    /** Has them meet at the endpoint, and answers what the second came to. */
-    const meet = async (first: string, second: string) => {
-      const { came } = await sql.begin(async (tx) => {
-        await tx.unsafe(`select ops.${first}`, [id])
-        const came = sql.unsafe(`select ops.${second}`, [id]).then(
-          () => 'done',
-          (error: Error) => error.message,
-        )
-        await until('the second to wait', async () => {
-          const [row] = await sql`
+t.test('webhook endpoint: the second of two concurrent changes sees the first', async (t) => {
+  const { id } = await createEndpoint(sql, await createOrganisation(sql), {
+    types: ['email.sent'],
+  })
+  /** Has them meet at the endpoint, and answers what the second came to. */
+  const meet = async (first: string, second: string) => {
+    const { came } = await sql.begin(async (tx) => {
+      await tx.unsafe(`select ops.${first}`, [id])
+      const came = sql.unsafe(`select ops.${second}`, [id]).then(
+        () => 'done',
+        (error: Error) => error.message,
+      )
+      await until('the second to wait', async () => {
+        const [row] = await sql`
           select from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock' and query = ${`select ops.${second}`}`
-          return row
-        })
-        return { came }
+        return row
       })
-      return came
-    }
-    const bounced = "set_webhook_endpoint($1, event_types => '{email.bounced}')"
-    const rotated = 'rotate_webhook_secret($1)'
-    t.equal(await meet(bounced, "set_webhook_endpoint($1, url => 'https://b.example/')"), 'done')
-    t.equal(await meet(rotated, rotated), 'done')
-    t.match(
-      await meet('delete_webhook_endpoint($1)', 'delete_webhook_endpoint($1)'),
-      /^there is no webhook endpoint/,
-    )
-    const rows = await sql<{ before: unknown; after: unknown }[]>`
+      return { came }
+    })
+    return came
+  }
+  const bounced = "set_webhook_endpoint($1, event_types => '{email.bounced}')"
+  const rotated = 'rotate_webhook_secret($1)'
+  t.equal(await meet(bounced, "set_webhook_endpoint($1, url => 'https://b.example/')"), 'done')
+  t.equal(await meet(rotated, rotated), 'done')
+  t.match(
+    await meet('delete_webhook_endpoint($1)', 'delete_webhook_endpoint($1)'),
+    /^there is no webhook endpoint/,
+  )
+  const rows = await sql<{ before: unknown; after: unknown }[]>`
     select before, after from ops.audit where target = ${id} and action <> 'create_webhook_endpoint' order by id`
-    t.equal(rows.length, 5)
-    const before = (index: number) => rows[index]?.before
-    const after = (index: number) => rows[index]?.after
-    t.same(before(1), after(0))
-    t.same(before(3), after(2))
-  },
-)
+  t.equal(rows.length, 5)
+  const before = (index: number) => rows[index]?.before
+  const after = (index: number) => rows[index]?.after
+  t.same(before(1), after(0))
+  t.same(before(3), after(2))
+})

@@ -25,7 +25,7 @@ const fail = (id: string, since: Date) => sql`
   where id = core.decode_id('we', ${id})`
 const shown = async (view: string) => [...(await sql.unsafe(`select * from ops.${view}`))]
 
-t.test('an endpoint shows its state, what waits and what arrived', async (t) => {
+t.test('ops.webhook_endpoints: shows state, waiting deliveries and last success', async (t) => {
   const { id } = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   t.match(await shown('webhook_endpoints'), [
     {
@@ -34,8 +34,8 @@ t.test('an endpoint shows its state, what waits and what arrived', async (t) => 
       url: 'https://hooks.example/',
       state: 'enabled',
       waiting: '0',
-      nextAt: null,
-      arrivedAt: null,
+      nextAttemptAt: null,
+      lastDeliveredAt: null,
       oldSecretUntil: null,
       createdAt: Date,
     },
@@ -46,10 +46,10 @@ t.test('an endpoint shows its state, what waits and what arrived', async (t) => 
     'email.sent',
     [ago(3), ago(2), ago(1)],
   )
-  const arrivedAt = ago(1.5)
+  const lastDeliveredAt = ago(1.5)
   await noteAttempt(sql, id, older, { at: ago(2.9) })
   await noteAttempt(sql, id, newer, { error: 'responded 500', at: ago(1.9) })
-  await noteAttempt(sql, id, newer, { attempt: 2, at: arrivedAt })
+  await noteAttempt(sql, id, newer, { attempt: 2, at: lastDeliveredAt })
   await noteAttempt(sql, id, waiting, { error: 'responded 500' })
   await sql`select ops.replay_event(${waiting}), ops.replay_event(${newer})`
   await putOff(sql, id, 2)
@@ -59,15 +59,15 @@ t.test('an endpoint shows its state, what waits and what arrived', async (t) => 
   t.match(row, {
     state: 'failing',
     waiting: '2',
-    arrivedAt,
+    lastDeliveredAt,
     failingSince: Date,
     oldSecretUntil: Date,
   })
-  t.ok(row?.nextAt > new Date())
+  t.ok(row?.nextAttemptAt > new Date())
 
   await sql`select ops.disable_webhook_endpoint(${id}, 'a test')`
   t.match(await shown('webhook_endpoints'), [
-    { state: 'disabled', disabledReason: 'a test', waiting: '0', nextAt: null },
+    { state: 'disabled', disabledReason: 'a test', waiting: '0', nextAttemptAt: null },
   ])
   const day = 86_400_000
   await sql`
@@ -75,13 +75,15 @@ t.test('an endpoint shows its state, what waits and what arrived', async (t) => 
   t.match(await shown('webhook_endpoints'), [{ oldSecretUntil: null }])
 })
 
-t.test('no view shows a secret, sealed or not', async (t) => {
+t.test('no view of ops shows a webhook secret, sealed or not', async (t) => {
   const { id, secret } = await createEndpoint(sql, organisation)
   await sql`select ops.rotate_webhook_secret(${id})`
   await sql`select ops.send_test_event(${id}, 'email.sent')`
   const [row] = await sql<{ secret: string; oldSecret: string }[]>`
     select secret, old_secret from app.webhook_endpoints`
-  const views = await sql<{ name: string }[]>`select name from ops.help where arguments is null`
+  const views = await sql<
+    { name: string }[]
+  >`select name from core.manual() where arguments is null`
   const all = JSON.stringify(await Promise.all(views.map(({ name }) => shown(name))))
   t.match(all, id)
   for (const hidden of [secret, row?.secret, row?.oldSecret]) {
@@ -89,51 +91,54 @@ t.test('no view shows a secret, sealed or not', async (t) => {
   }
 })
 
-t.test('what fails is listed with what it missed, its end and the cure, which works', async (t) => {
-  const owner = await createOrganisation(sql)
-  const failing = await createEndpoint(sql, owner, { types: ['email.sent', 'sms.sent'] })
-  const disabled = await createEndpoint(sql, owner, { types: ['email.failed'] })
-  await createEndpoint(sql, owner)
-  const since = ago(1)
-  // What it first failed with occurred before that failed.
-  const first = new Date(since.getTime() - 10_000)
-  const [, , , arrived = ''] = await recordEvents(sql, owner, 'email.sent', [
-    ago(2),
-    first,
-    ago(0.9),
-    ago(0.8),
-    ago(0.7),
-  ])
-  await noteAttempt(sql, failing.id, arrived)
-  await fail(failing.id, since)
-  await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'its owner is gone')`
-  await recordEvents(sql, owner, 'email.failed', [ago(0.5), new Date(Date.now() + 1000)])
-  const rows = await sql<{ id: string; cure: string }[]>`
+t.test(
+  'ops.failing_endpoints: shows missed events, the time of disabling and a working hint',
+  async (t) => {
+    const owner = await createOrganisation(sql)
+    const failing = await createEndpoint(sql, owner, { types: ['email.sent', 'sms.sent'] })
+    const disabled = await createEndpoint(sql, owner, { types: ['email.failed'] })
+    await createEndpoint(sql, owner)
+    const since = ago(1)
+    // What it first failed with occurred before that failed.
+    const first = new Date(since.getTime() - 10_000)
+    const [, , , arrived = ''] = await recordEvents(sql, owner, 'email.sent', [
+      ago(2),
+      first,
+      ago(0.9),
+      ago(0.8),
+      ago(0.7),
+    ])
+    await noteAttempt(sql, failing.id, arrived)
+    await fail(failing.id, since)
+    await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'its owner is gone')`
+    await recordEvents(sql, owner, 'email.failed', [ago(0.5), new Date(Date.now() + 1000)])
+    const rows = await sql<{ id: string; hint: string }[]>`
     select * from ops.failing_endpoints order by created_at`
-  t.match(rows, [
-    {
-      id: failing.id,
-      organisation: owner.id,
-      state: 'failing',
-      failingSince: since,
-      lastError: 'responded 500',
-      endsAt: new Date(since.getTime() + 3 * 86_400_000),
-      missed: '3',
-      cure: `select ops.send_test_event('${failing.id}', 'email.sent')`,
-    },
-    {
-      id: disabled.id,
-      state: 'disabled',
-      endsAt: null,
-      disabledReason: 'its owner is gone',
-      missed: '1',
-      cure: `select ops.enable_webhook_endpoint('${disabled.id}', replay => true)`,
-    },
-  ])
-  for (const { cure } of rows) t.ok(await sql.unsafe(String(/select .*\)/.exec(cure)?.[0])))
-})
+    t.match(rows, [
+      {
+        id: failing.id,
+        organisation: owner.id,
+        state: 'failing',
+        failingSince: since,
+        lastError: 'responded 500',
+        disablesAt: new Date(since.getTime() + 3 * 86_400_000),
+        missed: '3',
+        hint: `select ops.send_test_event('${failing.id}', 'email.sent')`,
+      },
+      {
+        id: disabled.id,
+        state: 'disabled',
+        disablesAt: null,
+        disabledReason: 'its owner is gone',
+        missed: '1',
+        hint: `select ops.enable_webhook_endpoint('${disabled.id}', replay => true)`,
+      },
+    ])
+    for (const { hint } of rows) t.ok(await sql.unsafe(String(/select .*\)/.exec(hint)?.[0])))
+  },
+)
 
-t.test('events and attempts are shown by their ids, newest first', async (t) => {
+t.test('ops.webhook_events and ops.webhook_attempts: newest first, with IDs', async (t) => {
   const other = await createOrganisation(sql)
   const { id } = await createEndpoint(sql, other)
   const [first = ''] = await recordEvents(sql, other, 'email.bounced', [ago(1)])
@@ -169,7 +174,7 @@ t.test('events and attempts are shown by their ids, newest first', async (t) => 
   ])
 })
 
-t.test('the queue counts deliveries, due and later', async (t) => {
+t.test('ops.queue: counts waiting and scheduled deliveries', async (t) => {
   const { id } = await createEndpoint(sql, organisation, { types: ['sms.failed'] })
   const [later = '', due = ''] = await recordEvents(sql, organisation, 'sms.failed', [
     ago(1),
@@ -179,25 +184,27 @@ t.test('the queue counts deliveries, due and later', async (t) => {
   await putOff(sql, id, 1)
   await sql`select ops.replay_event(${due})`
   t.match(await sql`select * from ops.queue where task = 'webhook_deliveries'`, [
-    { waiting: '1', later: '1', waitingSince: Date },
+    { waiting: '1', scheduled: '1', waitingSince: Date },
   ])
 })
 
-t.test('a check says when endpoints have failed for long, or are disabled for it', async (t) => {
-  const { id } = await createEndpoint(sql, organisation)
-  const ok = async () => {
-    const [row] = await sql`select ok, hint from ops.checks where name = 'webhook endpoints'`
-    t.match(row?.hint, /select \* from ops\.failing_endpoints/)
-    return row?.ok
-  }
-  t.equal(await ok(), true)
-  await fail(id, ago(0.9 / 24))
-  t.equal(await ok(), true, 'retries may still see to it')
-  await fail(id, ago(1.1 / 24))
-  t.equal(await ok(), false)
-  // As api.check_failing_endpoints does after three days.
-  await sql`update app.webhook_endpoints set disabled_at = now()`
-  t.equal(await ok(), false)
-  await sql`update app.webhook_endpoints set disabled_reason = 'its owner asked for it'`
-  t.equal(await ok(), true)
-})
+t.test(
+  'ops.checks: finds endpoints that failed for an hour or were disabled for failing',
+  async (t) => {
+    const { id } = await createEndpoint(sql, organisation)
+    const ok = async () => {
+      const [row] = await sql`select ok, hint from ops.checks where name = 'webhook endpoints'`
+      if (!row?.ok) t.match(row?.hint, /select\s+\*\s+from\s+ops\.failing_endpoints/)
+      return row?.ok
+    }
+    t.equal(await ok(), true)
+    await fail(id, ago(0.9 / 24))
+    t.equal(await ok(), true, 'retries may still see to it')
+    await fail(id, ago(1.1 / 24))
+    t.equal(await ok(), false)
+    await sql`select ops.disable_webhook_endpoint(${id}, 'failing')`
+    t.equal(await ok(), false)
+    await sql`update app.webhook_endpoints set disabled_reason = 'its owner asked for it'`
+    t.equal(await ok(), true)
+  },
+)

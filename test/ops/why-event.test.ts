@@ -41,18 +41,18 @@ const madeLongAgo = (endpoint: string) => sql`
   update app.webhook_endpoints set created_at = now() - interval '60 days'
   where id = core.decode_id('we', ${endpoint})`
 
-t.test('an event that arrived says when, and also that it goes again', async (t) => {
+t.test('ops.why(event): a delivered event has its time, also during a replay', async (t) => {
   const { endpoint, event, replay, says } = await aWorld()
   await noteAttempt(sql, endpoint, event, { error: 'responded 500', at: ago(0.9) })
   await noteAttempt(sql, endpoint, event, { attempt: 2, at: ago(0.8) })
-  t.equal(await why(event), `${endpoint}: it arrived at ${await sentAt(event)}, at attempt 2.`)
+  t.equal(await why(event), `${endpoint}: delivered at ${await sentAt(event)} by attempt 2.`)
   await replay()
   t.match(
     await why(event),
-    says(`it arrived at TIME, is delivered again and waits because ${noWorker}`),
+    says(`the event was delivered at TIME, is being replayed and waits because ${noWorker}`),
   )
   await sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
-  t.match(await why(event), says('it arrived at TIME, at attempt 2.'))
+  t.match(await why(event), says('delivered at TIME by attempt 2.'))
 })
 
 const sentAt = async (event: string) => {
@@ -62,63 +62,71 @@ const sentAt = async (event: string) => {
   return row?.at
 }
 
-t.test('one that waits for an attempt says for which, until when and why', async (t) => {
-  const { endpoint, event, replay, says } = await aWorld()
-  await replay()
-  await noteAttempt(sql, endpoint, event, { error: 'responded 500 Oh.', attempt: 2 })
-  await putOff(sql, endpoint, 2)
-  t.match(
-    await why(event),
-    says('it waits for attempt 3 at TIME because the last one failed: responded 500 Oh.'),
-  )
-})
+t.test(
+  'ops.why(event): a waiting delivery has number, time and reason of the attempt',
+  async (t) => {
+    const { endpoint, event, replay, says } = await aWorld()
+    await replay()
+    await noteAttempt(sql, endpoint, event, { error: 'responded 500 Oh.', attempt: 2 })
+    await putOff(sql, endpoint, 2)
+    t.match(
+      await why(event),
+      says(
+        'the event waits for attempt 3 at TIME because the last attempt failed: responded 500 Oh.',
+      ),
+    )
+  },
+)
 
-t.test('one that is due says who is in its way', async (t) => {
+t.test('ops.why(event): a due delivery waits behind a number of deliveries', async (t) => {
   const { organisation, endpoint, event, replay, says } = await aWorld()
   const before = await recordEvents(sql, organisation, 'email.sent', [ago(3), ago(2)])
   for (const id of before) await sql`select ops.replay_event(${id})`
   await replay()
-  t.match(await why(event), says(`it waits because ${noWorker}`))
+  t.match(await why(event), says(`the event waits because ${noWorker}`))
   const session = connect(url, { max: 1 })
   await session`select api.beat('a-worker', '{worker}', 'here', 1, '1.2.3', now())`
-  t.match(await why(event), says('it is due for attempt 1 since TIME, behind 2 others.'))
+  t.match(
+    await why(event),
+    says('the event has been due for attempt 1 since TIME, behind 2 deliveries.'),
+  )
   await sql`
     update app.webhook_endpoints set failing_since = now(), last_error = 'responded 500.'
     where id = core.decode_id('we', ${endpoint})`
   t.match(
     await why(event),
     says(
-      'it is due for attempt 1 since TIME, behind 2 others; the endpoint fails since TIME: responded 500.',
+      'the event has been due for attempt 1 since TIME, behind 2 deliveries; the endpoint has failed since TIME: responded 500.',
     ),
   )
   await session`select api.leave('a-worker')`
   await session.end()
 })
 
-t.test('one that rests says after what, and its cure works', async (t) => {
+t.test('ops.why(event): a stopped delivery has the last error and a working fix', async (t) => {
   const { endpoint, event, says } = await aWorld()
   await noteAttempt(sql, endpoint, event, { error: 'responded 500', at: ago(0.5) })
-  t.match(await why(event), /: it rests after 1 attempt, at /)
+  t.match(await why(event), /: not delivered; delivery stopped after 1 attempt, at /)
   await noteAttempt(sql, endpoint, event, { error: 'responded 500', attempt: 6 })
   const said = await why(event)
   t.match(
     said,
     says(
-      `it rests after 6 attempts, the last at TIME (responded 500); select ops.replay_event('${event}', '${endpoint}') tries again.`,
+      `not delivered; delivery stopped after 6 attempts, the last at TIME (responded 500); select ops.replay_event('${event}', '${endpoint}') retries it.`,
     ),
   )
-  await sql.unsafe(String(/select .*?\)/.exec(said.split(';')[1] ?? '')?.[0]))
-  t.match(await why(event), /it waits because no worker/)
+  await sql.unsafe(String(/select .*?\)/.exec(said.split(';')[2] ?? '')?.[0]))
+  t.match(await why(event), /the event waits because no worker/)
 })
 
-t.test('one whose endpoint is disabled says since when and why', async (t) => {
+t.test('ops.why(event): a disabled endpoint has its time and reason', async (t) => {
   const { endpoint, event, says } = await aWorld()
   await sql`select ops.disable_webhook_endpoint(${endpoint}, 'its owner is gone.')`
-  const since = 'it has not arrived, and the endpoint is disabled since TIME (its owner is gone)'
+  const since = 'not delivered; the endpoint has been disabled since TIME (its owner is gone)'
   t.match(
     await why(event),
     says(
-      `${since}; once it is enabled, select ops.replay_event('${event}', '${endpoint}') delivers it.`,
+      `${since}; after ops.enable_webhook_endpoint, select ops.replay_event('${event}', '${endpoint}') delivers it.`,
     ),
     'of what happened before it was made, enabling replays nothing',
   )
@@ -131,22 +139,20 @@ t.test('one whose endpoint is disabled says since when and why', async (t) => {
   )
 })
 
-t.test('one that was not for an endpoint says so', async (t) => {
+t.test('ops.why(event): an event that the endpoint did not choose is explained', async (t) => {
   const { organisation, endpoint, event, says } = await aWorld()
   const cure = `select ops.replay_event('${event}', '${endpoint}') delivers it.`
-  t.match(await why(event), says(`it was not to go there, as the endpoint was made later; ${cure}`))
+  t.match(await why(event), says(`not delivered, because the endpoint was created later; ${cure}`))
   await madeLongAgo(endpoint)
   t.match(
     await why(event),
-    says(
-      `it was not to go there, as the endpoint was disabled or had not chosen email.sent; ${cure}`,
-    ),
+    says(`not delivered, because the endpoint was disabled or had not chosen email.sent; ${cure}`),
   )
   await sql`select ops.delete_webhook_endpoint(${endpoint})`
-  t.equal(await why(event), `No endpoint of ${organisation.id} has chosen email.sent.`)
+  t.equal(await why(event), `No endpoint of ${organisation.id} receives email.sent.`)
 })
 
-t.test('several endpoints have a line each, whatever they chose', async (t) => {
+t.test('ops.why(event): each endpoint has a line', async (t) => {
   const { organisation, endpoint, event } = await aWorld()
   const disabled = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   const other = await createEndpoint(sql, organisation, { types: ['sms.sent'] })
@@ -157,15 +163,15 @@ t.test('several endpoints have a line each, whatever they chose', async (t) => {
   const lines = (await why(event)).split('\n')
   t.equal(lines.length, 3)
   for (const [id, what] of [
-    [endpoint, 'it arrived at'],
-    [disabled.id, 'it has not arrived, and the endpoint is disabled'],
-    [other.id, 'it waits because'],
+    [endpoint, 'delivered at'],
+    [disabled.id, 'not delivered; the endpoint has been disabled'],
+    [other.id, 'the event waits because'],
   ] as const) {
     t.equal(lines.filter((line) => line.startsWith(`${id}: ${what}`)).length, 1, what)
   }
 })
 
-t.test('a test event is about its own endpoint', async (t) => {
+t.test('ops.why(event): a test event names only its endpoint', async (t) => {
   const { organisation, endpoint } = await aWorld()
   await createEndpoint(sql, organisation, { types: ['email.sent'] })
   const [test] = await sql<
@@ -173,11 +179,11 @@ t.test('a test event is about its own endpoint', async (t) => {
   >`select ops.send_test_event(${endpoint}, 'email.sent') as id`
   t.match(
     await why(String(test?.id)),
-    new RegExp(`^${endpoint}: it waits because no worker[^\\n]*$`),
+    new RegExp(`^${endpoint}: the event waits because no worker[^\\n]*$`),
   )
 })
 
-t.test('of a test event that did not arrive another one is the cure', async (t) => {
+t.test('ops.why(event): the fix for a test event is another test event', async (t) => {
   const { endpoint } = await aWorld()
   const [test] = await sql<
     { id: string }[]
@@ -186,8 +192,8 @@ t.test('of a test event that did not arrive another one is the cure', async (t) 
   await noteAttempt(sql, endpoint, event, { error: 'responded 500' })
   await sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
   const cure = `select ops.send_test_event('${endpoint}', 'sms.sent')`
-  t.ok((await why(event)).endsWith(`; once it is enabled, ${cure} delivers it.`))
+  t.ok((await why(event)).endsWith(`; after ops.enable_webhook_endpoint, ${cure} delivers it.`))
   await sql`select ops.enable_webhook_endpoint(${endpoint})`
-  t.ok((await why(event)).endsWith(`; ${cure} tries again.`))
+  t.ok((await why(event)).endsWith(`; ${cure} retries it.`))
   t.ok(await sql.unsafe(cure))
 })

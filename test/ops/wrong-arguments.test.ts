@@ -50,12 +50,12 @@ const nullable = [
 const noOrganisation = /^there is no organisation /
 const noTemplate = /^there is no template '/
 const noMessage = /^there is no message /
-const aName = 'the name must be 1 to 200 characters, in one line and not only spaces'
-const aPlanId = /^the id must be 1 to 64 lower-case letters/
-const included = 'the price and what is included must be numbers from 0 on'
-const aReason = 'give a reason of 1 to 1000 characters'
-const aNote = 'give a note of 1 to 1000 characters'
-const tooManyCredits = 'an organisation may have at most 1000000000 credits'
+const aName = 'the name must be 1 to 200 characters in one line, not only spaces'
+const aPlanId = /^the ID must be 1 to 64 lower-case letters/
+const included = 'the price and the allowances must be 0 or more'
+const aReason = 'the reason must be 1 to 1000 characters'
+const aNote = 'the note must be 1 to 1000 characters'
+const tooManyCredits = 'an organisation can have at most 1000000000 credits'
 const aSubject = 'the subject must be 1 to 998 characters without line breaks'
 
 const aUrl = 'https://hooks.acme.example/'
@@ -64,9 +64,9 @@ const unknownEvent = 'evt_01h455vb4pex5vsknk084sn02q'
 const noEndpoint = /^there is no webhook endpoint /
 const noEvent = /^there is no event /
 const someTypes =
-  /^the event types must be some of (email\.\w+, ){5}(sms\.\w+, ){3}sms\.opted_out, each once$/
+  /^the event types must be one or more of (email\.\w+, ){5}(sms\.\w+, ){3}sms\.opted_out, each once$/
 const notEventTypes = [[], [''], ['email.opened'], ['Email.sent'], ['email.sent', 'email.sent']]
-const aPerson = /is neither an email address nor a number in E\.164, like \+27821234567$/
+const aPerson = /is neither an email address nor a number in E\.164, such as \+27821234567$/
 const aSource = 'the source must be 1 to 1000 characters'
 const notPhones = [
   '',
@@ -102,13 +102,13 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['create_plan', ['new', 'New', 0, 1, -1, 3], included],
   ['create_plan', ['new', 'New', 0, 1, 2, -2_147_483_648], included],
   ['create_plan', ['new', 'New', 0, 1, 2, 3, -1], included],
-  ['create_plan', ['known', 'New', 0, 1, 2, 3], "there is a plan 'known' already"],
+  ['create_plan', ['known', 'New', 0, 1, 2, 3], "a plan 'known' already exists"],
   ...['', 'gold', org].map((id): [string, Value[], RegExp] => [
     'set_plan_terms',
     [id, 'New', 0, 1, 2, 3],
     /^there is no plan '/,
   ]),
-  ['set_plan_terms', ['known', null, null, null, null, null], /^say what is to change: name, /],
+  ['set_plan_terms', ['known', null, null, null, null, null], /^give at least one of name, /],
   ['set_plan_terms', ['known', long(201), null, null, null, null], aName],
   ...[2, 3, 4, 5, 6].map((place): [string, Value[], string] => [
     'set_plan_terms',
@@ -119,7 +119,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ...['', 'acme.example', org, unknownMessage, `x.${domain}`, `${domain}.`].map(
     (name): [string, Value[], RegExp] => ['rotate_dkim', [name], /^there is no domain /],
   ),
-  ['rotate_dkim', [othersDomain], `the domain ${othersDomain} has no next key yet`],
+  ['rotate_dkim', [othersDomain], /has no next DKIM key yet; try again after its next check$/],
 
   ['create_organisation', [long(201), 'owner@acme.example', 'starter'], aName],
   ...[
@@ -161,7 +161,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     (scopes): [string, Value[], string] => [
       'create_api_key',
       [org, 'live', scopes],
-      'the scopes must be some of emails:send, sms:send, read, domains:write',
+      'the scopes must be one or more of emails:send, sms:send, read, domains:write',
     ],
   ),
 
@@ -169,7 +169,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     (key): [string, Value[], string] => [
       'revoke_api_key',
       [key],
-      'there is no such key, or it is revoked already',
+      'no valid API key matches; it may be revoked already',
     ],
   ),
 
@@ -179,33 +179,41 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ...['2020-01-01', '2100-01-01'].map((time): [string, Value[], RegExp] => [
     'statement',
     [org, time],
-    /^there is no period of org_\w+ in which \S+ lies$/,
+    /^no billing period of org_\w+ contains \S+$/,
   ]),
 
   ['grant_credits', [unknownOrg, 10, 'paid'], noOrganisation],
-  ['grant_credits', [org, 0, 'paid'], /^give a number of credits other than 0/],
+  ['grant_credits', [org, 0, 'paid'], /^credits must be a number other than 0/],
   ['grant_credits', [org, 10, ''], aNote],
   ['grant_credits', [org, 10, ' '], aNote],
   ['grant_credits', [org, 10, long(1001)], aNote],
-  ['grant_credits', [org, -1, 'a mistake'], 'the organisation has only 0 credits left'],
-  ['grant_credits', [org, -2_147_483_648, 'a mistake'], 'the organisation has only 0 credits left'],
+  [
+    'grant_credits',
+    [org, -1, 'a mistake'],
+    'the organisation has only 0 credits left to take back',
+  ],
+  [
+    'grant_credits',
+    [org, -2_147_483_648, 'a mistake'],
+    'the organisation has only 0 credits left to take back',
+  ],
   ['grant_credits', [org, 1_000_000_001, 'paid'], tooManyCredits],
   ['grant_credits', [org, 2_147_483_647, 'paid'], tooManyCredits],
 
   ['pause', [unknownOrg, 'a test'], noOrganisation],
   ['pause', [org, ''], aReason],
   ['pause', [org, long(1001)], aReason],
-  ['pause', [paused, 'again'], 'the organisation is paused'],
+  ['pause', [paused, 'again'], 'the organisation is already paused'],
   ['resume', [unknownOrg], noOrganisation],
-  ['resume', [org], 'the organisation is active'],
-  ['resume', [suspended], 'the organisation is suspended'],
+  ['resume', [org], 'the organisation is active, not paused'],
+  ['resume', [suspended], 'the organisation is suspended, not paused'],
   ['suspend', [unknownOrg, 'a test'], noOrganisation],
   ['suspend', [org, ''], aReason],
   ['suspend', [org, long(1001)], aReason],
-  ['suspend', [suspended, 'again'], 'the organisation is suspended'],
+  ['suspend', [suspended, 'again'], 'the organisation is already suspended'],
   ['reinstate', [unknownOrg], noOrganisation],
-  ['reinstate', [org], 'the organisation is active'],
-  ['reinstate', [paused], 'the organisation is paused'],
+  ['reinstate', [org], 'the organisation is active, not suspended'],
+  ['reinstate', [paused], 'the organisation is paused, not suspended'],
 
   ['verify_domain', [unknownOrg, 'acme.example'], noOrganisation],
   ...[
@@ -231,17 +239,17 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     [org, name],
     /is not a domain name$/,
   ]),
-  ['verify_domain', [org, othersDomain], `another organisation holds ${othersDomain}`],
+  ['verify_domain', [org, othersDomain], `another organisation has the domain ${othersDomain}`],
   [
     'verify_domain',
     [org, othersDomain.toUpperCase()],
-    `another organisation holds ${othersDomain}`,
+    `another organisation has the domain ${othersDomain}`,
   ],
 
   ...[null, '', 'nobody.example', org].map((name): [string, Value[], RegExp] => [
     'release_domain',
     [name],
-    /^no organisation claims /,
+    /^no organisation has the domain /,
   ]),
   ['release_domain', [othersDomain], new RegExp(`^${othersDomain} is verified for org_`)],
 
@@ -260,15 +268,21 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
       [['Hello', 'Hello\nBcc: all@acme.example', null, 'Hello'], aSubject],
       [['Hello', 'Hello', null, null], 'give html, text or both'],
       [['Hello', 'Hello', '', ''], 'give html, text or both'],
-      [['Hello', 'Hello', long(2_097_153), null], 'html may have 2 MB, text 1 MB'],
-      [['Hello', 'Hello', null, 'é'.repeat(524_289)], 'html may have 2 MB, text 1 MB'],
+      [
+        ['Hello', 'Hello', long(2_097_153), null],
+        'html must be at most 2 MB and text at most 1 MB',
+      ],
+      [
+        ['Hello', 'Hello', null, 'é'.repeat(524_289)],
+        'html must be at most 2 MB and text at most 1 MB',
+      ],
       [
         ['Hello', 'Hello', '{{a}}'.repeat(101), '{{a}}'.repeat(100)],
-        'a template may have 200 placeholders',
+        'a template must have at most 200 placeholders',
       ],
       [
         ['Hello', `{{${'a'.repeat(65)}}}`, null, 'Hello'],
-        'the name of a placeholder may have 64 characters',
+        'the name of a placeholder must be at most 64 characters',
       ],
     ] as [Value[], string][]
   ).flatMap(([values, message]): [string, Value[], string][] => [
@@ -277,7 +291,11 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ]),
 
   ['suppress_globally', ['gone', ''], "'gone' is not an email address"],
-  ['suppress_globally', ['gone@acme.example', long(2001)], 'the note may have 2000 characters'],
+  [
+    'suppress_globally',
+    ['gone@acme.example', long(2001)],
+    'the note must be at most 2000 characters',
+  ],
   [
     'unsuppress_globally',
     ['never@acme.example'],
@@ -292,7 +310,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
         ['withdraw_consent', [org, phone]],
         ['block_number', [phone, '']],
       ] as [string, Value[]][]
-    ).map(([name, values]) => [name, values, /is not a number in E\.164, like \+27821234567$/]),
+    ).map(([name, values]) => [name, values, /is not a number in E\.164, such as \+27821234567$/]),
   ),
   ['record_consent', [unknownOrg, '+27821234567', 'a form'], noOrganisation],
   ['record_consent', [org, '+27821234567', ''], aSource],
@@ -307,16 +325,20 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     ).map(([name, values]) => [
       name,
       values,
-      /is neither a number in E\.164 nor 1 to 11 letters, digits and spaces with a letter among them$/,
+      /is neither a number in E\.164 nor 1 to 11 letters, digits and spaces with at least one letter$/,
     ]),
   ),
   ['approve_sender', [unknownOrg, 'Acme'], noOrganisation],
-  ['approve_sender', [org, '+27820000001'], 'another organisation holds +27820000001'],
-  ['set_shared_sender', ['+27820000001'], `the organisation ${paused} holds +27820000001`],
+  ['approve_sender', [org, '+27820000001'], 'another organisation uses +27820000001'],
+  [
+    'set_shared_sender',
+    ['+27820000001'],
+    `the organisation ${paused} uses +27820000001; revoke it first`,
+  ],
   ['revoke_sender', [unknownOrg, 'Acme'], noOrganisation],
-  ['revoke_sender', [org, '+27820000001'], "'+27820000001' is no sender of the organisation"],
-  ['revoke_sender', [org, 'acme'], "'acme' is no sender of the organisation"],
-  ['revoke_sender', [org, ''], "'' is no sender of the organisation"],
+  ['revoke_sender', [org, '+27820000001'], "'+27820000001' is not a sender ID of the organisation"],
+  ['revoke_sender', [org, 'acme'], "'acme' is not a sender ID of the organisation"],
+  ['revoke_sender', [org, ''], "'' is not a sender ID of the organisation"],
   ...['', 'Interface', 'law', 'statutory '].map((rule): [string, Value[], string] => [
     'set_marketing_hours',
     [rule],
@@ -325,15 +347,15 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   [
     'set_retention',
     ['letters', 30],
-    "'letters' is not kept for a time; messages, bodies and webhooks are",
+    "'letters' has no retention period; give messages, bodies or webhooks",
   ],
-  ['set_retention', ['bodies', 0], 'give a number of days from 1 to 3660'],
+  ['set_retention', ['bodies', 0], 'days must be from 1 to 3660'],
   ['set_retention', ['bodies', 401], 'bodies and webhooks cannot be kept for longer than messages'],
-  ['set_retention', ['bodies', 3661], 'give a number of days from 1 to 3660'],
+  ['set_retention', ['bodies', 3661], 'days must be from 1 to 3660'],
   [
     'set_retention',
     ['messages', 61],
-    'messages are kept for at least 62 days, as some wait for 30',
+    'messages must be kept for at least 62 days, because an SMS can wait for 30 days',
   ],
   ...[
     '',
@@ -352,20 +374,28 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     ['export_person', [person, null], aPerson],
     ['erase_person', [person], aPerson],
   ]),
-  ['export_person', ['jané@acme.example', null], /^give the address in ASCII/],
-  ['erase_person', ['jane@münchen.example'], /^give the address in ASCII/],
+  ['export_person', ['jané@acme.example', null], /^the address must be in ASCII/],
+  ['erase_person', ['jane@münchen.example'], /^the address must be in ASCII/],
   ['export_person', ['jane@acme.example', unknownOrg], noOrganisation],
-  ['block_number', ['+27821234567', long(1001)], 'the note may have 1000 characters'],
+  ['block_number', ['+27821234567', long(1001)], 'the note must be at most 1000 characters'],
   ['unblock_number', ['+27821234567'], "'+27821234567' is not blocked"],
   ['unblock_number', ['Acme'], "'Acme' is not blocked"],
-  ['apply_staged_numbers', [false, long(1001)], 'the note may have 1000 characters'],
+  ['apply_staged_numbers', [false, long(1001)], 'the note must be at most 1000 characters'],
   ['add_holiday', ['2029-05-30', ''], aName],
   ['add_holiday', ['2029-05-30', long(201)], aName],
-  ['add_holiday', ['3000-01-01', 'Far off'], 'give a day, like 2029-05-30'],
-  ['remove_holiday', ['2029-12-25'], '2029-12-25 is not a holiday that was added'],
+  [
+    'add_holiday',
+    ['3000-01-01', 'Far off'],
+    'the day must be from 2000-01-01 to 2999-12-31, such as 2029-05-30',
+  ],
+  ['remove_holiday', ['2029-12-25'], '2029-12-25 is not a holiday that ops.add_holiday added'],
 
   ['create_webhook_endpoint', [unknownOrg, aUrl, ['email.sent']], noOrganisation],
-  ['create_webhook_endpoint', [crowded.id, aUrl, ['email.sent']], /may have at most 20 webhook/],
+  [
+    'create_webhook_endpoint',
+    [crowded.id, aUrl, ['email.sent']],
+    /^the organisation has 20 webhook endpoints, the maximum/,
+  ],
   ...notEventTypes.flatMap((types): [string, Value[], RegExp][] => [
     ['create_webhook_endpoint', [org, aUrl, types], someTypes],
     ['set_webhook_endpoint', [endpoint, null, types], someTypes],
@@ -376,7 +406,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
       ['set_webhook_endpoint', [endpoint, url, null], /^the URL /],
     ],
   ),
-  ['set_webhook_endpoint', [endpoint, null, null], 'give a URL, event types or both'],
+  ['set_webhook_endpoint', [endpoint, null, null], 'give url, event_types or both'],
   ...['', unknownEndpoint, 'we_', org, unknownEndpoint.replace('we_', 'evt_'), '%'].flatMap(
     (id): [string, Value[], RegExp][] =>
       [
@@ -394,7 +424,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ),
   ['disable_webhook_endpoint', [endpoint, ''], aReason],
   ['disable_webhook_endpoint', [endpoint, long(1001)], aReason],
-  ['disable_webhook_endpoint', [disabled, 'again'], 'the endpoint is disabled already'],
+  ['disable_webhook_endpoint', [disabled, 'again'], 'the endpoint is already disabled'],
   ...['', 'email', 'email.opened', 'Email.sent', '{email.sent}'].map(
     (type): [string, Value[], RegExp] => ['send_test_event', [endpoint, type], someTypes],
   ),
@@ -407,22 +437,26 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ).map(([name, values]): [string, Value[], string] => [
     name,
     values,
-    `the endpoint ${disabled} is disabled; select ops.enable_webhook_endpoint('${disabled}') enables it`,
+    `the endpoint ${disabled} is disabled; enable it with select ops.enable_webhook_endpoint('${disabled}')`,
   ]),
   ...['', unknownEvent, 'evt_', org, endpoint, '%'].map((id): [string, Value[], RegExp] => [
     'replay_event',
     [id, endpoint],
     noEvent,
   ]),
-  ['help', ['quark'], "nothing in ops is about 'quark'"],
-  ['example', ['quark'], "there is no function or view 'quark'"],
+  ['help', ['quark'], "no function or view of ops matches 'quark'"],
+  ['example', ['quark'], "ops has no function or view 'quark'"],
   ['why', [unknownEvent], noEvent],
-  ['replay_event', [oldEvent, null], /^the event is of .*; events can be replayed for 30 days$/],
-  ['replay_event', [testEvent, null], /^the event is a test event, which is not replayed/],
+  [
+    'replay_event',
+    [oldEvent, null],
+    /^the event occurred at .*; events can be replayed for 30 days$/,
+  ],
+  ['replay_event', [testEvent, null], /^the event is a test event and cannot be replayed/],
   [
     'replay_event',
     [event, othersEndpoint],
-    'the endpoint is of another organisation than the event',
+    'the endpoint belongs to another organisation than the event',
   ],
   ['replay_events', [unknownOrg, '2026-01-01', '2100-01-01', true], noOrganisation],
   ...[
@@ -432,12 +466,12 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ].map(([since = '', until = '']): [string, Value[], string] => [
     'replay_events',
     [endpoint, since, until, true],
-    'the first time must be before the second',
+    'since must be before until',
   ]),
   [
     'replay_events',
     [endpoint, '2000-01-01', ago(31).toISOString(), true],
-    'events can be replayed for 30 days',
+    'events can be replayed for 30 days; until is earlier than that',
   ],
 
   ...['why', 'retry_message'].flatMap((name) =>
@@ -445,7 +479,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
       (id): [string, Value[], RegExp] => [name, [id], noMessage],
     ),
   ),
-  ['retry_message', [testMessage.id], 'a test message is never sent'],
+  ['retry_message', [testMessage.id], 'a test message is never sent to a provider'],
   ...['', unknownMessage, 'em_', 'sm_', testMessage.id.replace('em_', 'sm_')].map(
     (id): [string, Value[], RegExp] => ['timeline', [id], noMessage],
   ),
@@ -493,7 +527,7 @@ async function fingerprint(tx: Tx) {
   return tx.unsafe(`${parts.join(' union all ')} order by 1`)
 }
 
-t.test('every function of ops that takes something is tried here', async (t) => {
+t.test('wrong arguments: every function of ops with arguments is tested', async (t) => {
   const functions = await sql<{ name: string; count: number }[]>`
     select proname as name, pronargs::integer as count from pg_proc
     where pronamespace = 'ops'::regnamespace and pronargs > 0 order by 1`
@@ -506,7 +540,7 @@ t.test('every function of ops that takes something is tried here', async (t) => 
   t.same([...new Set(wrong.map(([name]) => name))].sort(), takers)
 })
 
-t.test('a wrong argument raises one clear sentence and changes nothing', async (t) => {
+t.test('wrong arguments: each raises one clear sentence and changes nothing', async (t) => {
   await rolledBack(sql, async (tx) => {
     const before = await fingerprint(tx)
     for (const [name, values, message] of wrong) {
@@ -521,29 +555,26 @@ t.test('a wrong argument raises one clear sentence and changes nothing', async (
   })
 })
 
-t.test(
-  'null in place of any argument raises such a sentence too, where it means nothing',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      for (const [name, values] of Object.entries(right)) {
-        for (const place of values.keys()) {
-          const given = values.map((value, at) => (at === place ? null : value))
-          const label = `${name}.${place}`
-          if (nullable.includes(label)) {
-            await tx.savepoint((inner) => call(inner, name, given))
-            continue
-          }
-          const error = await raisedBy(tx, (inner) => call(inner, name, given))
-          t.equal(error.code, 'P0001', `${label}: ${error.message}`)
-          t.match(error.message, sentence, label)
-          t.notMatch(error.message, ofPostgres, label)
+t.test('wrong arguments: a null without meaning raises one clear sentence', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    for (const [name, values] of Object.entries(right)) {
+      for (const place of values.keys()) {
+        const given = values.map((value, at) => (at === place ? null : value))
+        const label = `${name}.${place}`
+        if (nullable.includes(label)) {
+          await tx.savepoint((inner) => call(inner, name, given))
+          continue
         }
+        const error = await raisedBy(tx, (inner) => call(inner, name, given))
+        t.equal(error.code, 'P0001', `${label}: ${error.message}`)
+        t.match(error.message, sentence, label)
+        t.notMatch(error.message, ofPostgres, label)
       }
-    })
-  },
-)
+    }
+  })
+})
 
-t.test('a state that something does not fit says how to end it', async (t) => {
+t.test('wrong arguments: the hint for a wrong state is a statement that ends it', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const [name, values] of [
       ['pause', [paused, 'again']],
@@ -567,7 +598,7 @@ t.test('a state that something does not fit says how to end it', async (t) => {
   })
 })
 
-t.test('a sentence about something that is not there says where to look', async (t) => {
+t.test('wrong arguments: the hint for a missing object is a query', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const [name, values] of [
       ['pause', [unknownOrg, 'a test']],

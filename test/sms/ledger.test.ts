@@ -138,7 +138,7 @@ t.test('ledger_check that do not balance are found', async (t) => {
         [{ organisation: organisation.id, isBalanced: false }],
         `${place}`,
       )
-      const [check] = await tx`select ok from ops.checks where name = 'ledger_check'`
+      const [check] = await tx`select ok from ops.checks where name = 'credit ledger'`
       // The check reads the newest balances only.
       t.equal(check?.ok, ![0, 6].includes(place))
     })

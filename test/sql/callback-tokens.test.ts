@@ -60,7 +60,7 @@ const tokensLike = async (pattern: string) =>
     select token from app.callback_tokens where token like ${pattern} order by token`
   ).map(({ token }) => token)
 
-t.test('callbacks are answered in their order, each for itself', async (t) => {
+t.test('receive_callbacks: returns one outcome for each callback in order', async (t) => {
   const { id, uuid } = await aMessage()
   const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()]
   t.same(
@@ -76,24 +76,27 @@ t.test('callbacks are answered in their order, each for itself', async (t) => {
   t.same(await record([]), [], 'none for none')
 })
 
-t.test('of several with one token in one call the first counts', async (t) => {
-  const { id, uuid } = await aMessage()
-  const token = randomUUID()
-  t.same(
-    await record([
-      { token, receipt: aReceipt(uuid, 'one') },
-      { token, receipt: aReceipt(uuid, 'one') },
-      { token, receipt: aReceipt(uuid, 'two') },
-      { token },
-    ]),
-    ['recorded', 'repeated', 'replayed', 'replayed'],
-  )
-  t.same(await record([{ token, receipt: aReceipt(uuid, 'two') }]), ['replayed'])
-  t.same(await record([{ token, receipt: aReceipt(uuid, 'one') }]), ['repeated'])
-  t.equal(await eventsOf(id), 1)
-})
+t.test(
+  'receive_callbacks: of several callbacks with one token only the first is recorded',
+  async (t) => {
+    const { id, uuid } = await aMessage()
+    const token = randomUUID()
+    t.same(
+      await record([
+        { token, receipt: aReceipt(uuid, 'one') },
+        { token, receipt: aReceipt(uuid, 'one') },
+        { token, receipt: aReceipt(uuid, 'two') },
+        { token },
+      ]),
+      ['recorded', 'repeated', 'replayed', 'replayed'],
+    )
+    t.same(await record([{ token, receipt: aReceipt(uuid, 'two') }]), ['replayed'])
+    t.same(await record([{ token, receipt: aReceipt(uuid, 'one') }]), ['repeated'])
+    t.equal(await eventsOf(id), 1)
+  },
+)
 
-t.test('a token of an event without meaning stands for no other', async (t) => {
+t.test('receive_callbacks: the token of an ignored event cannot be reused', async (t) => {
   const { id, uuid } = await aMessage()
   const token = randomUUID()
   t.same(await record([{ token }, { token }]), ['recorded', 'repeated'])
@@ -101,7 +104,7 @@ t.test('a token of an event without meaning stands for no other', async (t) => {
   t.equal(await eventsOf(id), 0)
 })
 
-t.test('a callback is taken for 8 hours to the second, and 5 minutes ahead', async (t) => {
+t.test('receive_callbacks: accepts callbacks up to 8 hours old and 5 minutes ahead', async (t) => {
   const now = NOW / 1000
   const times = [now - 8 * HOUR - 1, now - 8 * HOUR, now, now + 300, now + 301]
   t.same(await record(times.map((signed_at) => ({ token: `time ${signed_at}`, signed_at }))), [
@@ -144,11 +147,11 @@ t.test('of two transactions with one token the first counts', async (t) => {
   t.same(await race(t, { token: randomUUID(), end: 'commit' }), ['replayed'])
 })
 
-t.test('a transaction that came to nothing leaves its token to the next', async (t) => {
+t.test('receive_callbacks: a rolled-back transaction releases its token', async (t) => {
   t.same(await race(t, { token: randomUUID(), end: 'rollback' }), ['recorded'])
 })
 
-t.test('many callers with the same tokens in any order do not lock each other out', async (t) => {
+t.test('receive_callbacks: concurrent calls with the same tokens do not deadlock', async (t) => {
   const { id, uuid } = await aMessage()
   const callbacks = Array.from({ length: 100 }, (_, place) => ({
     token: `many ${place}`,
@@ -164,7 +167,7 @@ t.test('many callers with the same tokens in any order do not lock each other ou
   t.equal(await eventsOf(id), 100)
 })
 
-t.test('the clock forgets tokens once they are refused for their age', async (t) => {
+t.test('delete_old_callbacks: deletes tokens that are refused for their age', async (t) => {
   await sql`truncate app.callback_tokens`
   const ages = { old: '9 hours 1 second', kept: '8 hours 59 minutes', new: '0 seconds' }
   for (const [token, age] of Object.entries(ages)) {

@@ -38,7 +38,7 @@ const anyUuid = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) =>
     .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
 )
 
-t.test('an id is the prefix and the base32 of its uuid, for any uuid', async (t) => {
+t.test('encode_id: returns prefix and base32 for any UUID', async (t) => {
   const corners = [
     '00000000-0000-0000-0000-000000000000',
     'ffffffff-ffff-ffff-ffff-ffffffffffff',
@@ -57,7 +57,7 @@ t.test('an id is the prefix and the base32 of its uuid, for any uuid', async (t)
   t.equal(ids[3], 'em_01h455vb4pex5vsknk084sn02q')
 })
 
-t.test('what was encoded is decoded to the same, whatever the bits', async () => {
+t.test('decode_id: reverses encode_id for any bits', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyUuid, { minLength: 1, maxLength: 200 }), async (uuids) => {
       const ids = await encode(uuids)
@@ -71,7 +71,7 @@ t.test('what was encoded is decoded to the same, whatever the bits', async () =>
   )
 })
 
-t.test('what is not an id of that kind is decoded to null', async (t) => {
+t.test('decode_id: returns null for any other text', async (t) => {
   const good = `em_${base32(randomUUID())}`
   const rest = good.slice(3)
   const bad = [
@@ -107,7 +107,7 @@ t.test('what is not an id of that kind is decoded to null', async (t) => {
   t.strictSame(await decode([good], 'sm'), [null])
 })
 
-t.test('any text is decoded to null or to a uuid that encodes to that text', async () => {
+t.test('decode_id: any text gives null or a UUID that encodes to it', async () => {
   const text = fc.oneof(
     fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\0', '')),
     fc.string({
@@ -129,7 +129,7 @@ t.test('any text is decoded to null or to a uuid that encodes to that text', asy
   )
 })
 
-t.test('a new id is a UUIDv7 of the time given', async (t) => {
+t.test('new_id: returns a UUIDv7 of the given time', async (t) => {
   const times = [
     '1970-01-01T00:00:00Z',
     '2024-02-29T23:59:59.999Z',
@@ -144,7 +144,7 @@ t.test('a new id is a UUIDv7 of the time given', async (t) => {
   }
 })
 
-t.test('ten thousand ids of one moment differ, in all of their random bits', async (t) => {
+t.test('new_id: 10,000 IDs of one time differ in all random bits', async (t) => {
   const rows = await sql<{ id: string }[]>`
     select core.new_id('2024-01-01') as id from generate_series(1, 10000)`
   t.equal(new Set(rows.map(({ id }) => id)).size, 10_000)
@@ -158,31 +158,26 @@ t.test('ten thousand ids of one moment differ, in all of their random bits', asy
   t.same([...fixed], [...Array.from({ length: 52 }, (_, bit) => bit), 64, 65])
 })
 
-t.test(
-  'the first id of a time lies below all ids of that time, and above all before it',
-  async (t) => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.date({ min: new Date(1), max: new Date('9000-01-01'), noInvalidDate: true }),
-        async (at) => {
-          const [row] = await sql`
+t.test('first_id_at: is below all IDs of its time and above all earlier ones', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.date({ min: new Date(1), max: new Date('9000-01-01'), noInvalidDate: true }),
+      async (at) => {
+        const [row] = await sql`
         select core.first_id_at(${at}) <= core.new_id(${at}) and core.first_id_at(${at}) <= core.new_id(${at})
           and core.first_id_at(${at}) > core.new_id(${at}::timestamptz - interval '1 millisecond') as holds`
-          if (!row?.holds) throw new Error(`not for ${at.toISOString()}`)
-        },
-      ),
-      { numRuns: 200 },
-    )
-    const [row] = await sql`select core.first_id_at('1970-01-01T00:00:00Z') as id`
-    t.equal(row?.id, '00000000-0000-0000-0000-000000000000')
-  },
-)
+        if (!row?.holds) throw new Error(`not for ${at.toISOString()}`)
+      },
+    ),
+    { numRuns: 200 },
+  )
+  const [row] = await sql`select core.first_id_at('1970-01-01T00:00:00Z') as id`
+  t.equal(row?.id, '00000000-0000-0000-0000-000000000000')
+})
 
-t.test(
-  'ids of later milliseconds sort behind, as uuids and as the text that callers see',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      const [row] = await tx`
+t.test('new_id: IDs sort by time, as UUIDs and as text', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const [row] = await tx`
       with made as (
         select s, core.new_id('2024-01-01'::timestamptz + s * interval '1 millisecond') as id
         from generate_series(1, 1000) s
@@ -190,7 +185,6 @@ t.test(
       select array_agg(s order by id) = array_agg(s order by s) as as_uuids,
         array_agg(s order by core.encode_id('em', id) collate "C") = array_agg(s order by s) as as_text
       from made`
-      t.same(row, { asUuids: true, asText: true })
-    })
-  },
-)
+    t.same(row, { asUuids: true, asText: true })
+  })
+})

@@ -110,7 +110,7 @@ for (const [expected, bodies] of [
   [true, footers],
   [false, none],
 ] as const) {
-  t.test(`${expected ? 'tells' : 'does not tell'} how to opt out`, async (t) => {
+  t.test(`has_opt_out_footer: ${expected ? 'finds a footer' : 'finds no footer'}`, async (t) => {
     const rows = await sql<{ body: string; found: boolean }[]>`
       select b.body, core.has_opt_out_footer(b.body) as found from unnest(${bodies as string[]}::text[]) b (body)`
     t.equal(rows.length, bodies.length)
@@ -118,14 +118,11 @@ for (const [expected, bodies] of [
   })
 }
 
-t.test(
-  'a footer is found at the end of the longest text, and none where it only begins',
-  async (t) => {
-    for (const part of ['reply ', 'stop to ', 'opt-out ', '((((', '    ', 'stopstop']) {
-      const body = part.repeat(1600).slice(0, 1580)
-      const [row] = await sql`
+t.test('has_opt_out_footer: finds a complete footer at the end of the longest text', async (t) => {
+  for (const part of ['reply ', 'stop to ', 'opt-out ', '((((', '    ', 'stopstop']) {
+    const body = part.repeat(1600).slice(0, 1580)
+    const [row] = await sql`
       select core.has_opt_out_footer(${body}) as without, core.has_opt_out_footer(${`${body} SMS STOP to 12345`}) as with`
-      t.same(row, { without: false, with: true }, part)
-    }
-  },
-)
+    t.same(row, { without: false, with: true }, part)
+  }
+})

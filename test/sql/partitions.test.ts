@@ -81,7 +81,7 @@ const dailyOf = (suffix: string) => ({
 const atTime = (tx: Tx, now: string) => tx`select set_config('postgram.now', ${now}, true)`
 
 t.test(
-  'there are partitions for this month and three more, and for days from two back to a month ahead',
+  'make_partitions: creates this month and three more, and days from two back to a month ahead',
   async (t) => {
     await rolledBack(sql, async (tx) => {
       // None are there yet.
@@ -108,7 +108,7 @@ t.test(
   },
 )
 
-t.test('made again, there is nothing to do', async (t) => {
+t.test('make_partitions: a second call creates nothing', async (t) => {
   await rolledBack(sql, async (tx) => {
     // Those of the database may be of yesterday.
     await atTime(tx, '2031-11-15T10:00:00Z')
@@ -120,7 +120,7 @@ t.test('made again, there is nothing to do', async (t) => {
   })
 })
 
-t.test('a month later there is one month more, and as many days', async (t) => {
+t.test('make_partitions: a month later creates one month more and as many days', async (t) => {
   await rolledBack(sql, async (tx) => {
     await atTime(tx, '2031-01-31T23:59:59.999Z')
     await tx`select api.make_partitions()`
@@ -131,7 +131,7 @@ t.test('a month later there is one month more, and as many days', async (t) => {
   })
 })
 
-t.test('messages of every moment of these months find their place', async (t) => {
+t.test('partitions: every moment of these months has a partition', async (t) => {
   await rolledBack(sql, async (tx) => {
     await atTime(tx, '2031-11-30T23:00:00Z')
     await tx`select api.make_partitions()`
@@ -157,7 +157,7 @@ t.test('messages of every moment of these months find their place', async (t) =>
   })
 })
 
-t.test('what is kept by the day finds its place at every moment of these days', async (t) => {
+t.test('partitions: every moment of these days has a partition', async (t) => {
   await rolledBack(sql, async (tx) => {
     await atTime(tx, '2032-02-28T12:00:00Z')
     await tx`select api.make_partitions()`
@@ -176,7 +176,7 @@ t.test('what is kept by the day finds its place at every moment of these days', 
   })
 })
 
-t.test('a message is read from its own month and no other', async (t) => {
+t.test('partitions: a message is read from its month only', async (t) => {
   await rolledBack(sql, async (tx) => {
     await atTime(tx, '2031-11-30T23:00:00Z')
     await tx`select api.make_partitions()`
@@ -204,7 +204,7 @@ t.test('a message is read from its own month and no other', async (t) => {
 })
 
 for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'Australia/Lord_Howe']) {
-  t.test(`months and days are those of UTC in ${zone} too`, async (t) => {
+  t.test(`partitions: months and days are UTC with time zone ${zone} too`, async (t) => {
     await rolledBack(sql, async (tx) => {
       await tx`select set_config('timezone', ${zone}, true)`
       // Between two changes of the clock.
@@ -230,7 +230,7 @@ for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'Australia/Lord_Ho
   })
 }
 
-t.test('processes that make them at the same moment do not disturb each other', async (t) => {
+t.test('make_partitions: concurrent calls do not fail', async (t) => {
   // The settings that POSTGRAM_NOW makes.
   const shifted = connect(url, {
     role: 'postgram_service',
@@ -246,25 +246,22 @@ t.test('processes that make them at the same moment do not disturb each other', 
   )
 })
 
-t.test(
-  'a service whose clock is shifted by 40 days finds a place for what it accepts',
-  async (t) => {
-    const shifted = connect(url, { clock: { 'postgram.shift': '40 days' }, max: 1 })
-    t.teardown(() => shifted.end())
-    await shifted`select api.make_partitions()`
-    await rolledBack(shifted, async (tx) => {
-      const [now] = await tx<{ at: string }[]>`select core.iso(core.now()) as at`
-      const [real] = await tx`
+t.test('partitions: a service with a clock shifted by 40 days accepts messages', async (t) => {
+  const shifted = connect(url, { clock: { 'postgram.shift': '40 days' }, max: 1 })
+  t.teardown(() => shifted.end())
+  await shifted`select api.make_partitions()`
+  await rolledBack(shifted, async (tx) => {
+    const [now] = await tx<{ at: string }[]>`select core.iso(core.now()) as at`
+    const [real] = await tx`
       select core.now() - now() = interval '40 days' as is_shifted`
-      t.same(real, { isShifted: true })
-      const [row] = await insertAt(tx, String(now?.at))
-      t.equal(row?.message, `app.messages_${now?.at.slice(0, 7).replace('-', '_')}`)
-      t.ok(await insertDailyAt(tx, String(now?.at)))
-    })
-  },
-)
+    t.same(real, { isShifted: true })
+    const [row] = await insertAt(tx, String(now?.at))
+    t.equal(row?.message, `app.messages_${now?.at.slice(0, 7).replace('-', '_')}`)
+    t.ok(await insertDailyAt(tx, String(now?.at)))
+  })
+})
 
-t.test('they are made while messages are written, and neither waits for the other', async (t) => {
+t.test('make_partitions: does not block writers, and they do not block it', async (t) => {
   await sql.begin(async (tx) => {
     const [now] = await tx<{ at: string }[]>`select core.iso(now()) as at`
     await insertAt(tx, String(now?.at))
@@ -278,14 +275,12 @@ t.test('they are made while messages are written, and neither waits for the othe
   })
 })
 
-t.test(
-  'partitions of messages leave room for what changes, and all have the keys of their table',
-  async (t) => {
-    const options = await sql`
+t.test('partitions: have the fill factor and the keys of their table', async (t) => {
+  const options = await sql`
     select distinct c.reloptions from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'app.messages'::regclass`
-    t.same([...options], [{ reloptions: ['fillfactor=60'] }])
-    const without = await sql`
+  t.same([...options], [{ reloptions: ['fillfactor=60'] }])
+  const without = await sql`
     select i.inhrelid::regclass::text as partition, p.indexrelid::regclass::text as index
     from pg_inherits i
     join pg_index p on p.indrelid = i.inhparent
@@ -293,11 +288,10 @@ t.test(
       select from pg_inherits x join pg_index c on c.indexrelid = x.inhrelid
       where x.inhparent = p.indexrelid and c.indrelid = i.inhrelid)
       and i.inhparent in (select oid from pg_class where relkind = 'p')`
-    t.same(without, [])
-  },
-)
+  t.same(without, [])
+})
 
-t.test('a month that an earlier version made whole stays whole', async (t) => {
+t.test('make_partitions: keeps a monthly partition of a table that is now daily', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`
       select core.make_partition('bodies', core.first_id_at('2031-11-01T00:00Z')::text,

@@ -31,7 +31,7 @@ function monthlyFrom(anchor: Date, months: number): number {
   return first + (Math.min(anchor.getUTCDate(), days) - 1) * 86_400_000 + timeOfDay
 }
 
-t.test('from the 31st of January to the end of February, and back to the 31st', async (t) => {
+t.test('period_at: 31 January is followed by the end of February and 31 March', async (t) => {
   const anchor = '2023-01-31T09:30:00Z'
   t.same(await periodAt(anchor, '2023-02-10T00:00:00Z'), [
     '2023-01-31T09:30:00.000Z',
@@ -51,7 +51,7 @@ t.test('from the 31st of January to the end of February, and back to the 31st', 
   ])
 })
 
-t.test('in a leap year February has its 29th', async (t) => {
+t.test('period_at: a leap year has 29 February', async (t) => {
   t.same(await periodAt('2024-01-31T00:00:00Z', '2024-02-29T00:00:00Z'), [
     '2024-02-29T00:00:00.000Z',
     '2024-03-31T00:00:00.000Z',
@@ -70,7 +70,7 @@ t.test('in a leap year February has its 29th', async (t) => {
   ])
 })
 
-t.test('a period holds its first moment and not its end', async (t) => {
+t.test('period_at: a period includes its start and excludes its end', async (t) => {
   const anchor = '2023-05-17T10:20:30.123456Z'
   const [before, at] = await sql<{ start: string; end: string }[]>`
     select core.iso(p.period_start) as start, core.iso(p.period_end) as end
@@ -81,14 +81,14 @@ t.test('a period holds its first moment and not its end', async (t) => {
   t.same(at, { start: '2023-06-17T10:20:30.123Z', end: '2023-07-17T10:20:30.123Z' })
 })
 
-t.test('the first period begins with the organisation', async (t) => {
+t.test('period_at: the first period starts at the anchor', async (t) => {
   t.same(await periodAt('2023-12-31T23:59:59.999Z', '2023-12-31T23:59:59.999Z'), [
     '2023-12-31T23:59:59.999Z',
     '2024-01-31T23:59:59.999Z',
   ])
 })
 
-t.test('it is counted in UTC, whatever the time zone of the session', async (t) => {
+t.test('period_at: counts in UTC with any session time zone', async (t) => {
   for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'Africa/Johannesburg']) {
     const [row] = await sql.begin(async (tx) => {
       await tx`select set_config('timezone', ${zone}, true)`
@@ -103,49 +103,46 @@ t.test('it is counted in UTC, whatever the time zone of the session', async (t) 
   }
 })
 
-t.test(
-  'periods hold their moment, follow each other without a gap and keep their day',
-  async () => {
-    const moment = fc.date({
-      min: new Date('2000-01-01'),
-      max: new Date('2060-01-01'),
-      noInvalidDate: true,
-    })
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.tuple(moment, moment), { minLength: 1, maxLength: 50 }),
-        async (given) => {
-          const pairs = given.map(([anchor, at]): [string, string] => [
-            anchor.toISOString(),
-            at.toISOString(),
-          ])
-          const periods = await periodsAt(pairs)
-          const next = await periodsAt(
-            periods.map(({ periodEnd }, place) => [
-              String(pairs[place]?.[0]),
-              periodEnd.toISOString(),
-            ]),
-          )
-          given.forEach(([anchor, at], place) => {
-            const { periodStart, periodEnd } = periods[place] as Period
-            const holds = periodStart <= at && at < periodEnd
-            const hasNoGap = next[place]?.periodStart.getTime() === periodEnd.getTime()
-            const months =
-              (periodStart.getUTCFullYear() - anchor.getUTCFullYear()) * 12 +
-              periodStart.getUTCMonth() -
-              anchor.getUTCMonth()
-            const isOnItsDay =
-              monthlyFrom(anchor, months) === periodStart.getTime() &&
-              monthlyFrom(anchor, months + 1) === periodEnd.getTime()
-            if (!holds || !hasNoGap || !isOnItsDay) {
-              throw new Error(
-                `${pairs[place]}: ${periodStart.toISOString()} to ${periodEnd.toISOString()}`,
-              )
-            }
-          })
-        },
-      ),
-      { numRuns: 100 },
-    )
-  },
-)
+t.test('period_at: periods contain their time, have no gaps and keep their day', async () => {
+  const moment = fc.date({
+    min: new Date('2000-01-01'),
+    max: new Date('2060-01-01'),
+    noInvalidDate: true,
+  })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(moment, moment), { minLength: 1, maxLength: 50 }),
+      async (given) => {
+        const pairs = given.map(([anchor, at]): [string, string] => [
+          anchor.toISOString(),
+          at.toISOString(),
+        ])
+        const periods = await periodsAt(pairs)
+        const next = await periodsAt(
+          periods.map(({ periodEnd }, place) => [
+            String(pairs[place]?.[0]),
+            periodEnd.toISOString(),
+          ]),
+        )
+        given.forEach(([anchor, at], place) => {
+          const { periodStart, periodEnd } = periods[place] as Period
+          const holds = periodStart <= at && at < periodEnd
+          const hasNoGap = next[place]?.periodStart.getTime() === periodEnd.getTime()
+          const months =
+            (periodStart.getUTCFullYear() - anchor.getUTCFullYear()) * 12 +
+            periodStart.getUTCMonth() -
+            anchor.getUTCMonth()
+          const isOnItsDay =
+            monthlyFrom(anchor, months) === periodStart.getTime() &&
+            monthlyFrom(anchor, months + 1) === periodEnd.getTime()
+          if (!holds || !hasNoGap || !isOnItsDay) {
+            throw new Error(
+              `${pairs[place]}: ${periodStart.toISOString()} to ${periodEnd.toISOString()}`,
+            )
+          }
+        })
+      },
+    ),
+    { numRuns: 100 },
+  )
+})

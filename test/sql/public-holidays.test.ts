@@ -72,7 +72,7 @@ for (const [year, days] of Object.entries(moving)) {
   })
 }
 
-t.test('a day that was proclaimed is one, until it is taken back', async (t) => {
+t.test('is_public_holiday: an added day counts until it is removed', async (t) => {
   await rolledBack(sql, async (tx) => {
     const isHoliday = async (day: string) => {
       const [row] = await tx`select core.is_public_holiday(${day}) as is_holiday`
@@ -87,41 +87,36 @@ t.test('a day that was proclaimed is one, until it is taken back', async (t) => 
   })
 })
 
-t.test('a day that no calendar shows is refused', async (t) => {
+t.test('ops.add_holiday: refuses an impossible day', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const day of ['infinity', '-infinity', '0044-03-15 BC']) {
       const { message } = await raisedBy(tx, (inner) =>
         inner.unsafe(`select ops.add_holiday('${day}', 'Ides')`),
       )
-      t.equal(message, 'give a day, like 2029-05-30', day)
+      t.equal(message, 'the day must be from 2000-01-01 to 2999-12-31, such as 2029-05-30', day)
     }
   })
 })
 
-t.test(
-  'operators see the holidays of this year and the next, and all that they added',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      await tx`select set_config('postgram.now', '2026-12-31T22:00:00Z', true)`
-      await tx`select ops.add_holiday('2028-02-29', 'A proclaimed one')`
-      await tx`select ops.add_holiday('2032-05-30', 'A far one')`
-      await tx`select ops.add_holiday('2026-11-04', 'One that is over')`
-      const rows = await tx<
-        { day: string; name: string }[]
-      >`select day::text, name from ops.holidays`
-      t.equal(rows[0]?.day, '2027-01-01', 'it is next year already in South Africa')
-      t.same(
-        rows.slice(-2).map(({ day }) => day),
-        ['2028-12-26', '2032-05-30'],
-      )
-      t.match(
-        rows,
-        rows.toSorted((one, other) => one.day.localeCompare(other.day)),
-      )
-      t.match(
-        rows.filter(({ day }) => /2028-02-29|2027-12-27/.test(day)).map(({ name }) => name),
-        ['Day of Goodwill fell on a Sunday', 'A proclaimed one'],
-      )
-    })
-  },
-)
+t.test('ops.holidays: lists this year, the next and all added days', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`select set_config('postgram.now', '2026-12-31T22:00:00Z', true)`
+    await tx`select ops.add_holiday('2028-02-29', 'A proclaimed one')`
+    await tx`select ops.add_holiday('2032-05-30', 'A far one')`
+    await tx`select ops.add_holiday('2026-11-04', 'One that is over')`
+    const rows = await tx<{ day: string; name: string }[]>`select day::text, name from ops.holidays`
+    t.equal(rows[0]?.day, '2027-01-01', 'it is next year already in South Africa')
+    t.same(
+      rows.slice(-2).map(({ day }) => day),
+      ['2028-12-26', '2032-05-30'],
+    )
+    t.match(
+      rows,
+      rows.toSorted((one, other) => one.day.localeCompare(other.day)),
+    )
+    t.match(
+      rows.filter(({ day }) => /2028-02-29|2027-12-27/.test(day)).map(({ name }) => name),
+      ['Day of Goodwill fell on a Sunday', 'A proclaimed one'],
+    )
+  })
+})

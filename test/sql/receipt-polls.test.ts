@@ -59,7 +59,7 @@ async function begin(count: number, overrides: Record<string, unknown> = {}): Pr
   return rows.map(({ id }) => id).sort()
 }
 
-t.test('a message is asked after once at each age', async (t) => {
+t.test('receipt polls: a message is polled once at each age', async (t) => {
   const ids = await begin(3)
   const looks: [string, string[]][] = [
     ['9 minutes', []],
@@ -79,14 +79,14 @@ t.test('a message is asked after once at each age', async (t) => {
   for (const [at, expected] of looks) t.same(await pollAt(at), expected, at)
 })
 
-t.test('one that has come to its end is asked after no more', async (t) => {
+t.test('receipt polls: a message with a final receipt is not polled', async (t) => {
   const ids = await begin(3)
   t.same(await pollAt('11 minutes'), ids)
   await sql`update app.messages set status = 'delivered' where id = ${ids[0] as string}`
   t.same(await pollAt('61 minutes'), ids.slice(1))
 })
 
-t.test('a clock that was away makes up for it, with one question for each message', async (t) => {
+t.test('receipt polls: missed runs are caught up with one poll for each message', async (t) => {
   const ids = await begin(3)
   t.same(await pollAt('30 hours'), ids)
   t.same(await pollAt('30 hours 1 minute'), [])
@@ -99,7 +99,7 @@ t.test('a clock that was away makes up for it, with one question for each messag
   t.equal(forgotten.length, 3, 'after four days nobody is asked')
 })
 
-t.test('only live email is asked after that this provider took', async (t) => {
+t.test('receipt polls: only live email of this provider is polled', async (t) => {
   const ids = await begin(8)
   const [queued, failed, test, rehearsal, another, unknown, ...others] = ids as [
     string,
@@ -119,7 +119,7 @@ t.test('only live email is asked after that this provider took', async (t) => {
   t.same(await pollAt('11 minutes'), [unknown, ...others].sort())
 })
 
-t.test('where the provider cannot be asked nothing is enqueued', async (t) => {
+t.test('receipt polls: a provider without polling gets no jobs', async (t) => {
   await begin(3)
   const { call, close } = ahead('11 minutes')
   t.equal(await runTask('enqueue-receipt-polls', { call, provider: createStandIn() }), 0)
@@ -128,7 +128,7 @@ t.test('where the provider cannot be asked nothing is enqueued', async (t) => {
 })
 
 t.test(
-  'the questions are jobs of up to a hundred, one after the other, behind most mail',
+  'receipt polls: jobs have up to 100 messages, run in sequence, with low priority',
   async (t) => {
     const ids = await begin(250)
     const { call, close } = ahead('11 minutes')
@@ -144,7 +144,7 @@ t.test(
   },
 )
 
-t.test('several clocks at once ask after everything once', async (t) => {
+t.test('receipt polls: concurrent clocks poll each message once', async (t) => {
   const ids = await begin(50)
   const { call, close } = ahead('40 hours')
   const enqueue = () => runTask('enqueue-receipt-polls', { call, provider: mailgun })
@@ -153,7 +153,7 @@ t.test('several clocks at once ask after everything once', async (t) => {
   t.same((await takeJobs()).flatMap((job) => job.ids).sort(), ids)
 })
 
-t.test('while many wait to be asked after, the others wait in their windows', async (t) => {
+t.test('receipt polls: a full job leaves other messages in their windows', async (t) => {
   const ids = await begin(3)
   await sql`
     select graphile_worker.add_job('poll_receipts', '{"ids": []}', queue_name := 'poll_receipts', priority := 100)
@@ -162,7 +162,7 @@ t.test('while many wait to be asked after, the others wait in their windows', as
   t.same(await pollAt('12 minutes'), ids)
 })
 
-t.test('a look reads no more than its windows', async (t) => {
+t.test('receipt polls: a run reads only its windows', async (t) => {
   // Ahead, where every month has its partition: 20 000 in a week are some 2 in a minute.
   const at = '21 days'
   await sql`delete from app.receipt_polls`

@@ -27,7 +27,7 @@ async function domainsFor(tx: Tx, fromDomain: string, owner = organisation) {
   return rows.map(({ name }) => name).sort()
 }
 
-t.test('bounces, complaints and what was entered by hand block both classes', async (t) => {
+t.test('suppressed: bounces, complaints and manual entries block both classes', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const reason of reasons) await suppress(tx, organisation, addressOf(reason), reason)
     const recipients = reasons.map(addressOf)
@@ -41,7 +41,7 @@ t.test('bounces, complaints and what was entered by hand block both classes', as
   })
 })
 
-t.test("an organisation's own list is its own", async (t) => {
+t.test("suppressed: an organisation's entries apply to it alone", async (t) => {
   await rolledBack(sql, async (tx) => {
     await suppress(tx, other, addressOf('complaint'), 'complaint')
     t.same(await suppressed(tx, [addressOf('complaint')], 'marketing'), [])
@@ -51,7 +51,7 @@ t.test("an organisation's own list is its own", async (t) => {
   })
 })
 
-t.test('a mailbox that does not exist blocks everyone', async (t) => {
+t.test('suppressed: a hard bounce applies to every organisation', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`select ops.suppress_globally('Gone@X.example', 'no such mailbox')`
     for (const owner of [organisation, other]) {
@@ -64,25 +64,28 @@ t.test('a mailbox that does not exist blocks everyone', async (t) => {
   })
 })
 
-t.test("an address on both lists is named once, with the organisation's reason", async (t) => {
-  await rolledBack(sql, async (tx) => {
-    await tx`select ops.suppress_globally('gone@x.example')`
-    await suppress(tx, organisation, 'gone@x.example', 'unsubscribe')
-    t.same(await suppressed(tx, ['gone@x.example'], 'marketing'), ['gone@x.example: unsubscribe'])
-    t.same(await suppressed(tx, ['gone@x.example'], 'transactional'), [
-      'gone@x.example: hard_bounce',
-    ])
-  })
-})
+t.test(
+  "suppressed: an address on both lists is returned once, with the organisation's reason",
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      await tx`select ops.suppress_globally('gone@x.example')`
+      await suppress(tx, organisation, 'gone@x.example', 'unsubscribe')
+      t.same(await suppressed(tx, ['gone@x.example'], 'marketing'), ['gone@x.example: unsubscribe'])
+      t.same(await suppressed(tx, ['gone@x.example'], 'transactional'), [
+        'gone@x.example: hard_bounce',
+      ])
+    })
+  },
+)
 
-t.test('nobody is suppressed among nobody', async (t) => {
+t.test('suppressed: no addresses give no result', async (t) => {
   await rolledBack(sql, async (tx) => {
     t.same(await suppressed(tx, [], 'marketing'), [])
     t.same(await suppressed(tx, ['%@x.example', '', "a'b@x.example"], 'marketing'), [])
   })
 })
 
-t.test('a verified domain and all below it may be sent from', async (t) => {
+t.test('sending_domains: allow a verified domain and its subdomains', async (t) => {
   await rolledBack(sql, async (tx) => {
     t.same(await domainsFor(tx, domain), [domain])
     t.same(await domainsFor(tx, `mail.${domain}`), [domain])
@@ -92,7 +95,7 @@ t.test('a verified domain and all below it may be sent from', async (t) => {
   })
 })
 
-t.test('what only looks like a verified domain may not', async (t) => {
+t.test('sending_domains: refuse a name that only ends like a verified domain', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const name of [
       `x${domain}`,
@@ -110,7 +113,7 @@ t.test('what only looks like a verified domain may not', async (t) => {
   })
 })
 
-t.test("a domain that is not verified, or another's, may not be sent from", async (t) => {
+t.test('sending_domains: refuse unverified and foreign domains', async (t) => {
   await rolledBack(sql, async (tx) => {
     t.same(await domainsFor(tx, othersDomain), [])
     for (const status of ['pending', 'failed']) {

@@ -58,7 +58,7 @@ t.test('our roles and everybody have the rights that are written here and no oth
   t.same(await rightsIn(sql), written)
 })
 
-t.test('a right on anything else would be found', async (t) => {
+t.test('the list of rights detects any other right', async (t) => {
   const [name] = await sql`select current_database() as name`
   for (const [grant, line] of [
     ['trigger on pgboss.job to postgram_service', /postgram_service: .*trigger.* on table pgboss/],
@@ -76,20 +76,17 @@ t.test('a right on anything else would be found', async (t) => {
   }
 })
 
-t.test(
-  'migrate takes away what earlier versions granted on the queues and the database',
-  async (t) => {
-    const [name] = await sql`select current_database() as name`
-    await sql.unsafe(`
+t.test('migrate: revokes old grants on the queues and the database', async (t) => {
+  const [name] = await sql`select current_database() as name`
+  await sql.unsafe(`
     grant all on all tables in schema graphile_worker, pgboss to postgram_service;
     grant all on all sequences in schema graphile_worker, pgboss to postgram_service;
     grant all on all functions in schema graphile_worker, pgboss to public, postgram_service;
     grant temporary on database ${name?.name} to public`)
-    t.not((await rightsIn(sql)).length, written.length)
-    await migrate(url)
-    t.same(await rightsIn(sql), written)
-  },
-)
+  t.not((await rightsIn(sql)).length, written.length)
+  await migrate(url)
+  t.same(await rightsIn(sql), written)
+})
 
 t.test('a service login cannot make the owner run its code by way of the queues', async (t) => {
   const login = `service_${randomUUID().replaceAll('-', '')}`

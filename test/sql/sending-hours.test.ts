@@ -63,7 +63,7 @@ const times: [local: string, byInterface: boolean, byLaw: boolean][] = [
 ]
 
 for (const [place, rule] of ['interface', 'statutory'].entries()) {
-  t.test(`hours of rule ${rule}`, async (t) => {
+  t.test(`is_sending_hour: hours of rule ${rule}`, async (t) => {
     await rolledBack(sql, async (tx) => {
       await tx`select ops.set_marketing_hours(${rule})`
       for (const [local, ...expected] of times) {
@@ -74,13 +74,13 @@ for (const [place, rule] of ['interface', 'statutory'].entries()) {
   })
 }
 
-t.test("it is the interface's rule until an operator says otherwise", async (t) => {
+t.test('is_sending_hour: the default rule is interface', async (t) => {
   t.match(await sql`select marketing_hours from ops.sms_settings`, [
     { marketingHours: 'interface' },
   ])
 })
 
-t.test("hours are South Africa's in every session", async (t) => {
+t.test('is_sending_hour: hours are South African in every session', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const zone of ['UTC', 'Pacific/Kiritimati', 'America/Los_Angeles']) {
       await tx`select set_config('timezone', ${zone}, true)`

@@ -4,7 +4,7 @@ import { rolledBack } from '../fixtures/sql.ts'
 
 const { sql } = await createDatabase()
 
-t.test('30 days are as long where clocks are changed meanwhile', async (t) => {
+t.test('sms_problems: 30 days ignore daylight saving', async (t) => {
   const at = '2026-03-10T12:00:00Z'
   await rolledBack(sql, async (tx) => {
     for (const zone of ['UTC', 'Europe/London', 'Australia/Sydney']) {

@@ -48,7 +48,7 @@ const entryOf = async ({ liveKey }: TestOrganisation, email: string) => {
 const lift = async ({ liveKey }: TestOrganisation, id: string) =>
   (await request('DELETE', `${base}/v1/suppressions/${id}`, liveKey)).status
 
-t.test('whichever comes first, the stronger reason shows and none is lost', async (t) => {
+t.test('suppressions: the stronger reason shows in any order and no reason is lost', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await send(base, organisation)
   const orders: Happening[][][] = [
@@ -73,7 +73,7 @@ t.test('whichever comes first, the stronger reason shows and none is lost', asyn
   }
 })
 
-t.test('who unsubscribed gets no marketing when what was entered by hand is removed', async (t) => {
+t.test('delete_suppression: an unsubscribe stays after a manual entry is removed', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await send(base, organisation)
   const email = 'left@example.com'
@@ -89,7 +89,7 @@ t.test('who unsubscribed gets no marketing when what was entered by hand is remo
   t.equal(await lift(organisation, entry?.id ?? ''), 404, 'the removed entry stays removed')
 })
 
-t.test('a bounce other_reasons an entry by hand is forgiven with all others', async (t) => {
+t.test('ops.unsuppress_globally: removes a hard bounce among the other reasons', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await send(base, organisation)
   const email = 'other_reasons@example.com'
@@ -102,7 +102,7 @@ t.test('a bounce other_reasons an entry by hand is forgiven with all others', as
   t.equal(await entryOf(organisation, email), undefined)
 })
 
-t.test('one that is still bounced stays listed for that when the entry by hand goes', async (t) => {
+t.test('delete_suppression: a hard bounce stays after a manual entry is removed', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await send(base, organisation)
   const email = 'still@example.com'
@@ -113,7 +113,7 @@ t.test('one that is still bounced stays listed for that when the entry by hand g
   t.match(await entryOf(organisation, email), { reason: 'hard_bounce' })
 })
 
-t.test('a bounce that is recorded while its address is let go leaves no copy behind', async (t) => {
+t.test('ops.unsuppress_globally: a concurrent hard bounce leaves no copy', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await send(base, organisation)
   const email = 'meanwhile@example.com'

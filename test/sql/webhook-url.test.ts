@@ -12,13 +12,13 @@ async function problemsOf(tx: Tx, urls: readonly (string | null)[]): Promise<unk
   return rows.map(({ url, problem }) => [url, problem])
 }
 
-const LITERAL = 'has an IP address in it, where a host name is needed'
+const LITERAL = 'contains an IP address; use a host name'
 const HOST = 'has no valid host name'
 const NOT_PUBLIC = 'has a host name that is not public'
-const ODD = 'has a blank, a control character or a backslash in it'
-const CREDENTIALS = 'has a user or a password in it'
+const ODD = 'contains a space, a control character or a backslash'
+const CREDENTIALS = 'contains a user name or a password'
 const NOT_ASCII =
-  'has a character that is not ASCII; write an international name in its ASCII form (xn--)'
+  'contains a character that is not ASCII; write an international name in its ASCII form (xn--)'
 const LONG_NAME = `${'a.'.repeat(127)}zone`
 
 /** Wrong whatever the service was started with. */
@@ -40,12 +40,12 @@ const alwaysWrong: [string | null, string][] = [
   ['https://', 'is not an https URL'],
   ['https://?acme.zone', 'is not an https URL'],
   ['javascript:alert(1)//https://acme.zone/', 'is not an https URL'],
-  ['https://acme.zone/#top', 'has a fragment (#), which is never sent'],
+  ['https://acme.zone/#top', 'contains a fragment (#), which is never sent'],
   ['https://user@acme.zone/', CREDENTIALS],
   ['https://user:secret@acme.zone/', CREDENTIALS],
   ['https://:@acme.zone/', CREDENTIALS],
-  ['https://acme.zone:65536/', 'has a port that does not exist'],
-  ['https://acme.zone:99999999999999999999/', 'has a port that does not exist'],
+  ['https://acme.zone:65536/', 'has a port above 65535'],
+  ['https://acme.zone:99999999999999999999/', 'has a port above 65535'],
 ]
 
 /** Wrong unless private addresses are allowed. */
@@ -99,7 +99,7 @@ const right = [
 
 const expected = (urls: readonly string[]) => urls.map((url) => [url, null])
 
-t.test('what is wrong with a URL is said in words', (t) =>
+t.test('webhook_url_problem: returns the problem of each wrong URL', (t) =>
   rolledBack(sql, async (tx) => {
     const wrong = [...alwaysWrong, ...wrongInPublic]
     t.same(
@@ -113,7 +113,7 @@ t.test('what is wrong with a URL is said in words', (t) =>
   }),
 )
 
-t.test('where private addresses are allowed, less is wrong', (t) =>
+t.test('webhook_url_problem: WEBHOOK_ALLOW_PRIVATE allows private addresses', (t) =>
   rolledBack(sql, async (tx) => {
     await tx`update app.webhook_settings set allows_private = true`
     const allowed = [...wrongInPublic.map(([url]) => url), 'http://localhost:80/', ...right]

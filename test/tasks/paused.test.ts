@@ -107,7 +107,7 @@ t.test(
     })
     t.match(await sql`select ops.why(${id})`, [
       {
-        why: 'It was held while its organisation was paused; the clock releases it within a minute.',
+        why: 'The message was held while its organisation was paused; the clock releases it within a minute.',
       },
     ])
     await call('leave', { pool_id: 'the-test-itself' })

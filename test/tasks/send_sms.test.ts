@@ -345,7 +345,10 @@ t.test('a provider that takes nothing is named by what waits for it', async (t) 
     sent_at: new Date(),
   })
   const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
-  t.match(row?.why, /because the provider stand-in takes nothing since .*: The queue is full\.$/)
+  t.match(
+    row?.why,
+    /because the provider stand-in has accepted no messages since .*: The queue is full\.$/,
+  )
   provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
   await attemptSend()
   t.same(await sql`select from ops.failing_providers`, [])

@@ -45,14 +45,16 @@ t.test('without a worker a message waits for one', async (t) => {
   const id = await send(base, organisation)
   t.equal(
     await why(id),
-    'It waits because no worker is running; start one with the command "start" or "start --only worker".',
+    'The message waits because no worker is running; start one with the command "start" or "start --only worker".',
   )
   await sql`
     insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid)
-    values ('1.2.3', '0', 'on', 'a-worker-that-is-gone', '{worker}', 'here', 1)`
+    values ('1.2.3', '0', 'on', 'a-worker-that-is-gone', '{worker}', 'here', 1, '1.2.3', now())`
   t.match(
     await why(id),
-    new RegExp(`^It waits because no worker is running \\(the last was seen at ${TIME}\\); start`),
+    new RegExp(
+      `^The message waits because no worker is running \\(last heartbeat at ${TIME}\\); start`,
+    ),
   )
   await sql`delete from app.processes where pool_id = 'a-worker-that-is-gone'`
 })
@@ -71,7 +73,7 @@ t.test('with a worker', async (t) => {
     await sql`delete from graphile_worker._private_jobs`
     await sendBatch(base, organisation, [{}, {}, {}])
     const id = await send(base, organisation)
-    t.equal(await why(id), 'It waits its turn behind 3 messages.')
+    t.equal(await why(id), 'The message waits behind 3 messages.')
     const other = await createOrganisation(sql)
     await sendBatch(
       base,
@@ -79,11 +81,11 @@ t.test('with a worker', async (t) => {
       Array.from({ length: 200 }, () => ({})),
     )
     const late = await send(base, organisation)
-    t.equal(await why(late), 'It waits its turn behind 204 messages.')
+    t.equal(await why(late), 'The message waits behind 204 messages.')
     const first = await send(base, other)
     t.match(
       await why(first),
-      /^It waits its turn behind \d\d messages\.$/,
+      /^The message waits behind \d\d messages\.$/,
       'what has a later priority is not before it',
     )
   })
@@ -95,7 +97,10 @@ t.test('with a worker', async (t) => {
     await sql`
       update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a-pool', attempts = 1
       where payload ->> 'id' = ${uuid}`
-    t.match(await why(id), new RegExp(`^It is being handed over since ${TIME}, attempt 1\\.$`))
+    t.match(
+      await why(id),
+      new RegExp(`^Attempt 1 of the message has been running since ${TIME}\\.$`),
+    )
   })
 
   t.test('a message that was refused for now waits for its next attempt', async (t) => {
@@ -105,14 +110,18 @@ t.test('with a worker', async (t) => {
     t.match(
       await why(id),
       new RegExp(
-        `^It waits for attempt 2 at ${job?.runAt.toISOString()} ` +
-          `because the provider stand-in takes nothing since ${TIME}: Come back later\\.$`,
+        `^The message waits for attempt 2 at ${job?.runAt.toISOString()} ` +
+          `because the provider stand-in has accepted no messages since ${TIME}: Come back later\\.$`,
       ),
     )
     const other = await send(base, organisation)
     await attemptSend(other, 'deferred', 'The mailbox is full.', 'message')
-    t.match(await why(other), / because it was put off: The mailbox is full\.$/)
-    t.match(await why(id), / because it was put off: Come back later\.$/, 'it takes others')
+    t.match(await why(other), / because the last attempt was deferred: The mailbox is full\.$/)
+    t.match(
+      await why(id),
+      / because the last attempt was deferred: Come back later\.$/,
+      'it takes others',
+    )
   })
 
   t.test('a message that waits outside the job table says until when', async (t) => {
@@ -123,7 +132,9 @@ t.test('with a worker', async (t) => {
       select due_at from app.due_messages where message_id = core.decode_id('em', ${id})`
     t.match(
       await why(id),
-      new RegExp(`^It waits for attempt 9 at ${due?.dueAt.toISOString()} because the provider`),
+      new RegExp(
+        `^The message waits for attempt 9 at ${due?.dueAt.toISOString()} because the provider`,
+      ),
     )
   })
 
@@ -134,12 +145,12 @@ t.test('with a worker', async (t) => {
     t.match(
       await why(id),
       new RegExp(
-        `^It waits because its organisation ${paused.id} is paused since ${TIME}: ` +
+        `^The message waits because its organisation ${paused.id} has been paused since ${TIME}: ` +
           'too many complaints; select ops\\.resume\\(…\\) sends it\\.$',
       ),
     )
     await sql`select ops.suspend(${paused.id}, 'fraud')`
-    t.match(await why(id), / is suspended since .*: fraud; a worker is about to reject it\.$/)
+    t.match(await why(id), / has been suspended since .*: fraud; a worker will reject it\.$/)
   })
 
   t.test('a message whose job gave up says so, and a retry gives it all attempts', async (t) => {
@@ -151,11 +162,11 @@ t.test('with a worker', async (t) => {
       where payload ->> 'id' = core.decode_id('em', ${id})::text`
     t.equal(
       await why(id),
-      'Its job gave up after 25 attempts (out of memory); select ops.retry_message(…) sends it.',
+      'The job of the message failed permanently after 25 attempts (out of memory); select ops.retry_message(…) sends the message.',
     )
     await retry(id)
     t.match(await jobsOf(sql, id), [{ attempts: 0 }])
-    t.match(await why(id), /^It waits its turn behind/)
+    t.match(await why(id), /^The message waits behind/)
   })
 
   t.test('a message without a job says so, and a retry gives it one', async (t) => {
@@ -163,18 +174,21 @@ t.test('with a worker', async (t) => {
     await sql`
       delete from graphile_worker._private_jobs
       where payload ->> 'id' = core.decode_id('em', ${id})::text`
-    t.match(await why(id), /^It is queued but has no job, which should not be; select ops\.retry_/)
+    t.match(
+      await why(id),
+      /^The message is queued but has no job; this is a bug, please report it. select ops\.retry_/,
+    )
     await retry(id)
     await retry(id)
     t.equal((await jobsOf(sql, id)).length, 1)
-    t.match(await why(id), /^It waits its turn behind/)
+    t.match(await why(id), /^The message waits behind/)
   })
 })
 
 t.test('a message that does not wait says what it is', async (t) => {
   const sent = await send(base, organisation)
   await attemptSend(sent, 'sent')
-  t.equal(await why(sent), 'It does not wait: it is sent.')
+  t.equal(await why(sent), 'The message does not wait: its status is sent.')
   await call('finish_poll', {
     receipts: anyJson([
       {
@@ -185,12 +199,12 @@ t.test('a message that does not wait says what it is', async (t) => {
       },
     ]),
   })
-  t.equal(await why(sent), 'It does not wait: it is delivered.')
+  t.equal(await why(sent), 'The message does not wait: its status is delivered.')
   const failed = await send(base, organisation)
   await attemptSend(failed, 'failed', 'No such thing.')
-  t.equal(await why(failed), 'It does not wait: it is failed (No such thing).')
+  t.equal(await why(failed), 'The message does not wait: its status is failed (No such thing).')
   const test = await post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
-  t.match(await why(test.json.id), /^It does not wait: it was sent with a test key/)
+  t.match(await why(test.json.id), /^The message does not wait: it was created with a test key/)
 })
 
 t.test('an id that is of no message raises one sentence', async (t) => {
@@ -272,12 +286,12 @@ t.test('a retry leaves alone what is in hand', async (t) => {
 t.test('what was sent, rejected or only a test cannot be retried', async (t) => {
   const sent = await send(base, organisation)
   await attemptSend(sent, 'sent')
-  await t.rejects(retry(sent), { message: /^the message is sent; only one that waits/ })
+  await t.rejects(retry(sent), { message: /^the message is sent; only a waiting message/ })
   const suspended = await createOrganisation(sql)
   const rejected = await send(base, suspended)
   await sql`select ops.suspend(${suspended.id}, 'fraud')`
   await attemptSend(rejected, 'sent')
   await t.rejects(retry(rejected), { message: /^the message is rejected; only/ })
   const test = await post(`${base}/v1/emails`, organisation.testKey, anEmail(organisation.domain))
-  await t.rejects(retry(test.json.id), { message: 'a test message is never sent' })
+  await t.rejects(retry(test.json.id), { message: 'a test message is never sent to a provider' })
 })

@@ -64,7 +64,11 @@ export async function runChecks(
 
   if (isCurrent) {
     checks.push(await checkSpace(sql))
-    checks.push(...(await sql<Check[]>`select name, ok, hint, severity from ops.checks`))
+    checks.push(
+      ...(await sql<Check[]>`
+        select name, ok, coalesce(translate(hint, chr(10), ' '), '') as hint, severity
+        from ops.checks`),
+    )
     checks.push(await checkVersion(sql))
   }
   if (secrets && config.email.provider !== 'sandbox') {

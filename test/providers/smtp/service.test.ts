@@ -98,7 +98,7 @@ t.test('an organisation sends by a relay from a domain of its own', { skip }, as
   t.match(deferred.detail, { provider: 'smtp', code: '451 4.2.0', text: 'Not now' })
   const [seen] = await sql<{ why: string; ok: boolean }[]>`
     select ops.why(${later}) as why, c.ok from ops.checks c where c.name = 'provider'`
-  t.match(seen, { why: /it was put off: Not now\.$/, ok: true })
+  t.match(seen, { why: /the last attempt was deferred: Not now\.$/, ok: true })
   t.same([...(await sql`select * from ops.failing_providers`)], [], 'one refused recipient')
 
   await sql`select ops.rotate_dkim('shop.example')`
