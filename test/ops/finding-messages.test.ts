@@ -106,7 +106,7 @@ t.test(
       const { message, hint } = await raisedBy(tx, (inner) => inner`select ops.why(${to})`)
       t.equal(message, `'${to}' matches more than 10 messages`)
       const named = newest.slice(0, 10).map((id) => `${id} (queued)`)
-      t.equal(hint, `give the id of one: ${named.join(', ')} and others`)
+      t.equal(hint, `use one of these IDs: ${named.join(', ')} and others`)
       const [found] = await tx<{ ids: string[] }[]>`
       select array(
         select core.encode_id('sm', id) from unnest(core.person_messages(${to}, null, at_most => 11)) id

@@ -162,7 +162,7 @@ t.test('DKIM keys rotate repeatedly without the customer', async (t) => {
     ['ROTATING.example', { pg1: 'active', pg2: 'next', pg3: 'retired' }],
   ] as const) {
     const [row] = await sql<{ said: string }[]>`select ops.rotate_dkim(${domain}) as said`
-    t.match(row?.said, /^pg\d is to sign for rotating\.example instead of pg\d/)
+    t.match(row?.said, /^pg\d will sign for rotating\.example instead of pg\d/)
     await noJobs('rotate_dkim')
     t.same(await keysOf('rotating.example'), keys)
   }
@@ -189,7 +189,7 @@ t.test(
       ['nobody.test', /^there is no domain 'nobody\.test'$/],
       [organisation, /^there is no domain 'org_/],
       [null, /^there is no domain null$/],
-      [domain, /has no next key yet$/],
+      [domain, /has no next DKIM key yet; try again after its next check$/],
     ] as const) {
       await t.rejects(sql`select ops.rotate_dkim(${name})`, { message: problem })
     }
