@@ -4,7 +4,7 @@ import type { Notice } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
 import type { Signer } from '../src/domains/signer.ts'
 import { writeNotice } from '../src/notifications/notices.ts'
-import { attemptSend } from '../src/providers/attempt.ts'
+import { attemptEmail } from '../src/providers/attempt.ts'
 import type { EmailProvider, OutgoingEmail } from '../src/providers/email.ts'
 import { isSandbox } from '../src/providers/sandbox/email.ts'
 import { type Address, parseAddress } from '../src/schemas/address.ts'
@@ -39,9 +39,9 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
     if (!notice) return
     const email = { ...emailOf(notice, sender), ...writeNotice(notice, publicUrl) }
     const taker = isSandbox(email.recipients) ? sandbox : provider
-    const attempt = await attemptSend(taker, await options.sign(taker, email), {
+    const attempt = await attemptEmail(taker, await options.sign(taker, email), {
       signal,
-      withinMs: ANSWERS_WITHIN_MS,
+      timeoutMs: ANSWERS_WITHIN_MS,
     })
     const result = JSON.stringify({ id, ...attempt })
     const isSettled = await call('finish_notice', { result })

@@ -21,9 +21,9 @@ export default function sendSms(
     start: (ids) => call('start_sms', { ids }),
     answersWithinMs,
     onOutcome,
-    async attemptSend(sms, patience) {
+    async attempt(sms, timeLimit) {
       const taker = sms.isSandbox ? sandbox : provider
-      return { provider: taker.name, ...(await attemptSms(taker, sms, patience)) }
+      return { provider: taker.name, ...(await attemptSms(taker, sms, timeLimit)) }
     },
   })
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isSpf, letsPass } from '../../src/domains/spf.ts'
+import { includesSpf, isSpf } from '../../src/domains/spf.ts'
 
 t.test('an SPF record begins with its version', async (t) => {
   for (const text of ['v=spf1', 'v=spf1 -all', 'V=SPF1 include:a.example', 'v=spf1  mx']) {
@@ -43,17 +43,17 @@ const wrong = [
 ]
 
 t.test('one that lets our provider pass is right, whatever else it says', async (t) => {
-  for (const text of right) t.ok(isSpf(text) && letsPass(text, OURS), text)
+  for (const text of right) t.ok(isSpf(text) && includesSpf(text, OURS), text)
 })
 
 t.test('one that does not is wrong', async (t) => {
-  for (const text of wrong) t.notOk(isSpf(text) && letsPass(text, OURS), text)
+  for (const text of wrong) t.notOk(isSpf(text) && includesSpf(text, OURS), text)
 })
 
 t.test('all mechanisms of ours have to be there, in any order', async (t) => {
   const ours = 'v=spf1 include:a.example ip4:192.0.2.1 -all'
-  t.ok(letsPass('v=spf1 mx ip4:192.0.2.1 include:a.example ~all', ours))
-  t.notOk(letsPass('v=spf1 include:a.example ~all', ours))
-  t.notOk(letsPass('v=spf1 ip4:192.0.2.1 ~all', ours))
-  t.ok(letsPass('v=spf1 -all', 'v=spf1 ~all'), 'nothing is asked for')
+  t.ok(includesSpf('v=spf1 mx ip4:192.0.2.1 include:a.example ~all', ours))
+  t.notOk(includesSpf('v=spf1 include:a.example ~all', ours))
+  t.notOk(includesSpf('v=spf1 ip4:192.0.2.1 ~all', ours))
+  t.ok(includesSpf('v=spf1 -all', 'v=spf1 ~all'), 'nothing is asked for')
 })

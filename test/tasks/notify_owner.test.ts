@@ -148,7 +148,7 @@ t.test('one whose process was killed during its hand-over is asked after first',
 
 t.test('a provider that may not know it yet is asked until it must', async (t) => {
   const { provider, id, run } = await setUp()
-  provider.settlesWithinMs = 60_000
+  provider.lookupDelayMs = 60_000
   await call('start_notice', { id, from_domain: 'system.example' })
   for (let attempt = 0; attempt < 3; attempt++) await t.rejects(run)
   t.same([provider.handed, provider.asked], [[], [id, id, id]])

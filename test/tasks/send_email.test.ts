@@ -321,7 +321,7 @@ t.test('a provider that cannot even be asked is not handed the message', async (
 })
 
 t.test('a provider that learns late of what it took is given the time', async (t) => {
-  const provider = createStandIn({ settlesWithinMs: 600_000 })
+  const provider = createStandIn({ lookupDelayMs: 600_000 })
   const { attemptSend } = aWorker(sql, asService, provider)
   const id = await send(base, organisation)
   const began = async (minutesAgo: number) => {

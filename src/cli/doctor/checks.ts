@@ -131,7 +131,7 @@ async function examineSpace(sql: Sql): Promise<Check> {
 
 async function examineEmail(sql: Sql, config: Config, secrets: Secrets): Promise<Check[]> {
   const provider = createEmailProvider({ ...config, call: caller(sql), secrets })
-  const problem = await provider.examine()
+  const problem = await provider.check()
   await provider.close()
   return [
     { name: 'email provider', ok: problem === null, hint: problem ?? '' },
@@ -146,7 +146,7 @@ async function examineEmail(sql: Sql, config: Config, secrets: Secrets): Promise
 async function examineSms(sql: Sql, config: Config): Promise<Check> {
   const log = createLog('silent')
   const provider = createSmsProvider({ ...config, call: caller(sql), listener: null, log })
-  const problem = await provider.examine()
+  const problem = await provider.check()
   await provider.close()
   return { name: 'SMS provider', ok: problem === null, hint: problem ?? '' }
 }

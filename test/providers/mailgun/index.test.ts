@@ -14,7 +14,7 @@ testProvider('mailgun', async () => ({
     refusedForGood: 'invalid@example.com',
     refusedByAll: 'limited@example.com',
   },
-  handoversOf: async (email) =>
+  attemptsOf: async (email) =>
     mailgun.messages.taken.filter(({ id }) => id === messageIdOf(email)).length,
   can: { lookUp: true, keepKeys: true, tellUnknownDomains: true },
   async publish(name) {

@@ -23,7 +23,7 @@ testProvider('sandbox', async () => ({
     refusedByAll: 'unavailable@sandbox.postgram.test',
     refusedForNow: 'slow@sandbox.postgram.test',
   },
-  async handoversOf({ id, copy }) {
+  async attemptsOf({ id, copy }) {
     const [row] = await sql`
       select attempts from app.sandbox_messages where message_id = ${id} and copy = ${copy ?? 0}`
     return row?.attempts ?? 0

@@ -12,7 +12,7 @@ const PHONE = '+27820000000'
 
 t.test('an SMSC that hangs holds a close up only once', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
-  const provider = smppTo(smsc, { times: { closesWithinMs: 200 } })
+  const provider = smppTo(smsc, { times: { closeTimeoutMs: 200 } })
   const sending = provider.send(smsTo(PHONE))
   await until('the submit', async () => smsc.submits.length === 1)
   await provider.close()
@@ -27,7 +27,7 @@ t.test('an SMSC that has forgotten the bind still answers what else it was asked
     unbind: () => 'silence',
   })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { closesWithinMs: HELD_MS } })
+  const provider = smppTo(smsc, { times: { closeTimeoutMs: HELD_MS } })
   const sendings = Array.from({ length: 3 }, () => provider.send(smsTo(PHONE)))
   await until('three submits', async () => answers.length === 3)
   answers[0]?.({ status: WRONG_BIND_STATE })
@@ -44,7 +44,7 @@ t.test('an SMSC that has forgotten the bind still answers what else it was asked
 
 t.test('a wrong password is not tried again and again', async (t) => {
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: WRONG_PASSWORD }) })
-  const answer = await sendInVain(t, smsc, smsTo(PHONE), { wrongLoginPauseMs: 600_000 })
+  const answer = await sendInVain(t, smsc, smsTo(PHONE), { wrongLoginDelayMs: 600_000 })
   t.match(answer, { outcome: 'deferred', code: 'ESME_RINVPASWD' })
   t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 1)
 })

@@ -12,7 +12,7 @@ const skip = certificate ? false : 'openssl is not installed'
 /** What is said of an SMSC at this URL, and that it does not quote the password. */
 async function cureFor(t: Test, url: string, times = {}): Promise<string | null> {
   const provider = smppTo({ url }, { listener: null, times })
-  const cure = await provider.examine()
+  const cure = await provider.check()
   await provider.close()
   t.notMatch(`${cure}`, /hunter2|\n/)
   return cure
@@ -39,7 +39,7 @@ t.test('a bind that is not answered well says what to do', async (t) => {
   for (const [reply, cure] of cases) {
     const smsc = await startSmsc(t, { bind_transceiver: () => reply })
     // Only one is to be given up.
-    const times = reply === 'silence' ? { answersWithinMs: 100 } : {}
+    const times = reply === 'silence' ? { responseTimeoutMs: 100 } : {}
     const said = await cureFor(t, smsc.url, times)
     if (cure) t.match(said, cure)
     else t.equal(said, null)
@@ -73,7 +73,7 @@ t.test('over TLS it is trusted by its certificate', { skip }, async (t) => {
 t.test('TLS at the wrong port says so, either way', { skip }, async (t) => {
   const plain = await startSmsc(t)
   const secure = await startSmsc(t, {}, certificate)
-  const times = { connectsWithinMs: 100 }
+  const times = { connectTimeoutMs: 100 }
   t.ok(await cureFor(t, plain.url.replace('smpp:', 'smpps:'), times))
   t.match(
     await cureFor(t, secure.url.replace('smpps:', 'smpp:')),
@@ -88,7 +88,7 @@ t.test('what takes a connection and says nothing is given up', async (t) => {
   t.teardown(() => server.close())
   const { port } = server.address() as { port: number }
   const address = `postgram:hunter2@127.0.0.1:${port}`
-  const times = { connectsWithinMs: 100 }
+  const times = { connectTimeoutMs: 100 }
   t.match(await cureFor(t, `smpps://${address}`, times), /does not answer/)
-  t.match(await cureFor(t, `smpp://${address}`, { answersWithinMs: 100 }), /does not answer/)
+  t.match(await cureFor(t, `smpp://${address}`, { responseTimeoutMs: 100 }), /does not answer/)
 })

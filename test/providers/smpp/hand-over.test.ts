@@ -115,7 +115,7 @@ t.test('of several parts the worst says what became of the message', async (t) =
         return part === 2 ? second : { id: `${part}` }
       },
     })
-    const times = { answersWithinMs: HELD_MS, writesWithinMs: WRITES_WITHIN_MS }
+    const times = { responseTimeoutMs: HELD_MS, submitTimeoutMs: WRITES_WITHIN_MS }
     const provider = smppTo(smsc, { times })
     const sending = provider.send(smsTo(ann, { body: LONG }))
     if (second === 'silence') {
@@ -195,7 +195,7 @@ t.test('a message that is not taken for a while is deferred', async (t) => {
       return { status: THROTTLED }
     },
   })
-  const provider = smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })
+  const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
   t.strictSame(await provider.send(smsTo(ann)), {
     outcome: 'deferred',
     about: 'provider',
@@ -209,7 +209,7 @@ t.test('a message that is not taken for a while is deferred', async (t) => {
 
 t.test('a message whose turn does not come in time is deferred, and was not sent', async (t) => {
   const smsc = await startSmsc(t)
-  const provider = smppTo(smsc, { rate: 0.2, times: { writesWithinMs: 2500 } })
+  const provider = smppTo(smsc, { rate: 0.2, times: { submitTimeoutMs: 2500 } })
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   const answers = await Promise.all([1, 2, 3].map(() => provider.send(smsTo(ann))))
   t.strictSame(
@@ -263,7 +263,7 @@ t.test('10 000 messages go through a window of 50, each once', async (t) => {
         })
       }),
   })
-  const provider = smppTo(smsc, { window: WINDOW, times: { writesWithinMs: WRITES_WITHIN_MS } })
+  const provider = smppTo(smsc, { window: WINDOW, times: { submitTimeoutMs: WRITES_WITHIN_MS } })
   const messages = Array.from({ length: COUNT }, (_, index) => smsTo(phone(index)))
   const answers = await Promise.all(messages.map((sms) => provider.send(sms)))
   t.ok(answers.every(({ outcome }) => outcome === 'sent'))
@@ -289,7 +289,7 @@ t.test('throttling slows down and fails nothing', async (t) => {
       return 'well'
     },
   })
-  const provider = smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })
+  const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
   const messages = Array.from({ length: COUNT }, (_, index) => smsTo(phone(index)))
   const answers = await Promise.all(messages.map((sms) => provider.send(sms)))
   t.ok(answers.every(({ outcome }) => outcome === 'sent'))

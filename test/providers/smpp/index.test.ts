@@ -23,7 +23,7 @@ testSmsProvider('smpp', async () => {
     },
   })
   return {
-    provider: tagging(smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })),
+    provider: tagging(smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })),
     phones: {
       taken: '+27820000000',
       refusedForGood: '+27820000001',
@@ -31,7 +31,7 @@ testSmsProvider('smpp', async () => {
       refusedForNow: '+27820000003',
     },
     disconnected: () =>
-      smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times: { linkWithinMs: 50 } }),
+      smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times: { linkTimeoutMs: 50 } }),
     async partsOf(sms) {
       return smsc.submits
         .filter(({ from, id }) => from === tagOf(sms) && id !== null)

@@ -37,7 +37,7 @@ t.test(
     const limits = holdLimits(t)
     for (const [name, script] of phases) {
       const smsc = await startSmsc(t, script)
-      const times = name === 'not answered' ? { answersWithinMs: HELD_MS } : {}
+      const times = name === 'not answered' ? { responseTimeoutMs: HELD_MS } : {}
       const provider = smppTo(smsc, { times })
       const sending = provider.send(smsTo(ann))
       if (name === 'not answered') {
@@ -131,7 +131,7 @@ t.test(
   async (t) => {
     const smsc = await startSmsc(t, { submit_sm: first('silence') })
     const limits = holdLimits(t)
-    const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS } })
+    const provider = smppTo(smsc, { times: { responseTimeoutMs: HELD_MS } })
     const sending = provider.send(smsTo(ann))
     await until('the submit', async () => smsc.submits.length === 1)
     limits.endAll()
@@ -151,7 +151,7 @@ t.test('a link that is heard of stays, also when one submit is not answered', as
     submit_sm: (_, { to }) => (ann.endsWith(to) ? 'silence' : 'well'),
   })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS } })
+  const provider = smppTo(smsc, { times: { responseTimeoutMs: HELD_MS } })
   const unanswered = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length > 0)
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
@@ -169,7 +169,9 @@ t.test('a peer that stops in the middle of a PDU is left', async (t) => {
     enquire_link: () => (smsc.submits.length === 1 ? 'silence' : 'well'),
   })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS, enquireEveryMs: 10 } })
+  const provider = smppTo(smsc, {
+    times: { responseTimeoutMs: HELD_MS, enquireLinkIntervalMs: 10 },
+  })
   const sending = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length === 1)
   await until('a new bind', async () => {
@@ -215,7 +217,9 @@ t.test('when the peer says goodbye it is answered, and what was asked is waited 
 t.test('the link is asked whether it lives, and answers that', async (t) => {
   const smsc = await startSmsc(t, { enquire_link: (number) => (number > 2 ? 'silence' : 'well') })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { enquireEveryMs: 10, answersWithinMs: HELD_MS } })
+  const provider = smppTo(smsc, {
+    times: { enquireLinkIntervalMs: 10, responseTimeoutMs: HELD_MS },
+  })
   const count = (step: Step) => smsc.steps.filter((one) => one === step).length
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   t.match(await smsc.ask('enquire_link'), { command: 'enquire_link_resp', command_status: 0 })
@@ -247,7 +251,7 @@ t.test('closing lets what is under way end, takes nothing more, and says goodbye
 
 t.test('closing does not wait for what is to be tried again later', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => ({ status: 0x58 }) })
-  const provider = smppTo(smsc, { times: { retryAfterMs: 1_000_000, writesWithinMs: 10_000_000 } })
+  const provider = smppTo(smsc, { times: { retryDelayMs: 1_000_000, submitTimeoutMs: 10_000_000 } })
   const send = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length > 0)
   await provider.close()
@@ -256,7 +260,7 @@ t.test('closing does not wait for what is to be tried again later', async (t) =>
 
 t.test('it closes also when the peer lets nothing end', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
-  const provider = smppTo(smsc, { times: { closesWithinMs: 100 } })
+  const provider = smppTo(smsc, { times: { closeTimeoutMs: 100 } })
   const send = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length === 1)
   await provider.close()

@@ -19,7 +19,7 @@ else {
   const clock = clockAhead(t)
   testSmsProvider('smpp', async () => {
     const smsc = await startPerlSmsc(t)
-    const provider = tagging(smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } }))
+    const provider = tagging(smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } }))
     return {
       provider: {
         ...provider,

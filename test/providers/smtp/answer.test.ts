@@ -182,7 +182,7 @@ t.test('a relay that falls silent is given up, wherever that is', async (t) => {
 
 t.test('a relay has its time and no more', async (t) => {
   const relay = await startScriptedRelay(t, { connection: 'silence' })
-  const smtp = smtpTo(relay.address, { answersWithinMs: 50 })
+  const smtp = smtpTo(relay.address, { timeoutMs: 50 })
   const answer = { outcome: 'deferred', about: 'provider', code: 'EABORT', text: TOO_LONG }
   t.strictSame(await smtp.send(emailTo(ann)), answer)
   await smtp.close()
@@ -252,7 +252,7 @@ t.test('a relay that is not there puts the email off', async (t) => {
   })
   await smtp.close()
 
-  const nowhere = smtpTo('relay.invalid', { answersWithinMs: 10_000 })
+  const nowhere = smtpTo('relay.invalid', { timeoutMs: 10_000 })
   t.match(await nowhere.send(emailTo(ann)), { outcome: 'deferred', code: String, text: String })
   await nowhere.close()
 })

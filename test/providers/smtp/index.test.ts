@@ -39,7 +39,7 @@ if (noSmtpServer) {
       refusedByAll: 'busy@there.example',
     },
     disconnected: smtpTo('127.0.0.1:1'),
-    handoversOf: async (email) => (await arrivals(server, email)).length,
+    attemptsOf: async (email) => (await arrivals(server, email)).length,
     can: { lookUp: false, keepKeys: false, tellUnknownDomains: false },
     publish: async () => undefined,
   }))

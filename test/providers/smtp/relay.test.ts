@@ -156,7 +156,7 @@ async function sendOver(
   urlOf: (address: string) => string,
 ): Promise<[outcome: unknown, protocol: string | undefined]> {
   const server: SmtpServer = await startSmtpServer(t, options)
-  const smtp = createSmtp({ url: urlOf(server.address), secrets, answersWithinMs: 20_000 })
+  const smtp = createSmtp({ url: urlOf(server.address), secrets, timeoutMs: 20_000 })
   const answer = await smtp.send(emailTo(ann))
   t.notMatch(JSON.stringify(answer), /hunter|w%23rd|w#rd/)
   await smtp.close()
@@ -230,7 +230,7 @@ t.test(
       ['smtp://none.invalid?', /^the host of SMTP_URL has no address \(\w+\)/],
     ] as const) {
       const smtp = createSmtp({ url: `${url}name=relay.example`, secrets })
-      const said = `${await smtp.examine()}`
+      const said = `${await smtp.check()}`
       await smtp.close()
       t.match(said, line, url)
       t.notMatch(said, /\n|hunter2|Node/)
