@@ -67,7 +67,7 @@ const notices = (tx: Tx) =>
 
 const RIGHT: Found[] = ['verified', 'verified']
 
-t.test('a pending domain whose required records are right is verified', async (t) => {
+t.test('finish_check: a pending domain with all required records is verified', async (t) => {
   await rolledBack(sql, async (tx) => {
     const domain = await judged(tx, await given(tx, 'pending'), true, RIGHT)
     t.equal(domain.status, 'verified')
@@ -77,7 +77,7 @@ t.test('a pending domain whose required records are right is verified', async (t
   })
 })
 
-t.test('neither the provider nor DNS alone verifies one', async (t) => {
+t.test('finish_check: neither provider nor DNS alone verifies a domain', async (t) => {
   for (const [isActive, ...found] of [
     [false, 'verified', 'verified'],
     [true, 'verified', 'missing'],
@@ -92,28 +92,31 @@ t.test('neither the provider nor DNS alone verifies one', async (t) => {
   }
 })
 
-t.test('a pending domain has failed after 72 hours, and its owner is told', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const id = await given(tx, 'pending', { age: '71 hours 59 minutes' })
-    t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'pending')
-    await tx`update app.domains set created_at = now() - interval '72 hours' where id = ${id}`
-    const domain = await judged(tx, id, true, ['verified', 'missing'])
-    t.match(domain, { status: 'failed', nextCheckAt: null })
-    t.same(await notices(tx), [
-      {
-        kind: 'domain_not_found',
-        detail: {
-          domain: 'shop.example',
-          records: ['CNAME pg2._domainkey.shop.example: missing'],
+t.test(
+  'finish_check: a pending domain fails after 72 hours and its owner gets a notice',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const id = await given(tx, 'pending', { age: '71 hours 59 minutes' })
+      t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'pending')
+      await tx`update app.domains set created_at = now() - interval '72 hours' where id = ${id}`
+      const domain = await judged(tx, id, true, ['verified', 'missing'])
+      t.match(domain, { status: 'failed', nextCheckAt: null })
+      t.same(await notices(tx), [
+        {
+          kind: 'domain_not_found',
+          detail: {
+            domain: 'shop.example',
+            records: ['CNAME pg2._domainkey.shop.example: missing'],
+          },
         },
-      },
-    ])
-    t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'failed')
-    t.equal((await notices(tx)).length, 1, 'once')
-  })
-})
+      ])
+      t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'failed')
+      t.equal((await notices(tx)).length, 1, 'once')
+    })
+  },
+)
 
-t.test('an outage of DNS fails no domain', async (t) => {
+t.test('finish_check: an outage of DNS fails no domain', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'pending', { age: '80 hours' })
     t.match(await judged(tx, id, true, ['pending', 'verified']), {
@@ -123,14 +126,17 @@ t.test('an outage of DNS fails no domain', async (t) => {
   })
 })
 
-t.test('one that is right at the last moment is verified', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const id = await given(tx, 'pending', { age: '80 hours' })
-    t.equal((await judged(tx, id, true, RIGHT)).status, 'verified')
-  })
-})
+t.test(
+  'finish_check: a domain with correct records just before 72 hours is verified',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const id = await given(tx, 'pending', { age: '80 hours' })
+      t.equal((await judged(tx, id, true, RIGHT)).status, 'verified')
+    })
+  },
+)
 
-t.test('a failed domain is verified by a later check', async (t) => {
+t.test('finish_check: a failed domain is verified by a later check', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'failed', { age: '100 days' })
     t.equal((await judged(tx, id, true, ['missing', 'verified'])).status, 'failed')
@@ -141,24 +147,27 @@ t.test('a failed domain is verified by a later check', async (t) => {
   })
 })
 
-t.test('a verified domain stays so for 72 hours after its records went wrong', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const id = await given(tx, 'verified', { age: '100 days' })
-    const first = await judged(tx, id, true, ['missing', 'verified'])
-    t.match(first, { status: 'verified', wrongSince: Date, hoursToNextCheck: 24 })
+t.test(
+  'finish_check: a verified domain stays verified for 72 hours after its records are wrong',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const id = await given(tx, 'verified', { age: '100 days' })
+      const first = await judged(tx, id, true, ['missing', 'verified'])
+      t.match(first, { status: 'verified', wrongSince: Date, hoursToNextCheck: 24 })
 
-    await tx`update app.domains set wrong_since = now() - interval '60 hours' where id = ${id}`
-    const later = await judged(tx, id, true, ['missing', 'verified'])
-    t.match(later, { status: 'verified', hoursToNextCheck: 12 }, 'it is looked at when they end')
+      await tx`update app.domains set wrong_since = now() - interval '60 hours' where id = ${id}`
+      const later = await judged(tx, id, true, ['missing', 'verified'])
+      t.match(later, { status: 'verified', hoursToNextCheck: 12 }, 'it is looked at when they end')
 
-    await tx`update app.domains set wrong_since = now() - interval '72 hours' where id = ${id}`
-    const last = await judged(tx, id, true, ['missing', 'verified'])
-    t.match(last, { status: 'failed', nextCheckAt: null })
-    t.match(await notices(tx), [{ kind: 'domain_failed', detail: { domain: 'shop.example' } }])
-  })
-})
+      await tx`update app.domains set wrong_since = now() - interval '72 hours' where id = ${id}`
+      const last = await judged(tx, id, true, ['missing', 'verified'])
+      t.match(last, { status: 'failed', nextCheckAt: null })
+      t.match(await notices(tx), [{ kind: 'domain_failed', detail: { domain: 'shop.example' } }])
+    })
+  },
+)
 
-t.test('one that comes right again in time starts anew', async (t) => {
+t.test('finish_check: correct records within 72 hours reset the period', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'verified', { age: '100 days', wrongFor: '71 hours' })
     t.match(await judged(tx, id, true, RIGHT), { status: 'verified', wrongSince: null })
@@ -169,14 +178,14 @@ t.test('one that comes right again in time starts anew', async (t) => {
   })
 })
 
-t.test('a suggested record that is missing is no harm', async (t) => {
+t.test('finish_check: a missing optional record does not matter', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'verified', { age: '100 days', wrongFor: '80 hours' })
     t.match(await judged(tx, id, true, RIGHT), { status: 'verified', wrongSince: null })
   })
 })
 
-t.test('what an operator vouched for stays verified', async (t) => {
+t.test('finish_check: a manually verified domain stays verified', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'verified', { isManuallyVerified: true, wrongFor: '100 hours' })
     t.match(await judged(tx, id, false, ['missing', 'missing']), { status: 'verified' })
@@ -184,7 +193,7 @@ t.test('what an operator vouched for stays verified', async (t) => {
   })
 })
 
-t.test('a domain that is gone is not judged', async (t) => {
+t.test('finish_check: a deleted domain is ignored', async (t) => {
   await rolledBack(sql, async (tx) => {
     const [row] = await tx`
       select (core.evaluate_domain(gen_random_uuid(), true, ${tx.json(records(...RIGHT))})).id`

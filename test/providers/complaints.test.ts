@@ -35,7 +35,7 @@ const ageComplaints = ({ id }: TestOrganisation, hours: number) => sql`
   update app.complaints set received_at = received_at - ${hours}::float8 * interval '1 hour'
   where organisation_id = core.decode_id('org', ${id})`
 
-t.test('the third complaint pauses, the second does not', async (t) => {
+t.test('complaints: the third one pauses sending, the second does not', async (t) => {
   t.match(await afterComplaints(2, 2), { state: 'active', reason: null })
   const { organisation, state, reason } = await afterComplaints(3, 10)
   t.equal(state, 'paused')
@@ -46,7 +46,7 @@ t.test('the third complaint pauses, the second does not', async (t) => {
   t.match(since, { isNow: true })
 })
 
-t.test('at 0.1 % sending is paused, below it goes on', async (t) => {
+t.test('complaints: a rate of 0.1 % pauses sending, a lower one does not', async (t) => {
   t.match(await afterComplaints(3, 3000), { state: 'paused' })
   const busy = await afterComplaints(3, 3001)
   t.match(busy, { state: 'active' })
@@ -57,14 +57,14 @@ t.test('at 0.1 % sending is paused, below it goes on', async (t) => {
   })
 })
 
-t.test('complaints that come in one call count as those that come one by one', async (t) => {
+t.test('complaints: one call with several counts like several calls', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, 3)
   await record(ids.map((id) => aComplaint(id)))
   t.match(await stateOf(sql, organisation), { state: 'paused' })
 })
 
-t.test('a complaint counts once for each message and recipient', async (t) => {
+t.test('complaints: each counts once for message and recipient', async (t) => {
   const organisation = await createOrganisation(sql)
   const [one = '', two = ''] = await haveSent(sql, organisation, 2)
   const again = aComplaint(one)
@@ -80,7 +80,7 @@ t.test('a complaint counts once for each message and recipient', async (t) => {
   t.match(await stateOf(sql, organisation), { state: 'paused' })
 })
 
-t.test('complaints count for 24 hours from when we received them', async (t) => {
+t.test('complaints: each counts for 24 hours after it was received', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, 10)
   const longAgo = new Date(Date.now() - 100 * 3_600_000).toISOString()
@@ -96,7 +96,7 @@ t.test('complaints count for 24 hours from when we received them', async (t) => 
   })
 })
 
-t.test('only live emails sent within 24 hours are compared with complaints', async (t) => {
+t.test('complaints: the rate counts only live emails sent within 24 hours', async (t) => {
   for (const [how, state] of [
     [{}, 'active'],
     [{ acceptedAgo: 23.9, sentAgo: 23.9 }, 'active'],
@@ -116,25 +116,28 @@ t.test('only live emails sent within 24 hours are compared with complaints', asy
   }
 })
 
-t.test('what was sent since the first complaint can be enough to know', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const ids = await haveSent(sql, organisation, 4)
-  await record(ids.slice(0, 2).map((id) => aComplaint(id)))
-  const sendMore = (count: number) => sql`
+t.test(
+  "complaints: emails sent since the first complaint can already exceed the rate's denominator",
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const ids = await haveSent(sql, organisation, 4)
+    await record(ids.slice(0, 2).map((id) => aComplaint(id)))
+    const sendMore = (count: number) => sql`
     update app.counters set emails_sent = emails_sent + ${count}
     where organisation_id = core.decode_id('org', ${organisation.id})`
-  await sendMore(3001)
-  await record([aComplaint(String(ids[2]))])
-  t.match(await stateOf(sql, organisation), { state: 'active' })
-  const [rate] = await sql`
+    await sendMore(3001)
+    await record([aComplaint(String(ids[2]))])
+    t.match(await stateOf(sql, organisation), { state: 'active' })
+    const [rate] = await sql`
     select complaints, sent::integer, rate::float8 from ops.complaint_rates
     where organisation = ${organisation.id}`
-  t.same(rate, { complaints: 3, sent: 3001, rate: 0.001 })
-  await record([aComplaint(String(ids[3]))])
-  t.match(await stateOf(sql, organisation), { state: 'paused' }, 'and with the next it is not')
-})
+    t.same(rate, { complaints: 3, sent: 3001, rate: 0.001 })
+    await record([aComplaint(String(ids[3]))])
+    t.match(await stateOf(sql, organisation), { state: 'paused' }, 'and with the next it is not')
+  },
+)
 
-t.test('complaints about rehearsals and test messages do not count', async (t) => {
+t.test('complaints: those about sandbox and test messages do not count', async (t) => {
   for (const how of [{ isSandbox: true }, { mode: 'test' }] as const) {
     const { organisation, state } = await afterComplaints(5, 5, how)
     t.equal(state, 'active', JSON.stringify(how))
@@ -142,7 +145,7 @@ t.test('complaints about rehearsals and test messages do not count', async (t) =
   }
 })
 
-t.test('the owner is told once, however many complaints follow', async (t) => {
+t.test('complaints: the owner gets one notice however many follow', async (t) => {
   const { organisation, ids } = await afterComplaints(3, 20)
   await record(ids.slice(3, 9).map((id) => aComplaint(id)))
   t.equal(await countedOf(organisation), 9, 'they are counted all the same')
@@ -157,7 +160,7 @@ t.test('the owner is told once, however many complaints follow', async (t) => {
 })
 
 t.test(
-  'a suspended organisation is paused by complaints as well, and paused once reinstated',
+  'complaints: a suspended organisation is paused too, and stays paused once reinstated',
   async (t) => {
     const organisation = await createOrganisation(sql)
     const ids = await haveSent(sql, organisation, 5)
@@ -171,7 +174,7 @@ t.test(
   },
 )
 
-t.test('a complaint pause outlives a suspension that came after it', async (t) => {
+t.test('complaints: a pause stays after a later suspension ends', async (t) => {
   const { organisation } = await afterComplaints(3, 20)
   const before = await stateOf(sql, organisation)
   t.match(before, { state: 'paused' })
@@ -181,7 +184,7 @@ t.test('a complaint pause outlives a suspension that came after it', async (t) =
   t.equal((await noticesOf(sql, organisation)).length, 1)
 })
 
-t.test('a complaint about one organisation is nothing to another', async (t) => {
+t.test('complaints: those about one organisation do not pause another', async (t) => {
   const [one, other] = [await createOrganisation(sql), await createOrganisation(sql)]
   const mine = await haveSent(sql, one, 2)
   const theirs = await haveSent(sql, other, 3)
@@ -190,7 +193,7 @@ t.test('a complaint about one organisation is nothing to another', async (t) => 
   t.match(await stateOf(sql, other), { state: 'paused' })
 })
 
-t.test('after a resumption the same complaints pause no more, new ones do', async (t) => {
+t.test('complaints: after a resumption only new ones pause again', async (t) => {
   const { organisation, ids } = await afterComplaints(3, 20)
   await sql`select ops.resume(${organisation.id})`
   t.same(await stateOf(sql, organisation), { state: 'active', reason: null })
@@ -206,7 +209,7 @@ t.test('after a resumption the same complaints pause no more, new ones do', asyn
   t.equal((await noticesOf(sql, organisation)).length, 2, 'and the owner is told again')
 })
 
-t.test('complaints that came while the operator looked at them are old, too', async (t) => {
+t.test('complaints: those that came before the resumption do not pause again', async (t) => {
   const { organisation, ids } = await afterComplaints(3, 20)
   await sql.begin(async (tx) => {
     await tx`select * from ops.complaint_rates`
@@ -240,7 +243,7 @@ async function meet<Result>(
   return work
 }
 
-t.test('of complaints that come at the same time none is missed', async (t) => {
+t.test('complaints: concurrent ones are all counted', async (t) => {
   for (let round = 0; round < 5; round++) {
     const organisation = await createOrganisation(sql)
     const ids = await haveSent(sql, organisation, 8)
@@ -254,7 +257,7 @@ t.test('of complaints that come at the same time none is missed', async (t) => {
   }
 })
 
-t.test('receipts of several organisations, in any order, do not lock each other out', async (t) => {
+t.test('complaints: concurrent receipts of several organisations do not deadlock', async (t) => {
   const organisations = [
     await createOrganisation(sql),
     await createOrganisation(sql),
@@ -275,26 +278,29 @@ t.test('receipts of several organisations, in any order, do not lock each other 
   }
 })
 
-t.test('complaints and operators at the same time leave one of both states', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const ids = await haveSent(sql, organisation, 60)
-  const operate = (name: string) =>
-    sql.unsafe(`select ops.${name}($1)`, [organisation.id]).catch((error) => {
-      t.match(error.message, /^the organisation is (active|paused)$/)
-    })
-  await Promise.all(
-    ids.flatMap((id, place) => [
-      record([aComplaint(id)]),
-      ...(place % 10 === 0 ? [operate('resume')] : []),
-    ]),
-  )
-  const { state } = await stateOf(sql, organisation)
-  const [row] = await sql`
+t.test(
+  "complaints: concurrent with an operator's change they leave one of both states",
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const ids = await haveSent(sql, organisation, 60)
+    const operate = (name: string) =>
+      sql.unsafe(`select ops.${name}($1)`, [organisation.id]).catch((error) => {
+        t.match(error.message, /^the organisation is (active|paused)$/)
+      })
+    await Promise.all(
+      ids.flatMap((id, place) => [
+        record([aComplaint(id)]),
+        ...(place % 10 === 0 ? [operate('resume')] : []),
+      ]),
+    )
+    const { state } = await stateOf(sql, organisation)
+    const [row] = await sql`
     select complaints from ops.complaint_rates where organisation = ${organisation.id}`
-  t.equal(state, row?.complaints >= 3 ? 'paused' : 'active')
-})
+    t.equal(state, row?.complaints >= 3 ? 'paused' : 'active')
+  },
+)
 
-t.test('complaints are forgotten after a week', async (t) => {
+t.test('complaints: deleted after a week', async (t) => {
   await sql`delete from app.complaints`
   const { organisation } = await afterComplaints(2, 2)
   t.equal(await call('delete_old_complaints', {}), 0)

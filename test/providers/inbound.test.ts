@@ -89,60 +89,63 @@ const confirmationsTo = (phone: string) => sql<
 const optOutsIn = async (id: string) =>
   (await timelineOf(sql, id)).filter(({ type }) => type === 'opted_out')
 
-t.test('STOP to an own number opts out, is told of and confirmed once', async (t) => {
-  const { organisation, number } = await withNumber()
-  const phone = aNumber()
-  await consent(organisation, phone)
-  await sent(organisation, { to: phone, senderId: number })
-  const last = await sent(organisation, { to: phone })
-  await sendSms(base, organisation, { to: aNumber() })
-  const before = await backlogOf(sql, organisation)
-  const ledger_check = () =>
-    sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
-  const booksBefore = await ledger_check()
+t.test(
+  "STOP to the organisation's number opts out, emits one event and is confirmed once",
+  async (t) => {
+    const { organisation, number } = await withNumber()
+    const phone = aNumber()
+    await consent(organisation, phone)
+    await sent(organisation, { to: phone, senderId: number })
+    const last = await sent(organisation, { to: phone })
+    await sendSms(base, organisation, { to: aNumber() })
+    const before = await backlogOf(sql, organisation)
+    const ledger_check = () =>
+      sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
+    const booksBefore = await ledger_check()
 
-  const received_at = '2026-03-01T10:00:00.000Z'
-  t.equal(await say({ from: phone, to: number, word: 'STOP ALL', received_at }), 1)
-  t.same(await optOutOf(organisation, phone), {
-    optedOutAt: new Date(received_at),
-    optedOutBy: 'STOP ALL',
-    source: 'a form',
-  })
-  t.match(await optOutsIn(last), [{ occurredAt: received_at, detail: { word: 'STOP ALL' } }])
-  t.match(await messageOf(sql, last), { status: 'sent', errorCode: null })
+    const received_at = '2026-03-01T10:00:00.000Z'
+    t.equal(await say({ from: phone, to: number, word: 'STOP ALL', received_at }), 1)
+    t.same(await optOutOf(organisation, phone), {
+      optedOutAt: new Date(received_at),
+      optedOutBy: 'STOP ALL',
+      source: 'a form',
+    })
+    t.match(await optOutsIn(last), [{ occurredAt: received_at, detail: { word: 'STOP ALL' } }])
+    t.match(await messageOf(sql, last), { status: 'sent', errorCode: null })
 
-  const [confirmation, ...more] = await confirmationsTo(phone)
-  t.same(more, [])
-  t.match(confirmation, {
-    organisation: organisation.id,
-    from: number,
-    credits: 0,
-    segments: 1,
-    class: 'transactional',
-    mode: 'live',
-    status: 'queued',
-    isSandbox: false,
-  })
-  const { encoding, parts } = segmentsOf(confirmation?.body ?? '')
-  t.same([encoding, parts.length], ['gsm7', 1])
-  t.same(await ledger_check(), booksBefore, 'it costs nothing')
-  t.equal(await backlogOf(sql, organisation), before + 1)
-  t.equal((await jobsOf(sql, confirmation?.id ?? '')).length, 1)
-  await worker.attemptSend(confirmation?.id ?? '')
-  const { json } = await get(`${base}/v1/sms/${confirmation?.id}`, organisation.liveKey)
-  t.match(json, { status: 'sent', from: number, to: phone, credits: 0 })
-  t.equal(await backlogOf(sql, organisation), before)
+    const [confirmation, ...more] = await confirmationsTo(phone)
+    t.same(more, [])
+    t.match(confirmation, {
+      organisation: organisation.id,
+      from: number,
+      credits: 0,
+      segments: 1,
+      class: 'transactional',
+      mode: 'live',
+      status: 'queued',
+      isSandbox: false,
+    })
+    const { encoding, parts } = segmentsOf(confirmation?.body ?? '')
+    t.same([encoding, parts.length], ['gsm7', 1])
+    t.same(await ledger_check(), booksBefore, 'it costs nothing')
+    t.equal(await backlogOf(sql, organisation), before + 1)
+    t.equal((await jobsOf(sql, confirmation?.id ?? '')).length, 1)
+    await worker.attemptSend(confirmation?.id ?? '')
+    const { json } = await get(`${base}/v1/sms/${confirmation?.id}`, organisation.liveKey)
+    t.match(json, { status: 'sent', from: number, to: phone, credits: 0 })
+    t.equal(await backlogOf(sql, organisation), before)
 
-  for (const word of ['STOP', 'END']) {
-    t.equal(await say({ from: phone, to: number, word }, { from: phone, to: number, word }), 0)
-  }
-  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP ALL' })
-  t.equal((await optOutsIn(last)).length, 1)
-  t.equal((await confirmationsTo(phone)).length, 1)
-  t.same(await sql`select from app.suppressions`, [], 'which are for email')
-})
+    for (const word of ['STOP', 'END']) {
+      t.equal(await say({ from: phone, to: number, word }, { from: phone, to: number, word }), 0)
+    }
+    t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP ALL' })
+    t.equal((await optOutsIn(last)).length, 1)
+    t.equal((await confirmationsTo(phone)).length, 1)
+    t.same(await sql`select from app.suppressions`, [], 'which are for email')
+  },
+)
 
-t.test('of many STOPs at once one is new', async (t) => {
+t.test('STOP sent several times at once is recorded once for each phone', async (t) => {
   const { organisation, number } = await withNumber()
   const phones = Array.from({ length: 5 }, aNumber)
   const ids = await Promise.all(phones.map((to) => sent(organisation, { to, senderId: number })))
@@ -162,7 +165,7 @@ t.test('of many STOPs at once one is new', async (t) => {
   }
 })
 
-t.test('STOP from who was never written to is kept, and confirmed', async (t) => {
+t.test('STOP from a phone without messages is recorded and confirmed', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   t.equal(await say({ from: phone, to: number }), 1)
@@ -170,30 +173,33 @@ t.test('STOP from who was never written to is kept, and confirmed', async (t) =>
   t.equal((await confirmationsTo(phone)).length, 1)
 })
 
-t.test('STOP to the shared sender means who wrote last from it', async (t) => {
-  const shared = aNumber()
-  await sql`update app.sms_settings set shared_sender = ${shared}`
-  const [first, last] = [
-    await createPayer(sql, { included: 1000 }),
-    await createPayer(sql, { included: 1000 }),
-  ]
-  const { organisation: other, number } = await withNumber()
-  const phone = aNumber()
-  await sent(first, { to: phone })
-  const id = await sent(last, { to: phone })
-  await sent(other, { to: phone, senderId: number })
-  // None of these reached the phone.
-  await sendSms(base, first, { to: phone })
-  await sendSms(base, { ...first, liveKey: first.testKey }, { to: phone })
-  t.equal(await say({ from: phone, to: shared }), 1)
-  t.match(await optOutOf(last, phone), { optedOutBy: 'STOP' })
-  t.same([await optOutOf(first, phone), await optOutOf(other, phone)], [undefined, undefined])
-  t.equal((await optOutsIn(id)).length, 1)
-  t.match(await confirmationsTo(phone), [{ organisation: last.id, from: shared }])
-  await sql`update app.sms_settings set shared_sender = default`
-})
+t.test(
+  'STOP to the shared sender opts out of the organisation that last wrote from it',
+  async (t) => {
+    const shared = aNumber()
+    await sql`update app.sms_settings set shared_sender = ${shared}`
+    const [first, last] = [
+      await createPayer(sql, { included: 1000 }),
+      await createPayer(sql, { included: 1000 }),
+    ]
+    const { organisation: other, number } = await withNumber()
+    const phone = aNumber()
+    await sent(first, { to: phone })
+    const id = await sent(last, { to: phone })
+    await sent(other, { to: phone, senderId: number })
+    // None of these reached the phone.
+    await sendSms(base, first, { to: phone })
+    await sendSms(base, { ...first, liveKey: first.testKey }, { to: phone })
+    t.equal(await say({ from: phone, to: shared }), 1)
+    t.match(await optOutOf(last, phone), { optedOutBy: 'STOP' })
+    t.same([await optOutOf(first, phone), await optOutOf(other, phone)], [undefined, undefined])
+    t.equal((await optOutsIn(id)).length, 1)
+    t.match(await confirmationsTo(phone), [{ organisation: last.id, from: shared }])
+    await sql`update app.sms_settings set shared_sender = default`
+  },
+)
 
-t.test('STOP to a name is taken where a network carries it, and not confirmed', async (t) => {
+t.test('STOP to an alphanumeric sender ID is recorded and not confirmed', async (t) => {
   const organisation = await createPayer(sql, { included: 1000 })
   await approve(organisation, 'Acme')
   const phone = aNumber()
@@ -203,19 +209,22 @@ t.test('STOP to a name is taken where a network carries it, and not confirmed', 
   t.same(await confirmationsTo(phone), [])
 })
 
-t.test('STOP to a number of the network means who wrote last under a name', async (t) => {
-  const { organisation: numbered, number } = await withNumber()
-  const organisation = await createPayer(sql, { included: 1000 })
-  const phone = aNumber()
-  await sent(organisation, { to: phone })
-  await sent(numbered, { to: phone, senderId: number })
-  t.equal(await say({ from: phone, to: '12345' }), 1)
-  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
-  t.same(await confirmationsTo(phone), [], 'that number is not ours to write from')
-  t.equal(await say({ from: phone, to: 'Postgram' }), 0)
-})
+t.test(
+  'STOP to a number of the network opts out of the organisation that last wrote under a name',
+  async (t) => {
+    const { organisation: numbered, number } = await withNumber()
+    const organisation = await createPayer(sql, { included: 1000 })
+    const phone = aNumber()
+    await sent(organisation, { to: phone })
+    await sent(numbered, { to: phone, senderId: number })
+    t.equal(await say({ from: phone, to: '12345' }), 1)
+    t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
+    t.same(await confirmationsTo(phone), [], 'that number is not ours to write from')
+    t.equal(await say({ from: phone, to: 'Postgram' }), 0)
+  },
+)
 
-t.test('an SMS of 90 days ago is answered no more', async (t) => {
+t.test('STOP matches an SMS of the last 90 days only', async (t) => {
   const organisation = await createPayer(sql, { included: 1000 })
   // Of earlier months there are no partitions by themselves.
   await sql.begin(async (tx) => {
@@ -235,7 +244,7 @@ t.test('an SMS of 90 days ago is answered no more', async (t) => {
   }
 })
 
-t.test('what nobody can mean changes nothing', async (t) => {
+t.test('STOP from an invalid number or to an unknown sender changes nothing', async (t) => {
   const { number } = await withNumber()
   t.equal(await say({ from: aNumber(), to: 'Postgram' }), 0, 'never written to')
   for (const from of ['12345', 'Acme', '', '+0123456789', "'; drop table"]) {
@@ -244,7 +253,7 @@ t.test('what nobody can mean changes nothing', async (t) => {
   t.equal(await say(), 0)
 })
 
-t.test('START brings back consent where there was some, and only that', async (t) => {
+t.test('START restores an earlier consent and gives none to others', async (t) => {
   const { organisation, number } = await withNumber()
   const [agreed, never] = [aNumber(), aNumber()]
   await consent(organisation, agreed)
@@ -266,7 +275,7 @@ t.test('START brings back consent where there was some, and only that', async (t
   t.equal((await confirmationsTo(agreed)).length, 2)
 })
 
-t.test('keywords that arrive together count in their order', async (t) => {
+t.test('keywords of one call apply in their order', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   await consent(organisation, phone)
@@ -278,7 +287,7 @@ t.test('keywords that arrive together count in their order', async (t) => {
   t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
 })
 
-t.test('an opt-out of a rehearsal is confirmed as one', async (t) => {
+t.test('STOP to a sandbox message is confirmed as a sandbox message', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = '+447700900006'
   const id = await sent(organisation, { to: phone, senderId: number })
@@ -287,7 +296,7 @@ t.test('an opt-out of a rehearsal is confirmed as one', async (t) => {
   t.match(await confirmationsTo(phone), [{ isSandbox: true }])
 })
 
-t.test('the listener of a provider records keywords and receipts', async (t) => {
+t.test('createSmsListener(): records keywords and receipts', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   const id = await sent(organisation, { to: phone, senderId: number })
@@ -319,7 +328,7 @@ t.test('the listener of a provider records keywords and receipts', async (t) => 
   t.same(counted, [['sms', 'delivered']])
 })
 
-t.test('a keyword that is not recorded is logged with the reason, once a minute', async (t) => {
+t.test('createSmsListener(): logs an ignored keyword with its reason once a minute', async (t) => {
   const warnings: Record<string, unknown>[] = []
   const log = pino({ level: 'warn' }, { write: (line) => warnings.push(JSON.parse(line)) })
   const listener = createSmsListener(call, { metrics: { receipt: () => undefined }, log })
@@ -342,7 +351,7 @@ t.test('a keyword that is not recorded is logged with the reason, once a minute'
       keyword: 'stop',
       from: `+27…${stranger.slice(-3)}`,
       to: 'Postgram',
-      reason: /^no organisation has this number, and none wrote to the phone/,
+      reason: /^no organisation owns this sender ID, and none has sent from it/,
       messages: 1,
       msg: 'keyword SMS ignored',
     },
@@ -351,7 +360,7 @@ t.test('a keyword that is not recorded is logged with the reason, once a minute'
   t.equal(warnings.length, 2)
 })
 
-t.test('a stop logs the ignored keywords that are not logged yet, with the count', async (t) => {
+t.test('flush(): logs the ignored keywords that are not logged yet, with the count', async (t) => {
   const lines: Record<string, unknown>[] = []
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line)) })
   const message = { provider: 'stand-in', from: '0821234567', to: 'Postgram', body: 'STOP' }
@@ -372,27 +381,30 @@ t.test('a stop logs the ignored keywords that are not logged yet, with the count
   t.same(counts(), [1, 2])
 })
 
-t.test('the network is not told that we have what the database did not take', async (t) => {
-  const metrics = { receipt: () => t.fail('it is not recorded') }
-  const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
-    metrics,
-    log: pino({ level: 'silent' }),
-  })
-  const at = new Date().toISOString()
-  const receipt: SmsReceipt = {
-    provider: 'smsc',
-    network_ids: ['1'],
-    type: 'delivered',
-    occurred_at: at,
-  }
-  await t.rejects(listener.onReceipt(receipt), { message: 'the database is away' })
-  const inbound = {
-    provider: 'smsc',
-    from: aNumber(),
-    to: aNumber(),
-    body: 'STOP',
-    received_at: at,
-  }
-  await t.rejects(listener.onInbound(inbound), { message: 'the database is away' })
-  await t.resolves(listener.onInbound({ ...inbound, body: 'Hello' }))
-})
+t.test(
+  'createSmsListener(): rejects if the database did not record, so the network sends again',
+  async (t) => {
+    const metrics = { receipt: () => t.fail('it is not recorded') }
+    const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
+      metrics,
+      log: pino({ level: 'silent' }),
+    })
+    const at = new Date().toISOString()
+    const receipt: SmsReceipt = {
+      provider: 'smsc',
+      network_ids: ['1'],
+      type: 'delivered',
+      occurred_at: at,
+    }
+    await t.rejects(listener.onReceipt(receipt), { message: 'the database is away' })
+    const inbound = {
+      provider: 'smsc',
+      from: aNumber(),
+      to: aNumber(),
+      body: 'STOP',
+      received_at: at,
+    }
+    await t.rejects(listener.onInbound(inbound), { message: 'the database is away' })
+    await t.resolves(listener.onInbound({ ...inbound, body: 'Hello' }))
+  },
+)

@@ -14,7 +14,7 @@ function logged() {
 }
 
 t.test(
-  'a provider that is down is a warning at once and one a minute with the count',
+  'createOutcomeLog(): a provider that is down logs one warning at once and one a minute with the count',
   async (t) => {
     const { lines, counted, outcomes } = logged()
     const refused = { provider: 'smtp', outcome: 'deferred', about: 'connection' } as const
@@ -33,7 +33,7 @@ t.test(
   },
 )
 
-t.test('messages that a provider does not confirm are not called refused', async (t) => {
+t.test('createOutcomeLog(): unconfirmed messages are logged apart from refused ones', async (t) => {
   const { lines, outcomes } = logged()
   const provider = 'mailgun'
   const refused = { provider, outcome: 'deferred', about: 'provider', code: '429' } as const
@@ -55,7 +55,7 @@ t.test('messages that a provider does not confirm are not called refused', async
 })
 
 t.test(
-  'refusals of a message, of the sandbox and of a lost SMSC link are no warnings',
+  'createOutcomeLog(): refusals of one message, of the sandbox and without SMSC link log no warning',
   async (t) => {
     const { lines, outcomes } = logged()
     const deferred = { outcome: 'deferred', code: '451' } as const
@@ -65,6 +65,6 @@ t.test(
     outcomes.noteSms(ID, { ...deferred, provider: 'smpp', about: 'connection' })
     t.strictSame(lines, [])
     outcomes.noteEmail(ID, { provider: 'smtp', outcome: 'failed', about: 'message' })
-    t.match(lines, [{ level: 30, message: /^em_/, outcome: 'failed', msg: 'handed over' }])
+    t.match(lines, [{ level: 30, message: /^em_/, outcome: 'failed', msg: 'message attempted' }])
   },
 )

@@ -154,7 +154,7 @@ const aHistory = fc.constantFrom(1, 3).chain((recipients) =>
 
 const RANK = ['queued', 'sent', 'delivered', 'expired', 'failed', 'bounced', 'complained']
 
-t.test('no order and no repetition of receipts makes a difference', async (t) => {
+t.test('record_receipts: order and repetition of receipts do not change the result', async (t) => {
   await fc.assert(
     fc.asyncProperty(aHistory, async ({ recipients, receipts, arrivals, cuts, finishBefore }) => {
       const [inOrder, shuffled] = [aMessage(recipients), aMessage(recipients)]
@@ -194,7 +194,7 @@ t.test('no order and no repetition of receipts makes a difference', async (t) =>
   t.equal(sent?.counted, sent?.n, 'and so was each that was sent')
 })
 
-t.test('a message that was bounced is not delivered by a receipt that comes late', async (t) => {
+t.test('record_receipts: a late delivery does not change a bounced message', async (t) => {
   const id = aMessage()
   await start(id)
   await finish(id)
@@ -210,7 +210,7 @@ t.test('a message that was bounced is not delivered by a receipt that comes late
 })
 
 t.test(
-  'a complaint counts after a delivery, and a delivery does not after a complaint',
+  'record_receipts: a complaint counts after a delivery, a delivery does not count after a complaint',
   async (t) => {
     const id = aMessage()
     await start(id)
@@ -228,7 +228,7 @@ t.test(
 )
 
 t.test(
-  'a message to several is delivered with the last, bounced with the first, whose address its error has',
+  'record_receipts: an email to several is delivered with the last recipient and bounced with the first, whom its error names',
   async (t) => {
     const [all, one] = [aMessage(3), aMessage(3)]
     for (const id of [all, one]) {
@@ -260,22 +260,25 @@ t.test(
   },
 )
 
-t.test('the error of a message is that of the receipt that gave it its status', async (t) => {
-  const id = aMessage(3)
-  await start(id)
-  await finish(id)
-  await record(id, [
-    receipt('failed', 1, { recipient: RECIPIENTS[0] as string, text: 'failed first' }),
-    receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'bounced', is_hard: true }),
-  ])
-  t.match(await messageOf(sql, id), {
-    status: 'bounced',
-    errorCode: 'hard_bounce',
-    errorMessage: `${RECIPIENTS[1]}: bounced`,
-  })
-})
+t.test(
+  'record_receipts: the error of a message comes from the receipt that set its status',
+  async (t) => {
+    const id = aMessage(3)
+    await start(id)
+    await finish(id)
+    await record(id, [
+      receipt('failed', 1, { recipient: RECIPIENTS[0] as string, text: 'failed first' }),
+      receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'bounced', is_hard: true }),
+    ])
+    t.match(await messageOf(sql, id), {
+      status: 'bounced',
+      errorCode: 'hard_bounce',
+      errorMessage: `${RECIPIENTS[1]}: bounced`,
+    })
+  },
+)
 
-t.test('a receipt is stored once by its provider event id', async (t) => {
+t.test('record_receipts: a receipt is stored once by its provider event id', async (t) => {
   const id = aMessage()
   await start(id)
   await finish(id)
@@ -293,29 +296,32 @@ t.test('a receipt is stored once by its provider event id', async (t) => {
   t.equal((await timelineOf(sql, id)).filter(({ type }) => type === 'deferred').length, 2)
 })
 
-t.test('receipts of messages that are unknown are passed over, the others count', async (t) => {
-  const id = aMessage()
-  await start(id)
-  await finish(id)
-  const { json } = await post(
-    `${base}/v1/emails`,
-    organisation.testKey,
-    anEmail(organisation.domain),
-  )
-  const receipts = [
-    { message_id: '01890000-0000-7000-8000-000000000000', ...receipt('delivered', 1) },
-    { message_id: '00000000-0000-4000-8000-000000000000', ...receipt('bounced', 1) },
-    { message_id: await uuidOf(json.id), ...receipt('bounced', 1) },
-    { message_id: await uuidOf(id), ...receipt('delivered', 1) },
-  ]
-  t.equal(await call('record_receipts', { receipts: JSON.stringify(receipts) }), 1)
-  t.match(await messageOf(sql, id), { status: 'delivered' })
-  t.match(await messageOf(sql, json.id), { status: 'sent' }, 'a test message has no receipts')
-  t.equal(await call('record_receipts', { receipts: '[]' }), 0)
-})
+t.test(
+  'record_receipts: receipts of unknown messages are ignored and the others count',
+  async (t) => {
+    const id = aMessage()
+    await start(id)
+    await finish(id)
+    const { json } = await post(
+      `${base}/v1/emails`,
+      organisation.testKey,
+      anEmail(organisation.domain),
+    )
+    const receipts = [
+      { message_id: '01890000-0000-7000-8000-000000000000', ...receipt('delivered', 1) },
+      { message_id: '00000000-0000-4000-8000-000000000000', ...receipt('bounced', 1) },
+      { message_id: await uuidOf(json.id), ...receipt('bounced', 1) },
+      { message_id: await uuidOf(id), ...receipt('delivered', 1) },
+    ]
+    t.equal(await call('record_receipts', { receipts: JSON.stringify(receipts) }), 1)
+    t.match(await messageOf(sql, id), { status: 'delivered' })
+    t.match(await messageOf(sql, json.id), { status: 'sent' }, 'a test message has no receipts')
+    t.equal(await call('record_receipts', { receipts: '[]' }), 0)
+  },
+)
 
 t.test(
-  'a receipt that comes before the hand-over was noted counts its departure once',
+  'record_receipts: a receipt before the end of its attempt counts the attempt once',
   async (t) => {
     const before = await backlogOf(sql, organisation)
     const id = aMessage()
@@ -338,18 +344,21 @@ t.test(
   },
 )
 
-t.test('a receipt and the end of its hand-over at the same time count it once', async (t) => {
-  const before = await backlogOf(sql, organisation)
-  const ids = Array.from({ length: 20 }, () => aMessage())
-  await Promise.all(ids.map(start))
-  await Promise.all(
-    ids.flatMap((id) => [finish(id), record(id, [receipt('delivered', 1)]), finish(id)]),
-  )
-  for (const id of ids) t.match(await stateOf(id), { status: 'delivered', isSent: true })
-  t.equal(await backlogOf(sql, organisation), before - ids.length)
-})
+t.test(
+  'record_receipts: a receipt at the same time as the end of its attempt counts the attempt once',
+  async (t) => {
+    const before = await backlogOf(sql, organisation)
+    const ids = Array.from({ length: 20 }, () => aMessage())
+    await Promise.all(ids.map(start))
+    await Promise.all(
+      ids.flatMap((id) => [finish(id), record(id, [receipt('delivered', 1)]), finish(id)]),
+    )
+    for (const id of ids) t.match(await stateOf(id), { status: 'delivered', isSent: true })
+    t.equal(await backlogOf(sql, organisation), before - ids.length)
+  },
+)
 
-t.test('a provider that has a message settles a hand-over that nobody knew of', async (t) => {
+t.test('record_receipts: `sent` settles an ambiguous attempt', async (t) => {
   const before = await backlogOf(sql, organisation)
   const id = aMessage()
   await start(id)
@@ -374,41 +383,47 @@ t.test('a provider that has a message settles a hand-over that nobody knew of', 
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
-t.test('a provider that has a message before its answer is noted adds its name', async (t) => {
-  const before = await backlogOf(sql, organisation)
-  const id = aMessage()
-  await start(id)
-  await record(id, [receipt('sent', 1)])
-  t.match(await messageOf(sql, id), { status: 'sent', provider: null })
-  await finish(id)
-  t.match(await messageOf(sql, id), {
-    status: 'sent',
-    provider: 'stand-in',
-    attemptStartedAt: null,
-  })
-  t.equal(await backlogOf(sql, organisation), before - 1)
-})
-
-t.test('what has not begun, or was refused, is not sent because it is said to be', async (t) => {
-  const waiting = aMessage()
-  await record(waiting, [receipt('sent', 1)])
-  t.match(await messageOf(sql, waiting), { status: 'queued', sentAt: null })
-
-  for (const [outcome, status] of [
-    ['deferred', 'queued'],
-    ['failed', 'failed'],
-  ] as const) {
+t.test(
+  "record_receipts: `sent` before the end of its attempt adds the provider's name",
+  async (t) => {
+    const before = await backlogOf(sql, organisation)
     const id = aMessage()
     await start(id)
-    await finish(id, outcome)
-    const before = await messageOf(sql, id)
     await record(id, [receipt('sent', 1)])
-    t.same(await messageOf(sql, id), before)
-    t.equal(before.status, status)
-  }
-})
+    t.match(await messageOf(sql, id), { status: 'sent', provider: null })
+    await finish(id)
+    t.match(await messageOf(sql, id), {
+      status: 'sent',
+      provider: 'stand-in',
+      attemptStartedAt: null,
+    })
+    t.equal(await backlogOf(sql, organisation), before - 1)
+  },
+)
 
-t.test('a copy that was taken says nothing of the other copies', async (t) => {
+t.test(
+  'record_receipts: `sent` does not change a message without an attempt or a refused one',
+  async (t) => {
+    const waiting = aMessage()
+    await record(waiting, [receipt('sent', 1)])
+    t.match(await messageOf(sql, waiting), { status: 'queued', sentAt: null })
+
+    for (const [outcome, status] of [
+      ['deferred', 'queued'],
+      ['failed', 'failed'],
+    ] as const) {
+      const id = aMessage()
+      await start(id)
+      await finish(id, outcome)
+      const before = await messageOf(sql, id)
+      await record(id, [receipt('sent', 1)])
+      t.same(await messageOf(sql, id), before)
+      t.equal(before.status, status)
+    }
+  },
+)
+
+t.test('record_receipts: `sent` for one copy does not settle the others', async (t) => {
   const to = ['one@example.com', 'two@example.com']
   const [id = ''] = await sendBatch(base, organisation, [{ to, class: 'marketing' }])
   await start(id)
@@ -422,7 +437,7 @@ const suppressionOf = async (email: string) => {
   return row && { ...row }
 }
 
-t.test('an opt-out is in the timeline and blocks marketing, no more', async (t) => {
+t.test('record_receipts: opted_out is in the timeline and blocks marketing only', async (t) => {
   const id = aMessage()
   const [recipient = ''] = RECIPIENTS
   await start(id)
@@ -442,7 +457,7 @@ t.test('an opt-out is in the timeline and blocks marketing, no more', async (t) 
   t.same(await suppressionOf(recipient), entry, 'a second one changes nothing')
 })
 
-t.test('an opt-out weakens no entry, and what is stronger takes its place', async (t) => {
+t.test('record_receipts: opted_out never replaces a stronger suppression', async (t) => {
   const [recipient = ''] = RECIPIENTS
   const strong = [
     receipt('complained', 1, { text: 'spam' }),
@@ -471,7 +486,7 @@ t.test('an opt-out weakens no entry, and what is stronger takes its place', asyn
   t.match(await suppressionOf(recipient), { reason: 'manual', note: 'ours' })
 })
 
-t.test('what was ended before it left stays ended', async (t) => {
+t.test('record_receipts: a message that ended before its attempt stays ended', async (t) => {
   const id = aMessage()
   await start(id)
   await finish(id, 'failed')
@@ -480,31 +495,28 @@ t.test('what was ended before it left stays ended', async (t) => {
   t.same(await messageOf(sql, id), before)
 })
 
-t.test(
-  'receipts of many messages from many callers at once do not lock each other out',
-  async (t) => {
-    const ids = Array.from({ length: 60 }, () => aMessage(3))
-    const uuids = await Promise.all(ids.map(uuidOf))
-    await forgetSuppressions()
-    await call('start_emails', { ids: uuids })
-    const batches = Array.from({ length: 12 }, (_, caller) => {
-      const receipts = uuids.map((message_id, place) => ({
-        message_id,
-        ...receipt('bounced', caller, {
-          provider_event_id: `${caller % 6}`,
-          recipient: RECIPIENTS[(place + caller) % 3] as string,
-          is_hard: true,
-        }),
-      }))
-      return caller % 2 ? receipts : receipts.toReversed()
-    })
-    const stored = await Promise.all(
-      batches.map((receipts) => call('record_receipts', { receipts: JSON.stringify(receipts) })),
-    )
-    t.equal(
-      stored.reduce((sum, count) => sum + count, 0),
-      6 * ids.length,
-    )
-    for (const id of ids) t.match(await messageOf(sql, id), { status: 'bounced' })
-  },
-)
+t.test('record_receipts: concurrent calls for many messages do not deadlock', async (t) => {
+  const ids = Array.from({ length: 60 }, () => aMessage(3))
+  const uuids = await Promise.all(ids.map(uuidOf))
+  await forgetSuppressions()
+  await call('start_emails', { ids: uuids })
+  const batches = Array.from({ length: 12 }, (_, caller) => {
+    const receipts = uuids.map((message_id, place) => ({
+      message_id,
+      ...receipt('bounced', caller, {
+        provider_event_id: `${caller % 6}`,
+        recipient: RECIPIENTS[(place + caller) % 3] as string,
+        is_hard: true,
+      }),
+    }))
+    return caller % 2 ? receipts : receipts.toReversed()
+  })
+  const stored = await Promise.all(
+    batches.map((receipts) => call('record_receipts', { receipts: JSON.stringify(receipts) })),
+  )
+  t.equal(
+    stored.reduce((sum, count) => sum + count, 0),
+    6 * ids.length,
+  )
+  for (const id of ids) t.match(await messageOf(sql, id), { status: 'bounced' })
+})

@@ -196,7 +196,7 @@ const send: fc.Arbitrary<Send> = fc.record({
 })
 
 t.test(
-  'any order of grants, sends, refunds and period ends leaves the ledger_check right',
+  'any order of grants, sends, refunds and period ends keeps the ledger balanced',
   async () => {
     await fc.assert(
       fc.asyncProperty(

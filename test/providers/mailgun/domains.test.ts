@@ -28,7 +28,7 @@ const errorOf = (asked: Promise<unknown>) =>
     (error) => error,
   )
 
-t.test('a domain is made with its own key and return path, and without tracking', async (t) => {
+t.test('createDomain(): sets key and MAIL FROM and turns tracking off', async (t) => {
   const domain = aDomain()
   const identity = await provider.createDomain(domain)
   const { form, keys, mailFrom, tracking } = atMailgun(domain.name)
@@ -58,7 +58,7 @@ t.test('a domain is made with its own key and return path, and without tracking'
   })
 })
 
-t.test('what to publish is what Mailgun says, as far as it says it', async (t) => {
+t.test("createDomain(): returns Mailgun's records, or its usual ones", async (t) => {
   const cases = [
     ['eu.mailgun.org', 'mxa.eu.mailgun.org', 'v=spf1 include:eu.mailgun.org ~all'],
     [null, 'mxa.mailgun.org', 'v=spf1 include:mailgun.org ~all'],
@@ -71,32 +71,35 @@ t.test('what to publish is what Mailgun says, as far as it says it', async (t) =
   domains.region = 'mailgun.org'
 })
 
-t.test('a creation that breaks off at any point is finished by the next', async (t) => {
-  const steps = [
-    'POST /v4/domains',
-    'PUT /v4/domains',
-    'PUT /v3/domains',
-    'GET .*/keys',
-    'POST /v1/dkim',
-  ]
-  for (const isCarriedOut of [true, false]) {
-    for (const step of steps) {
-      const domain = aDomain()
-      mailgun.expectTrouble(new RegExp(`^${step}`), { isCarriedOut, answer: 'reset' })
-      t.type(await errorOf(provider.createDomain(domain)), ProviderUnavailable, step)
-      const identity = await provider.createDomain(domain)
-      t.same(
-        identity.keys.map(({ selector }) => selector),
-        ['pg1', 'pg2'],
-      )
-      t.same([...atMailgun(domain.name).keys.keys()], ['pg1', 'pg2'])
-      t.equal(atMailgun(domain.name).mailFrom, domain.mailFrom)
-      t.same(await provider.createDomain(domain), identity)
+t.test(
+  'createDomain(): a creation interrupted at any request is completed by the next call',
+  async (t) => {
+    const steps = [
+      'POST /v4/domains',
+      'PUT /v4/domains',
+      'PUT /v3/domains',
+      'GET .*/keys',
+      'POST /v1/dkim',
+    ]
+    for (const isCarriedOut of [true, false]) {
+      for (const step of steps) {
+        const domain = aDomain()
+        mailgun.expectTrouble(new RegExp(`^${step}`), { isCarriedOut, answer: 'reset' })
+        t.type(await errorOf(provider.createDomain(domain)), ProviderUnavailable, step)
+        const identity = await provider.createDomain(domain)
+        t.same(
+          identity.keys.map(({ selector }) => selector),
+          ['pg1', 'pg2'],
+        )
+        t.same([...atMailgun(domain.name).keys.keys()], ['pg1', 'pg2'])
+        t.equal(atMailgun(domain.name).mailFrom, domain.mailFrom)
+        t.same(await provider.createDomain(domain), identity)
+      }
     }
-  }
-})
+  },
+)
 
-t.test('a name that another account has is refused', async (t) => {
+t.test('createDomain(): a name of another Mailgun account is refused', async (t) => {
   const domain = aDomain()
   domains.takenElsewhere.add(domain.name)
   const refusal = await errorOf(provider.createDomain(domain))
@@ -104,40 +107,46 @@ t.test('a name that another account has is refused', async (t) => {
   t.match(refusal, { message: 'This domain name is already taken' })
 })
 
-t.test('a domain that is in the account for other reasons is refused and left alone', async (t) => {
-  const domain = aDomain()
-  const others = domains.add(domain.name)
-  t.type(await errorOf(provider.createDomain(domain)), DomainRefused)
-  t.equal(others.mailFrom, domain.name)
-  t.same([...others.keys.keys()], ['pic'])
-  t.same([...others.tracking.values()], ['yes', 'yes', 'yes'])
-})
+t.test(
+  'createDomain(): a domain that Postgram did not create is refused and left unchanged',
+  async (t) => {
+    const domain = aDomain()
+    const others = domains.add(domain.name)
+    t.type(await errorOf(provider.createDomain(domain)), DomainRefused)
+    t.equal(others.mailFrom, domain.name)
+    t.same([...others.keys.keys()], ['pic'])
+    t.same([...others.tracking.values()], ['yes', 'yes', 'yes'])
+  },
+)
 
-t.test('answers that are neither yes nor no leave it to the next try', async (t) => {
-  const domain = aDomain()
-  const answers = [
-    { status: 401, body: 'Forbidden' },
-    { status: 403, body: { message: 'upgrade' } },
-    { status: 429, body: { message: 'Too many' } },
-    { status: 500, body: { message: 'Internal Server Error' } },
-    { status: 200, body: {} },
-    { status: 200, body: 'a page' },
-    'half' as const,
-    'nothing' as const,
-  ]
-  const impatiently = impatient(t, mailgun)
-  const ask = (what: () => Promise<unknown>) => errorOf(impatiently(what))
-  for (const answer of answers) {
-    mailgun.expectTrouble(/^POST \/v4\/domains/, { isCarriedOut: false, answer })
-    const made = await ask(() => provider.createDomain(domain))
-    t.type(made, ProviderUnavailable, JSON.stringify(answer))
-    mailgun.expectTrouble(/^PUT .*\/verify/, { isCarriedOut: false, answer })
-    t.type(await ask(() => provider.checkDomain(domain.name)), ProviderUnavailable)
-  }
-  t.notOk(domains.all.has(domain.name))
-})
+t.test(
+  'createDomain(): an unclear response throws ProviderUnavailable and can be repeated',
+  async (t) => {
+    const domain = aDomain()
+    const answers = [
+      { status: 401, body: 'Forbidden' },
+      { status: 403, body: { message: 'upgrade' } },
+      { status: 429, body: { message: 'Too many' } },
+      { status: 500, body: { message: 'Internal Server Error' } },
+      { status: 200, body: {} },
+      { status: 200, body: 'a page' },
+      'half' as const,
+      'nothing' as const,
+    ]
+    const impatiently = impatient(t, mailgun)
+    const ask = (what: () => Promise<unknown>) => errorOf(impatiently(what))
+    for (const answer of answers) {
+      mailgun.expectTrouble(/^POST \/v4\/domains/, { isCarriedOut: false, answer })
+      const made = await ask(() => provider.createDomain(domain))
+      t.type(made, ProviderUnavailable, JSON.stringify(answer))
+      mailgun.expectTrouble(/^PUT .*\/verify/, { isCarriedOut: false, answer })
+      t.type(await ask(() => provider.checkDomain(domain.name)), ProviderUnavailable)
+    }
+    t.notOk(domains.all.has(domain.name))
+  },
+)
 
-t.test('keys that make no sense are not taken over', async (t) => {
+t.test('createDomain(): malformed keys are refused', async (t) => {
   const domain = aDomain()
   const strange = [{}, { selector: 'pg1' }, { selector: 'pg1', dns_record: { value: '' } }]
   for (const item of strange) {
@@ -147,7 +156,7 @@ t.test('keys that make no sense are not taken over', async (t) => {
   }
 })
 
-t.test('a domain is active when Mailgun says so and our key signs', async (t) => {
+t.test('checkDomain(): active if Mailgun says so and our key signs', async (t) => {
   const domain = aDomain()
   t.equal(await provider.checkDomain(domain.name, 'pg1'), 'unknown')
   await provider.createDomain(domain)
@@ -164,34 +173,37 @@ t.test('a domain is active when Mailgun says so and our key signs', async (t) =>
   t.equal(await provider.checkDomain(domain.name, 'pg2'), 'unverified')
 })
 
-t.test('a turn of the keys that breaks off at any point is finished by the next', async (t) => {
-  const turn = { activate: 'pg2', retire: 'pg1', renew: 'pg3' }
-  const steps = ['GET .*/keys', 'PUT .*/activate', 'PUT .*/deactivate', 'POST /v1/dkim']
-  for (const isCarriedOut of [true, false]) {
-    for (const step of steps) {
-      const domain = aDomain()
-      await provider.createDomain(domain)
-      const { keys } = Object.assign(atMailgun(domain.name), { isPublished: true })
-      mailgun.expectTrouble(new RegExp(`^${step}`), { isCarriedOut, answer: 'reset' })
-      t.type(await errorOf(provider.rotateDkim(domain.name, turn)), ProviderUnavailable, step)
-      const key = await provider.rotateDkim(domain.name, turn)
-      t.same(key, {
-        selector: 'pg3',
-        state: 'next',
-        value: keys.get('pg3')?.value,
-        private_key: null,
-      })
-      const states = [...keys].map(([selector, { isActive }]) => [selector, isActive])
-      t.same(states, [
-        ['pg1', false],
-        ['pg2', true],
-        ['pg3', false],
-      ])
+t.test(
+  'rotateDkim(): a rotation interrupted at any request is completed by the next call',
+  async (t) => {
+    const turn = { activate: 'pg2', retire: 'pg1', renew: 'pg3' }
+    const steps = ['GET .*/keys', 'PUT .*/activate', 'PUT .*/deactivate', 'POST /v1/dkim']
+    for (const isCarriedOut of [true, false]) {
+      for (const step of steps) {
+        const domain = aDomain()
+        await provider.createDomain(domain)
+        const { keys } = Object.assign(atMailgun(domain.name), { isPublished: true })
+        mailgun.expectTrouble(new RegExp(`^${step}`), { isCarriedOut, answer: 'reset' })
+        t.type(await errorOf(provider.rotateDkim(domain.name, turn)), ProviderUnavailable, step)
+        const key = await provider.rotateDkim(domain.name, turn)
+        t.same(key, {
+          selector: 'pg3',
+          state: 'next',
+          value: keys.get('pg3')?.value,
+          private_key: null,
+        })
+        const states = [...keys].map(([selector, { isActive }]) => [selector, isActive])
+        t.same(states, [
+          ['pg1', false],
+          ['pg2', true],
+          ['pg3', false],
+        ])
+      }
     }
-  }
-})
+  },
+)
 
-t.test('a key that Mailgun does not find in DNS does not take its turn', async (t) => {
+t.test('rotateDkim(): a key that Mailgun does not find in DNS is not activated', async (t) => {
   const domain = aDomain()
   await provider.createDomain(domain)
   const turn = { activate: 'pg2', retire: 'pg1', renew: 'pg3' }
@@ -199,7 +211,7 @@ t.test('a key that Mailgun does not find in DNS does not take its turn', async (
   t.equal(atMailgun(domain.name).keys.get('pg1')?.isActive, true)
 })
 
-t.test("an address is taken off all of Mailgun's lists", async (t) => {
+t.test("removeSuppression(): removes the address from all of Mailgun's lists", async (t) => {
   const { name } = aDomain()
   const { refused } = domains.add(name)
   const address = "o'b+c/d?e#f%g@example.com"

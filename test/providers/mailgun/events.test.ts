@@ -20,7 +20,7 @@ const report = (email: ReturnType<typeof anEmail>, event: Record<string, unknown
 
 const delivered = (recipient: string) => ({ event: 'delivered', id: randomUUID(), recipient })
 
-t.test('an email is known once an event of it can be seen', async (t) => {
+t.test('lookup(): true once Mailgun lists an event of the email', async (t) => {
   const email = anEmail()
   messages.eventsAre = 'late'
   await provider.send(email)
@@ -30,7 +30,7 @@ t.test('an email is known once an event of it can be seen', async (t) => {
   t.ok(provider.lookupDelayMs >= 10_000, 'so a no is not believed at once')
 })
 
-t.test('events of other emails prove nothing', async (t) => {
+t.test('lookup(): events of other emails do not count', async (t) => {
   await provider.send(anEmail())
   const email = anEmail()
   const other = {
@@ -43,7 +43,7 @@ t.test('events of other emails prove nothing', async (t) => {
   t.equal(await provider.lookup(email), false)
 })
 
-t.test('when Mailgun cannot be asked, nothing is known', async (t) => {
+t.test('lookup(): throws ProviderUnavailable if Mailgun does not respond', async (t) => {
   const email = anEmail()
   await provider.send(email)
   const answers = [
@@ -71,7 +71,7 @@ t.test('when Mailgun cannot be asked, nothing is known', async (t) => {
   }
 })
 
-t.test('what became of an email is read from all of its events', async (t) => {
+t.test('receiptsOf(): reads all pages of events', async (t) => {
   const email = anEmail()
   await provider.send(email)
   for (const place of Array(700).keys()) report(email, delivered(`to${place}@example.com`))
@@ -85,7 +85,7 @@ t.test('what became of an email is read from all of its events', async (t) => {
   )
 })
 
-t.test('each copy of an email is asked for', async (t) => {
+t.test('receiptsOf(): asks for each copy of an email', async (t) => {
   const email = anEmail()
   for (const copy of [1, 2, 3, 4]) {
     report({ ...email, copy }, delivered(`copy${copy}@example.com`))
@@ -97,7 +97,7 @@ t.test('each copy of an email is asked for', async (t) => {
   t.same(await of(1), ['whole@example.com'])
 })
 
-t.test('pages without end are not followed for ever', async (t) => {
+t.test('receiptsOf(): reads at most 10 pages', async (t) => {
   const email = anEmail()
   for (const place of Array(300 * 12).keys()) report(email, delivered(`to${place}@example.com`))
   const before = mailgun.requests.length
@@ -105,7 +105,7 @@ t.test('pages without end are not followed for ever', async (t) => {
   t.equal(mailgun.requests.length - before, 10)
 })
 
-t.test('nothing of this is said on the console', async (t) => {
+t.test('mailgun: mailgun.js writes nothing to the console', async (t) => {
   const said: unknown[][] = []
   t.capture(console, 'warn', (...words: unknown[]) => void said.push(words))
   t.capture(console, 'log', (...words: unknown[]) => void said.push(words))

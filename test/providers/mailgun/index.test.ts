@@ -9,9 +9,9 @@ mailgun.domains.takenElsewhere.add('elsewhere.example')
 
 testProvider('mailgun', async () => ({
   provider: createMailgun(mailgun.account),
-  addresses: {
-    taken: 'ann@example.com',
-    refusedForGood: 'invalid@example.com',
+  recipients: {
+    accepted: 'ann@example.com',
+    refused: 'invalid@example.com',
     refusedByAll: 'limited@example.com',
   },
   attemptsOf: async (email) =>
@@ -22,5 +22,5 @@ testProvider('mailgun', async () => ({
   },
   refusedDomain: 'elsewhere.example',
   unreachable: createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
-  disconnected: createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
+  disconnected: () => createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
 }))

@@ -10,17 +10,20 @@ const WRONG_PASSWORD = 0x0e
 
 const PHONE = '+27820000000'
 
-t.test('an SMSC that hangs holds a close up only once', async (t) => {
-  const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
-  const provider = smppTo(smsc, { times: { closeTimeoutMs: 200 } })
-  const sending = provider.send(smsTo(PHONE))
-  await until('the submit', async () => smsc.submits.length === 1)
-  await provider.close()
-  t.match(await sending, { outcome: 'ambiguous' })
-  t.notOk(smsc.steps.includes('unbind'), 'who does not answer is not asked more')
-})
+t.test(
+  'close(): an SMSC that does not respond delays it by closeTimeoutMs only once',
+  async (t) => {
+    const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
+    const provider = smppTo(smsc, { times: { closeTimeoutMs: 200 } })
+    const sending = provider.send(smsTo(PHONE))
+    await until('the submit', async () => smsc.submits.length === 1)
+    await provider.close()
+    t.match(await sending, { outcome: 'ambiguous' })
+    t.notOk(smsc.steps.includes('unbind'), 'no unbind to an SMSC that does not respond')
+  },
+)
 
-t.test('an SMSC that has forgotten the bind still answers what else it was asked', async (t) => {
+t.test('submit_sm: a lost bind reopens the link and loses or doubles no message', async (t) => {
   const answers: ((reply: Reply) => void)[] = []
   const smsc = await startSmsc(t, {
     submit_sm: (number) => (number > 3 ? 'well' : new Promise((resolve) => answers.push(resolve))),
@@ -42,7 +45,7 @@ t.test('an SMSC that has forgotten the bind still answers what else it was asked
   await closed
 })
 
-t.test('a wrong password is not tried again and again', async (t) => {
+t.test('bind: a wrong password is retried only after wrongLoginDelayMs', async (t) => {
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: WRONG_PASSWORD }) })
   const answer = await sendInVain(t, smsc, smsTo(PHONE), { wrongLoginDelayMs: 600_000 })
   t.match(answer, { outcome: 'deferred', code: 'ESME_RINVPASWD' })

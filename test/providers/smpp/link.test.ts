@@ -17,7 +17,7 @@ const first = (reply: Reply) => (number: number) => (number === 1 ? reply : 'wel
 const garbage = { octets: Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n') }
 
 t.test(
-  'a link that is cut before it is bound is made again, and what waited is sent',
+  'link: a failure before the bind opens a new link and the waiting message is sent',
   async (t) => {
     const phases: [name: string, script: Script][] = [
       ['at once', { connection: first('cut') }],
@@ -52,13 +52,13 @@ t.test(
   },
 )
 
-t.test('with no link in time a message is deferred, with the reason', async (t) => {
+t.test('send(): without a link in time a message is deferred with the reason', async (t) => {
   const nobody = { url: 'smpp://postgram:hunter2@127.0.0.1:1' }
   t.strictSame(await sendInVain(t, nobody, smsTo(ann)), {
     outcome: 'deferred',
     about: 'connection',
     code: 'ECONNREFUSED',
-    text: 'There is no link to the network: nobody listens there (ECONNREFUSED).',
+    text: 'There is no link to the network: it refuses connections (ECONNREFUSED).',
     parts: [],
   })
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
@@ -66,68 +66,74 @@ t.test('with no link in time a message is deferred, with the reason', async (t) 
     outcome: 'deferred',
     about: 'provider',
     code: 'ESME_RINVPASWD',
-    text: 'There is no link to the network: it refuses our login (ESME_RINVPASWD, 0x0000000e).',
+    text: 'There is no link to the network: it refuses the login (ESME_RINVPASWD, 0x0000000e).',
   })
   t.strictSame(smsc.submits, [])
 })
 
-t.test('an SMSC that is down is one warning at once and one a minute with the count', async (t) => {
-  const warnings: Record<string, unknown>[] = []
-  const log = pino({ level: 'warn' }, { write: (line) => warnings.push(JSON.parse(line)) })
-  const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
-  const provider = smppTo(smsc, { log })
-  const binds = () => smsc.steps.filter((step) => step === 'bind_transceiver').length
-  await until('five binds', async () => binds() >= 5)
-  const first = {
-    host: '127.0.0.1',
-    port: smsc.port,
-    code: 'ESME_RINVPASWD',
-    reason: 'it refuses our login (ESME_RINVPASWD, 0x0000000e)',
-    failures: 1,
-    msg: 'SMSC link failed',
-  }
-  t.match(warnings, [first])
-  t.equal(warnings.length, 1)
-  // What is left of the minute is reported when it ends, or the service.
-  await provider.close()
-  t.match(warnings.slice(1), [{ ...first, failures: Number }])
-  t.ok(Number(warnings[1]?.failures) >= 3)
-})
-
-t.test('cut after the submit, nobody knows; the next one goes over a new link', async (t) => {
-  const submitted = encode('submit_sm_resp', 2, { message_id: 'A1' })
-  for (const reply of ['cut', 'end', garbage, { octets: encode('unbind_resp', 2) }] as Reply[]) {
-    const smsc = await startSmsc(t, { submit_sm: first(reply) })
-    const provider = smppTo(smsc)
-    const answer = await provider.send(smsTo(ann))
-    t.match(answer, {
-      outcome: 'ambiguous',
-      about: 'provider',
-      text: /before the network answered\.$/,
-      parts: [],
-    })
-    t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
-    t.strictSame(
-      smsc.submits.map(({ to }) => `+${to}`),
-      [ann, bob],
-    )
+t.test(
+  'link: an SMSC that is down logs one warning at once and one a minute with the count',
+  async (t) => {
+    const warnings: Record<string, unknown>[] = []
+    const log = pino({ level: 'warn' }, { write: (line) => warnings.push(JSON.parse(line)) })
+    const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
+    const provider = smppTo(smsc, { log })
+    const binds = () => smsc.steps.filter((step) => step === 'bind_transceiver').length
+    await until('five binds', async () => binds() >= 5)
+    const first = {
+      host: '127.0.0.1',
+      port: smsc.port,
+      code: 'ESME_RINVPASWD',
+      reason: 'it refuses the login (ESME_RINVPASWD, 0x0000000e)',
+      failures: 1,
+      msg: 'SMSC link failed',
+    }
+    t.match(warnings, [first])
+    t.equal(warnings.length, 1)
+    // What is left of the minute is reported when it ends, or the service.
     await provider.close()
-  }
-  const smsc = await startSmsc(t, {
-    submit_sm(number) {
-      if (number > 1) return 'well'
-      smsc.write(submitted.subarray(0, 18))
-      return 'end'
-    },
-  })
-  const provider = smppTo(smsc)
-  t.match(await provider.send(smsTo(ann)), { outcome: 'ambiguous' }, 'half an answer is none')
-  t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
-  await provider.close()
-})
+    t.match(warnings.slice(1), [{ ...first, failures: Number }])
+    t.ok(Number(warnings[1]?.failures) >= 3)
+  },
+)
 
 t.test(
-  'a submit that is not answered in time is ambiguous, and takes a dead link along',
+  'send(): a link cut after submit_sm is ambiguous, and the next message uses a new link',
+  async (t) => {
+    const submitted = encode('submit_sm_resp', 2, { message_id: 'A1' })
+    for (const reply of ['cut', 'end', garbage, { octets: encode('unbind_resp', 2) }] as Reply[]) {
+      const smsc = await startSmsc(t, { submit_sm: first(reply) })
+      const provider = smppTo(smsc)
+      const answer = await provider.send(smsTo(ann))
+      t.match(answer, {
+        outcome: 'ambiguous',
+        about: 'provider',
+        text: /before the network responded\.$/,
+        parts: [],
+      })
+      t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+      t.strictSame(
+        smsc.submits.map(({ to }) => `+${to}`),
+        [ann, bob],
+      )
+      await provider.close()
+    }
+    const smsc = await startSmsc(t, {
+      submit_sm(number) {
+        if (number > 1) return 'well'
+        smsc.write(submitted.subarray(0, 18))
+        return 'end'
+      },
+    })
+    const provider = smppTo(smsc)
+    t.match(await provider.send(smsTo(ann)), { outcome: 'ambiguous' }, 'half an answer is none')
+    t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+    await provider.close()
+  },
+)
+
+t.test(
+  'send(): submit_sm without a response is ambiguous, and closes a link that received nothing meanwhile',
   async (t) => {
     const smsc = await startSmsc(t, { submit_sm: first('silence') })
     const limits = holdLimits(t)
@@ -137,7 +143,7 @@ t.test(
     limits.endAll()
     t.match(await sending, {
       outcome: 'ambiguous',
-      text: /did not answer in time\.$/,
+      text: /did not respond in time\.$/,
     })
     t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
     t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 2)
@@ -146,7 +152,7 @@ t.test(
   },
 )
 
-t.test('a link that is heard of stays, also when one submit is not answered', async (t) => {
+t.test('link: stays open if other PDUs arrive while one submit_sm has no response', async (t) => {
   const smsc = await startSmsc(t, {
     submit_sm: (_, { to }) => (ann.endsWith(to) ? 'silence' : 'well'),
   })
@@ -162,7 +168,7 @@ t.test('a link that is heard of stays, also when one submit is not answered', as
   await provider.close()
 })
 
-t.test('a peer that stops in the middle of a PDU is left', async (t) => {
+t.test('link: an SMSC that stops in the middle of a PDU is disconnected', async (t) => {
   const half = encode('submit_sm_resp', 2, { message_id: 'A1' }).subarray(0, 18)
   const smsc = await startSmsc(t, {
     submit_sm: first({ octets: half }),
@@ -184,23 +190,26 @@ t.test('a peer that stops in the middle of a PDU is left', async (t) => {
   await provider.close()
 })
 
-t.test('what waited for its turn when the link was cut is sent over the next, once', async (t) => {
-  const { promise: isCut, resolve: cut } = Promise.withResolvers<Reply>()
-  const smsc = await startSmsc(t, { submit_sm: (number) => (number === 1 ? isCut : 'well') })
-  const provider = smppTo(smsc, { window: 1 })
-  const sends = [ann, bob, bob].map((phone) => provider.send(smsTo(phone)))
-  await until('the first submit', async () => smsc.submits.length === 1)
-  cut('cut')
-  const answers = await Promise.all(sends)
-  t.strictSame(
-    answers.map(({ outcome }) => outcome),
-    ['ambiguous', 'sent', 'sent'],
-  )
-  t.equal(smsc.submits.length, 3)
-  await provider.close()
-})
+t.test(
+  'link: messages that wait for the limiter when the link is cut are sent once over the next',
+  async (t) => {
+    const { promise: isCut, resolve: cut } = Promise.withResolvers<Reply>()
+    const smsc = await startSmsc(t, { submit_sm: (number) => (number === 1 ? isCut : 'well') })
+    const provider = smppTo(smsc, { window: 1 })
+    const sends = [ann, bob, bob].map((phone) => provider.send(smsTo(phone)))
+    await until('the first submit', async () => smsc.submits.length === 1)
+    cut('cut')
+    const answers = await Promise.all(sends)
+    t.strictSame(
+      answers.map(({ outcome }) => outcome),
+      ['ambiguous', 'sent', 'sent'],
+    )
+    t.equal(smsc.submits.length, 3)
+    await provider.close()
+  },
+)
 
-t.test('when the peer says goodbye it is answered, and what was asked is waited for', async (t) => {
+t.test('session: unbind from the SMSC is confirmed after the responses in progress', async (t) => {
   const { promise, resolve: answer } = Promise.withResolvers<Reply>()
   const smsc = await startSmsc(t, { submit_sm: (number) => (number === 1 ? promise : 'well') })
   const provider = smppTo(smsc)
@@ -214,7 +223,7 @@ t.test('when the peer says goodbye it is answered, and what was asked is waited 
   await provider.close()
 })
 
-t.test('the link is asked whether it lives, and answers that', async (t) => {
+t.test('session: enquire_link is sent and responded to', async (t) => {
   const smsc = await startSmsc(t, { enquire_link: (number) => (number > 2 ? 'silence' : 'well') })
   const limits = holdLimits(t)
   const provider = smppTo(smsc, {
@@ -232,7 +241,7 @@ t.test('the link is asked whether it lives, and answers that', async (t) => {
   await provider.close()
 })
 
-t.test('closing lets what is under way end, takes nothing more, and says goodbye', async (t) => {
+t.test('close(): waits for requests in progress, refuses new ones and unbinds', async (t) => {
   const { promise, resolve: answer } = Promise.withResolvers<Reply>()
   const smsc = await startSmsc(t, { submit_sm: () => promise })
   const provider = smppTo(smsc, { window: 1 })
@@ -249,7 +258,7 @@ t.test('closing lets what is under way end, takes nothing more, and says goodbye
   t.equal(smsc.steps.at(-1), 'unbind')
 })
 
-t.test('closing does not wait for what is to be tried again later', async (t) => {
+t.test('close(): does not wait for a retry', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => ({ status: 0x58 }) })
   const provider = smppTo(smsc, { times: { retryDelayMs: 1_000_000, submitTimeoutMs: 10_000_000 } })
   const send = provider.send(smsTo(ann))
@@ -258,7 +267,7 @@ t.test('closing does not wait for what is to be tried again later', async (t) =>
   t.match(await send, { outcome: 'deferred', parts: [] })
 })
 
-t.test('it closes also when the peer lets nothing end', async (t) => {
+t.test('close(): ends at closeTimeoutMs if the SMSC does not respond', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
   const provider = smppTo(smsc, { times: { closeTimeoutMs: 100 } })
   const send = provider.send(smsTo(ann))
@@ -277,19 +286,22 @@ t.test('it closes also when the peer lets nothing end', async (t) => {
   await unused.close()
 })
 
-t.test('who listens binds at once, who does not when something is sent', async (t) => {
-  const smsc = await startSmsc(t)
-  const idle = smppTo(smsc, { listener: null })
-  const listening = smppTo(smsc, { listener: listen().listener })
-  await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
-  t.equal(smsc.steps.length, 2)
-  t.match(await idle.send(smsTo(ann)), { outcome: 'sent' })
-  t.equal(smsc.steps.length, 5)
-  t.equal(await smsc.deliver({ esm_class: 4, data_coding: 0, short_message: 'id:1' }), 0x64)
-  await Promise.all([idle.close(), listening.close()])
-})
+t.test(
+  'link: a provider with a listener binds at once, another one with its first message',
+  async (t) => {
+    const smsc = await startSmsc(t)
+    const idle = smppTo(smsc, { listener: null })
+    const listening = smppTo(smsc, { listener: listen().listener })
+    await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
+    t.equal(smsc.steps.length, 2)
+    t.match(await idle.send(smsTo(ann)), { outcome: 'sent' })
+    t.equal(smsc.steps.length, 5)
+    t.equal(await smsc.deliver({ esm_class: 4, data_coding: 0, short_message: 'id:1' }), 0x64)
+    await Promise.all([idle.close(), listening.close()])
+  },
+)
 
-t.test('a peer that asks and does not read is left', async (t) => {
+t.test('session: an SMSC that sends requests and does not read is disconnected', async (t) => {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     sockets.push(socket)

@@ -15,7 +15,7 @@ function framesOf(chunks: Buffer[]): Buffer[] {
   return chunks.flatMap((chunk) => [...framer.push(chunk)])
 }
 
-t.test('PDUs are found however the stream is cut', (t) => {
+t.test('Framer: PDUs are found wherever the stream is split', (t) => {
   const stream = Buffer.concat(pdus)
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: stream.length })), (cuts) => {
@@ -28,7 +28,7 @@ t.test('PDUs are found however the stream is cut', (t) => {
   t.end()
 })
 
-t.test('a length that no PDU has is the end, after those before it', (t) => {
+t.test('Framer: an invalid length throws after the PDUs before it', (t) => {
   for (const length of [0, 4, 15, 16_385, 0x7fffffff, 0xffffffff]) {
     const header = Buffer.alloc(16)
     header.writeUInt32BE(length)
@@ -39,7 +39,7 @@ t.test('a length that no PDU has is the end, after those before it', (t) => {
   t.end()
 })
 
-t.test('octets stay octets', (t) => {
+t.test('decode(): octets of texts are not converted', (t) => {
   const octets = Buffer.from([5, 0, 3, 1, 2, 1, 0x1b, 0x65, 0, 0x80])
   const fields = { esm_class: 0x40, data_coding: 0, short_message: octets }
   t.match(decode(encode('deliver_sm', 7, fields)), {
@@ -52,24 +52,27 @@ t.test('octets stay octets', (t) => {
   t.end()
 })
 
-t.test('what nobody knows is unknown, what breaks off is unreadable, and nothing throws', (t) => {
-  const unknown = Buffer.from('00000010000000990000000000000007', 'hex')
-  t.match(decode(unknown), { command: 'unknown', sequence: 7, isResponse: false })
-  const broken = Buffer.from('0000001400000015000000000000000804270001', 'hex')
-  t.match(decode(broken), { command: 'unreadable', sequence: 8, isResponse: false })
-  fc.assert(
-    fc.property(
-      fc.constantFrom(4, 5, 9, 0x15, 0x103, 0x80000004, 0x80000000),
-      fc.uint8Array({ maxLength: 300 }),
-      (command, body) => {
-        const header = Buffer.alloc(16)
-        header.writeUInt32BE(16 + body.length)
-        header.writeUInt32BE(command, 4)
-        header.writeUInt32BE(9, 12)
-        return decode(Buffer.concat([header, body])).sequence === 9
-      },
-    ),
-    { numRuns: 2000 },
-  )
-  t.end()
-})
+t.test(
+  'decode(): an unknown command is `unknown`, an incomplete PDU is `unreadable`, and nothing throws',
+  (t) => {
+    const unknown = Buffer.from('00000010000000990000000000000007', 'hex')
+    t.match(decode(unknown), { command: 'unknown', sequence: 7, isResponse: false })
+    const broken = Buffer.from('0000001400000015000000000000000804270001', 'hex')
+    t.match(decode(broken), { command: 'unreadable', sequence: 8, isResponse: false })
+    fc.assert(
+      fc.property(
+        fc.constantFrom(4, 5, 9, 0x15, 0x103, 0x80000004, 0x80000000),
+        fc.uint8Array({ maxLength: 300 }),
+        (command, body) => {
+          const header = Buffer.alloc(16)
+          header.writeUInt32BE(16 + body.length)
+          header.writeUInt32BE(command, 4)
+          header.writeUInt32BE(9, 12)
+          return decode(Buffer.concat([header, body])).sequence === 9
+        },
+      ),
+      { numRuns: 2000 },
+    )
+    t.end()
+  },
+)

@@ -12,7 +12,7 @@ const bob = 'bob@there.example'
 const cat = 'cat@there.example'
 
 const NO_CONNECTION = /^There is no connection to the relay \(E[A-Z]+\)\.$/
-const NO_WORD = 'The relay did not say whether it took the message.'
+const NO_WORD = 'The relay did not confirm the message.'
 const TOO_LONG = 'The relay took too long.'
 
 type Refusal = [
@@ -104,7 +104,7 @@ const refusals: Refusal[] = [
 ]
 
 for (const [what, script, outcome, about, code, text] of refusals) {
-  t.test(`an email is ${outcome} when the relay refuses ${what}`, async (t) => {
+  t.test(`smtp: an email is ${outcome} when the relay refuses ${what}`, async (t) => {
     const relay = await startScriptedRelay(t, script)
     const smtp = smtpTo(relay.address)
     t.strictSame(await smtp.send(emailTo(ann, { to: [ann, bob] })), { outcome, about, code, text })
@@ -112,34 +112,38 @@ for (const [what, script, outcome, about, code, text] of refusals) {
   })
 }
 
-t.test('a real server refuses alike', { skip: noSmtpServer }, async (t) => {
-  for (const settings of [[], ['pipelining_advertise_hosts =']]) {
-    const server = await startSmtpServer(t, { settings })
-    const smtp = smtpTo(server.address)
-    const answering = (answer: string) =>
-      smtp.send(emailTo(ann, { headers: { 'X-Answer': answer } }))
-    t.strictSame(await smtp.send(emailTo(ann, { mailFromDomain: 'refused' })), {
-      outcome: 'failed',
-      about: 'message',
-      code: '550 5.7.1',
-      text: 'Not from there',
-    })
-    t.strictSame(await answering('554 5.7.1 This is spam'), {
-      outcome: 'failed',
-      about: 'message',
-      code: '554 5.7.1',
-      text: 'This is spam',
-    })
-    t.strictSame(await answering('451 4.3.0 Try later'), {
-      outcome: 'deferred',
-      about: 'provider',
-      code: '451 4.3.0',
-      text: 'Try later',
-    })
-    t.same(await server.mails(), [])
-    await smtp.close()
-  }
-})
+t.test(
+  'smtp: refusals of a real server have the same outcomes',
+  { skip: noSmtpServer },
+  async (t) => {
+    for (const settings of [[], ['pipelining_advertise_hosts =']]) {
+      const server = await startSmtpServer(t, { settings })
+      const smtp = smtpTo(server.address)
+      const answering = (answer: string) =>
+        smtp.send(emailTo(ann, { headers: { 'X-Answer': answer } }))
+      t.strictSame(await smtp.send(emailTo(ann, { mailFromDomain: 'refused' })), {
+        outcome: 'failed',
+        about: 'message',
+        code: '550 5.7.1',
+        text: 'Not from there',
+      })
+      t.strictSame(await answering('554 5.7.1 This is spam'), {
+        outcome: 'failed',
+        about: 'message',
+        code: '554 5.7.1',
+        text: 'This is spam',
+      })
+      t.strictSame(await answering('451 4.3.0 Try later'), {
+        outcome: 'deferred',
+        about: 'provider',
+        code: '451 4.3.0',
+        text: 'Try later',
+      })
+      t.same(await server.mails(), [])
+      await smtp.close()
+    }
+  },
+)
 
 /** Up to DATA the relay has nothing of the message; from its content on it may have all. */
 const places: [step: Step, outcome: string][] = [
@@ -153,7 +157,7 @@ const places: [step: Step, outcome: string][] = [
 ]
 
 for (const [step, outcome] of places) {
-  t.test(`an email is ${outcome} when the connection is cut at ${step}`, async (t) => {
+  t.test(`smtp: an email is ${outcome} when the connection is cut at ${step}`, async (t) => {
     const relay = await startScriptedRelay(t, { [step]: 'cut' })
     const smtp = smtpTo(relay.address)
     const text = outcome === 'ambiguous' ? NO_WORD : NO_CONNECTION
@@ -165,7 +169,7 @@ for (const [step, outcome] of places) {
   })
 }
 
-t.test('a relay that falls silent is given up, wherever that is', async (t) => {
+t.test('smtp: a relay that stops responding ends the attempt at any step', async (t) => {
   const patience = timeLimitOf(t)
   for (const [step, outcome] of places) {
     const silent: Script = step === 'content' ? { '.': 'silence' } : { [step]: 'silence' }
@@ -180,7 +184,7 @@ t.test('a relay that falls silent is given up, wherever that is', async (t) => {
   }
 })
 
-t.test('a relay has its time and no more', async (t) => {
+t.test('smtp: an attempt ends at the time limit', async (t) => {
   const relay = await startScriptedRelay(t, { connection: 'silence' })
   const smtp = smtpTo(relay.address, { timeoutMs: 50 })
   const answer = { outcome: 'deferred', about: 'provider', code: 'EABORT', text: TOO_LONG }
@@ -188,14 +192,14 @@ t.test('a relay has its time and no more', async (t) => {
   await smtp.close()
 })
 
-t.test('an answer that makes no sense may mean that the message was taken', async (t) => {
+t.test('smtp: a malformed final reply is ambiguous', async (t) => {
   const relay = await startScriptedRelay(t, { '.': 'What?' })
   const smtp = smtpTo(relay.address)
   t.match(await smtp.send(emailTo(ann)), { outcome: 'ambiguous', text: NO_WORD })
   await smtp.close()
 })
 
-t.test('what waits for a connection in vain does not leave later', async (t) => {
+t.test('smtp: an email whose wait for a connection timed out is never sent', async (t) => {
   const patience = timeLimitOf(t)
   const relay = await startScriptedRelay(t, { '.': ['silence', '250 Taken'] })
   const smtp = smtpTo(relay.address, { parameters: '&maxConnections=1' })
@@ -214,7 +218,7 @@ t.test('what waits for a connection in vain does not leave later', async (t) => 
   await smtp.close()
 })
 
-t.test('a closing provider waits for nobody, and says what it knows', async (t) => {
+t.test('close(): ends attempts at once with their outcomes', async (t) => {
   for (const [step, outcome] of [
     ['DATA', 'deferred'],
     ['.', 'ambiguous'],
@@ -232,7 +236,7 @@ t.test('a closing provider waits for nobody, and says what it knows', async (t) 
   }
 })
 
-t.test('a connection that the relay has closed meanwhile is made anew', async (t) => {
+t.test('smtp: a connection that the relay closed is opened again', async (t) => {
   const relay = await startScriptedRelay(t, {})
   const smtp = smtpTo(relay.address)
   t.strictSame(await smtp.send(emailTo(ann)), { outcome: 'sent' })
@@ -242,7 +246,7 @@ t.test('a connection that the relay has closed meanwhile is made anew', async (t
   await smtp.close()
 })
 
-t.test('a relay that is not there puts the email off', async (t) => {
+t.test('smtp: an unreachable relay defers the email', async (t) => {
   const smtp = smtpTo(`127.0.0.1:${await freePort()}`)
   t.strictSame(await smtp.send(emailTo(ann)), {
     outcome: 'deferred',
@@ -257,7 +261,7 @@ t.test('a relay that is not there puts the email off', async (t) => {
   await nowhere.close()
 })
 
-t.test("the relay's words are kept as far as they can be", async (t) => {
+t.test("smtp: the relay's text is stored without control characters and bounded", async (t) => {
   const long = 'Grüße '.repeat(500)
   for (const [reply, code, text] of [
     [

@@ -18,7 +18,7 @@ const TEMPORARY = [
   ...['ESME_RINVBNDSTS', 'ESME_RSYSERR', 'ESME_RMSGQFUL', 'ESME_RTHROTTLED', 'ESME_RX_T_APPN'],
 ]
 
-t.test('what it is given is what the message says', async (t) => {
+t.test('submit_sm: fields follow from the message', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc)
   const senders = ['Post Gram', '+27110000000', '31234']
@@ -57,7 +57,7 @@ t.test('what it is given is what the message says', async (t) => {
   await provider.close()
 })
 
-t.test('parts have the reference of their message, at every attempt', async (t) => {
+t.test('submit_sm: parts have the same reference in every attempt', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc)
   const id = '01999999-0000-7000-8000-0000000000c3'
@@ -85,7 +85,7 @@ t.test('parts have the reference of their message, at every attempt', async (t) 
   await provider.close()
 })
 
-t.test('the id of a part is kept as the network wrote it, in lower case', async (t) => {
+t.test('send(): a part has the id of the network in lower case', async (t) => {
   const ids = ['0A1B', 'x'.repeat(64), '']
   const smsc = await startSmsc(t, { submit_sm: (number) => ({ id: ids[number - 1] ?? '' }) })
   const provider = smppTo(smsc)
@@ -99,7 +99,7 @@ t.test('the id of a part is kept as the network wrote it, in lower case', async 
   await provider.close()
 })
 
-t.test('of several parts the worst says what became of the message', async (t) => {
+t.test('send(): the worst outcome of the parts is that of the message', async (t) => {
   const cases: [second: Reply, outcome: string][] = [
     [{ status: 0x0b }, 'failed'],
     ['silence', 'ambiguous'],
@@ -133,7 +133,7 @@ t.test('of several parts the worst says what became of the message', async (t) =
   }
 })
 
-t.test('when the first part is not taken the others are not sent', async (t) => {
+t.test('send(): the other parts are not submitted if the first is not taken', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => ({ status: 0x0b }) })
   const provider = smppTo(smsc)
   const answer = await provider.send(smsTo(ann, { body: LONG }))
@@ -142,37 +142,40 @@ t.test('when the first part is not taken the others are not sent', async (t) => 
   await provider.close()
 })
 
-t.test('a permanent answer fails a message, with its name and number', async (t) => {
-  let status = 0
-  const smsc = await startSmsc(t, { submit_sm: () => ({ status }) })
-  const provider = smppTo(smsc)
-  const permanent = Object.entries(smpp.errors).filter(
-    ([name]) => !['ESME_ROK', ...TEMPORARY].includes(name),
-  )
-  t.ok(permanent.length > 50)
-  for (const [name, number] of permanent) {
-    status = number
-    t.match(await provider.send(smsTo(ann)), { outcome: 'failed', code: name })
-  }
-  status = 0x0b
-  t.strictSame(await provider.send(smsTo(ann)), {
-    outcome: 'failed',
-    about: 'message',
-    code: 'ESME_RINVDSTADR',
-    text: 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).',
-    parts: [],
-  })
-  status = 0x0410
-  t.match(await provider.send(smsTo(ann)), {
-    outcome: 'failed',
-    code: '0x00000410',
-    text: 'The network refuses it (0x00000410).',
-  })
-  t.equal(smsc.steps.filter((step) => step === 'connection').length, 1)
-  await provider.close()
-})
+t.test(
+  'send(): a permanent command status fails the message with its name and number',
+  async (t) => {
+    let status = 0
+    const smsc = await startSmsc(t, { submit_sm: () => ({ status }) })
+    const provider = smppTo(smsc)
+    const permanent = Object.entries(smpp.errors).filter(
+      ([name]) => !['ESME_ROK', ...TEMPORARY].includes(name),
+    )
+    t.ok(permanent.length > 50)
+    for (const [name, number] of permanent) {
+      status = number
+      t.match(await provider.send(smsTo(ann)), { outcome: 'failed', code: name })
+    }
+    status = 0x0b
+    t.strictSame(await provider.send(smsTo(ann)), {
+      outcome: 'failed',
+      about: 'message',
+      code: 'ESME_RINVDSTADR',
+      text: 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).',
+      parts: [],
+    })
+    status = 0x0410
+    t.match(await provider.send(smsTo(ann)), {
+      outcome: 'failed',
+      code: '0x00000410',
+      text: 'The network refuses it (0x00000410).',
+    })
+    t.equal(smsc.steps.filter((step) => step === 'connection').length, 1)
+    await provider.close()
+  },
+)
 
-t.test('a temporary answer does not: it is tried again', async (t) => {
+t.test('send(): a temporary command status is retried', async (t) => {
   for (const name of TEMPORARY) {
     const status = smpp.errors[name] ?? 0
     const smsc = await startSmsc(t, {
@@ -187,27 +190,30 @@ t.test('a temporary answer does not: it is tried again', async (t) => {
   }
 })
 
-t.test('a message that is not taken for a while is deferred', async (t) => {
-  const clock = clockAhead(t)
-  const smsc = await startSmsc(t, {
-    submit_sm(number) {
-      if (number === 3) clock.pass(WRITES_WITHIN_MS)
-      return { status: THROTTLED }
-    },
-  })
-  const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
-  t.strictSame(await provider.send(smsTo(ann)), {
-    outcome: 'deferred',
-    about: 'provider',
-    code: 'ESME_RTHROTTLED',
-    text: 'The network does not take it now (ESME_RTHROTTLED, 0x00000058).',
-    parts: [],
-  })
-  t.equal(smsc.submits.length, 3)
-  await provider.close()
-})
+t.test(
+  'send(): a message that is refused temporarily until the deadline is deferred',
+  async (t) => {
+    const clock = clockAhead(t)
+    const smsc = await startSmsc(t, {
+      submit_sm(number) {
+        if (number === 3) clock.pass(WRITES_WITHIN_MS)
+        return { status: THROTTLED }
+      },
+    })
+    const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
+    t.strictSame(await provider.send(smsTo(ann)), {
+      outcome: 'deferred',
+      about: 'provider',
+      code: 'ESME_RTHROTTLED',
+      text: 'The network refuses it temporarily (ESME_RTHROTTLED, 0x00000058).',
+      parts: [],
+    })
+    t.equal(smsc.submits.length, 3)
+    await provider.close()
+  },
+)
 
-t.test('a message whose turn does not come in time is deferred, and was not sent', async (t) => {
+t.test('send(): a message without a permit in time is deferred and not submitted', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc, { rate: 0.2, times: { submitTimeoutMs: 2500 } })
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
@@ -216,15 +222,15 @@ t.test('a message whose turn does not come in time is deferred, and was not sent
     answers.map(({ outcome, about, text }) => [outcome, about, text]),
     [
       ['sent', undefined, undefined],
-      ['deferred', undefined, 'Its turn at the network did not come in time.'],
-      ['deferred', undefined, 'Its turn at the network did not come in time.'],
+      ['deferred', undefined, 'The rate limit of the network left no time for it.'],
+      ['deferred', undefined, 'The rate limit of the network left no time for it.'],
     ],
   )
   t.equal(smsc.submits.length, 1)
   await provider.close()
 })
 
-t.test('a message that has begun ends before others begin', async (t) => {
+t.test('send(): the parts of a message in progress go before other messages', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc, { window: 1 })
   await Promise.all([
@@ -236,7 +242,7 @@ t.test('a message that has begun ends before others begin', async (t) => {
     smsc.submits.map(({ to, part }) => [`+${to}`, part]),
     [
       [phone(1), 1],
-      // Its turn came with the answer to the first, before anybody could know of more parts.
+      // Its permit came with the response to the first, before more parts were known.
       [phone(2), 1],
       [phone(1), 2],
       [phone(1), 3],
@@ -246,7 +252,7 @@ t.test('a message that has begun ends before others begin', async (t) => {
   await provider.close()
 })
 
-t.test('10 000 messages go through a window of 50, each once', async (t) => {
+t.test('send(): 10 000 messages pass a window of 50, each once', async (t) => {
   const COUNT = 10_000
   const WINDOW = 50
   // It answers when the window is full and nothing more comes, the last one first.
@@ -277,7 +283,7 @@ t.test('10 000 messages go through a window of 50, each once', async (t) => {
   await provider.close()
 })
 
-t.test('throttling slows down and fails nothing', async (t) => {
+t.test('send(): ESME_RTHROTTLED lowers the speed and fails no message', async (t) => {
   const COUNT = 300
   // What it has taken lately, of which it takes no more than 5 at a time.
   let lately = 0
@@ -301,7 +307,7 @@ t.test('throttling slows down and fails nothing', async (t) => {
   await provider.close()
 })
 
-t.test('a nack is an answer', async (t) => {
+t.test('send(): generic_nack counts as a response', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence' })
   const provider = smppTo(smsc)
   const send = provider.send(smsTo(ann))
