@@ -86,7 +86,7 @@ export type SmsConfig =
   | {
       provider: 'smpp'
       url: string
-      /** Unanswered PDUs allowed. */
+      /** NoResponse PDUs allowed. */
       window: number
       /** Messages per second. */
       rate: number

@@ -55,7 +55,7 @@ const shown = ({ name, type, status, found }: DnsRecord) => [
   ...found,
 ]
 
-/** What becomes of the record that these answers are about, all others being right. */
+/** Returns the result for the record that these responses concern; all others are correct. */
 async function resultOf(
   t: Test,
   published: Published,
@@ -216,7 +216,7 @@ t.test('checkRecords(): a failed lookup leaves the record unchanged and is retur
     ['mismatch', 'mismatch', 'verified', 'mismatch', 'verified', 'verified'],
   )
   t.same(records[0], before[0])
-  t.same(before[2]?.status, 'mismatch', 'what was handed in is left alone')
+  t.same(before[2]?.status, 'mismatch', 'the argument is not changed')
 })
 
 t.test('checkRecords(): other errors are thrown', async (t) => {

@@ -189,7 +189,7 @@ t.test(
     const other = await createOrganisation(sql)
     const { json } = await add(owner, 'proved.example')
     await fail('proved.example')
-    // A check that was in hand before and ends now.
+    // A check that began earlier and ends now.
     beforeRemoval = async () => {
       const records = json.records.map((record: object) => ({ ...record, status: 'verified' }))
       await sql`

@@ -63,7 +63,7 @@ t.test(
     t.same([...new Set(statuses(half))].sort(), ['mismatch', 'verified'])
 
     await names.publish(SHOP, records.map(lineOf).join('\n'))
-    const after = await until('the mistake to be mended', async () => {
+    const after = await until('the mistake to be fixed', async () => {
       const domain = await check()
       return !statuses(domain).includes('mismatch') && domain
     })

@@ -87,7 +87,7 @@ for (const moment of ['before', 'after'] as const) {
 
       outage = 'none'
       t.equal((await verify(liveKey, json.id)).json.status, 'verified')
-      t.ok(identities.has(name), 'what was gone there already is made anew')
+      t.ok(identities.has(name), 'a missing identity is made again')
       t.equal((await remove(liveKey, json.id)).status, 200)
       t.notOk(identities.has(name))
     },
@@ -161,7 +161,7 @@ t.test('add(): concurrent calls do not exceed the plan', async (t) => {
   t.equal((await list(liveKey)).length, 3)
 })
 
-/** What a process leaves that was killed while it asked the provider. */
+/** Inserts the row that a process leaves when it is killed while it asks the provider. */
 const abandon = (name: string, organisation: string, change: string, age: string) => sql`
   insert into app.domains (id, organisation_id, name, change, change_since)
   values (gen_random_uuid(), core.decode_id('org', ${organisation}), ${name}, ${change}, now() - ${age}::interval)`
@@ -206,7 +206,7 @@ t.test('remove(): a removal by a killed process is undone by the next check', as
     where d.name = 'begun.example' and d.change is null`
   t.equal(jobs.length, 1, 'a check is to come')
   t.equal((await verify(liveKey, json.id)).json.status, 'verified')
-  t.ok(identities.has('begun.example'), 'which makes it anew at the provider')
+  t.ok(identities.has('begun.example'), 'which makes it again at the provider')
 })
 
 t.test(
@@ -280,7 +280,7 @@ t.test('check(): a domain that the provider refuses is checked once and not retr
   await registry.check(row?.id ?? '')
   const [after] = await sql`
     select status, records, last_checked_at > created_at as is_checked from app.domains where name = ${domain}`
-  t.same(after, { status: 'verified', records: [], isChecked: true }, 'it stays vouched for')
+  t.same(after, { status: 'verified', records: [], isChecked: true }, 'it stays manually verified')
 })
 
 t.test('remove(): blocks checks, and has no effect if it takes too long', async (t) => {

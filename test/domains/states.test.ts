@@ -52,7 +52,7 @@ async function given(
   return row?.id ?? ''
 }
 
-/** What a check makes of it. */
+/** Returns the domain after a check. */
 async function judged(tx: Tx, id: string, isActive: boolean, found: Found[]): Promise<Domain> {
   const [row] = await tx<Domain[]>`
     select d.status, d.verified_at, d.wrong_since, d.next_check_at,

@@ -15,7 +15,7 @@ const call = caller(service)
 const record = (receipts: object[]) =>
   call('record_receipts', { receipts: JSON.stringify(receipts) })
 
-/** An organisation that sent so many, as many complaints one by one, and what became of it. */
+/** Returns the state of an organisation that sent `sent` emails, after `complaints` receipts one by one. */
 async function afterComplaints(complaints: number, sent: number, how?: Sent) {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, sent, how)
@@ -206,7 +206,7 @@ t.test('complaints: after a resumption only new ones pause again', async (t) => 
     state: 'paused',
     reason: '3 complaints about 20 emails sent within 24 hours',
   })
-  t.equal((await noticesOf(sql, organisation)).length, 2, 'and the owner is told again')
+  t.equal((await noticesOf(sql, organisation)).length, 2, 'and the owner gets another notice')
 })
 
 t.test('complaints: those that came before the resumption do not pause again', async (t) => {

@@ -31,7 +31,7 @@ const aNumber = () => {
 
 type Said = { from: string; to: string; keyword?: string; word?: string; received_at?: string }
 
-/** How many of keywords that arrive together change something. */
+/** Records keywords in one call; returns how many changed something. */
 const say = async (...messages: Said[]) => {
   const outcomes = await call('record_keywords', {
     messages: JSON.stringify(
@@ -59,7 +59,7 @@ const approve = ({ id }: TestOrganisation, sender: string) => sql`
   insert into app.senders (organisation_id, sender, approved_at)
   values (core.decode_id('org', ${id}), ${sender}, now())`
 
-/** An SMS that was handed over. */
+/** An SMS after its attempt. */
 async function sent(organisation: TestOrganisation, overrides: Record<string, unknown>) {
   const id = await sendSms(base, organisation, overrides)
   await worker.attemptSend(id)
@@ -226,7 +226,7 @@ t.test(
 
 t.test('STOP matches an SMS of the last 90 days only', async (t) => {
   const organisation = await createPayer(sql, { included: 1000 })
-  // Of earlier months there are no partitions by themselves.
+  // Partitions of earlier months do not exist by default.
   await sql.begin(async (tx) => {
     await tx`select set_config('postgram.shift', '-90 days', true)`
     await tx`select api.make_partitions()`
@@ -271,7 +271,7 @@ t.test('START restores an earlier consent and gives none to others', async (t) =
   t.match(await optOutOf(organisation, never), { optedOutBy: 'STOP' })
   t.equal(await start(aNumber()), 0)
 
-  t.equal(await say({ from: agreed, to: number }), 1, 'and can opt out anew')
+  t.equal(await say({ from: agreed, to: number }), 1, 'and can opt out again')
   t.equal((await confirmationsTo(agreed)).length, 2)
 })
 
@@ -370,7 +370,7 @@ t.test('flush(): logs the ignored keywords that are not logged yet, with the cou
     log,
     createSmsProvider: (_, listener) => {
       for (const _ of [1, 2]) listener.onIgnored(foreign)
-      // What the network still delivers while the link closes.
+      // The network still delivers this while the link closes.
       return createSmsStandIn({ close: async () => listener.onIgnored(foreign) })
     },
   })

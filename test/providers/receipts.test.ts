@@ -61,7 +61,7 @@ async function record(id: string, receipts: Receipt[]): Promise<number> {
   })
 }
 
-/** All messages here have the same recipients: what bounced in one case must not stop the next. */
+/** Deletes suppressions: all messages have the same recipients, and a bounce of one case must not stop the next. */
 async function forgetSuppressions() {
   await sql`delete from app.suppressions`
   await sql`delete from app.hard_bounces`
@@ -81,11 +81,11 @@ const finish = async (id: string, outcome = 'sent') =>
 async function suppressionsOf() {
   const rows = await sql<{ email: string; reason: string }[]>`
     select email, reason from app.suppressions order by email`
-  // Of two that block everything the first stays.
+  // The first of two suppressions that block everything stays.
   return rows.map(({ email, reason }) => [email, reason === 'unsubscribe'])
 }
 
-/** All that receipts decide; times of our own making left out. */
+/** Everything that receipts decide, without times that the database sets. */
 async function stateOf(id: string) {
   const { status, deliveredAt, errorCode, errorMessage, sentAt } = await messageOf(sql, id)
   const timeline = (await timelineOf(sql, id)).map((event) =>
@@ -144,7 +144,7 @@ const aHistory = fc.constantFrom(1, 3).chain((recipients) =>
           .shuffledSubarray([...receipts, ...receipts.slice(0, 3)], { minLength: 0 })
           .map((some) => [...some, ...receipts.filter((one) => !some.includes(one))]),
         cuts: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 12, maxLength: 12 }),
-        /** Before which of the calls the hand-over is noted; null: never, as after a crash. */
+        /** The call before which the attempt ends; null: never, as after a crash. */
         finishBefore: receipts.some(({ type }) => type === 'sent')
           ? fc.option(fc.integer({ min: 0, max: 8 }))
           : fc.integer({ min: 0, max: 8 }),
@@ -186,7 +186,7 @@ t.test('record_receipts: order and repetition of receipts do not change the resu
   )
   const [queued] =
     await sql`select count(*)::integer as n from app.messages where status = 'queued'`
-  t.equal(await backlogOf(sql, organisation), queued?.n, 'each departure was counted once')
+  t.equal(await backlogOf(sql, organisation), queued?.n, 'each attempt was counted once')
   const [sent] = await sql`
     select d.emails_sent::integer as counted,
       (select count(*)::integer from app.messages where sent_at is not null) as n
@@ -340,7 +340,7 @@ t.test(
       attemptStartedAt: null,
       provider: 'stand-in',
     })
-    t.same(await start(id), [], 'it is not handed over again')
+    t.same(await start(id), [], 'there is no further attempt')
   },
 )
 
@@ -375,7 +375,7 @@ t.test('record_receipts: `sent` settles an ambiguous attempt', async (t) => {
     (await timelineOf(sql, id)).map(({ type }) => type),
     ['queued', 'sent', 'deferred'],
   )
-  t.same(await start(id), [], 'it is not handed over again')
+  t.same(await start(id), [], 'there is no further attempt')
   await record(id, [receipt('sent', 3), receipt('delivered', 4)])
   t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
   await record(id, [receipt('sent', 5)])

@@ -86,7 +86,7 @@ async function taken(segments = 1) {
 
 const earlyReceipts = async () => (await sql`select from app.early_receipts`).length
 
-/** All that receipts decide; times of our own making left out. */
+/** Everything that receipts decide, without times that the database sets. */
 async function stateOf(id: string) {
   const { status, deliveredAt, errorCode, errorMessage, sentAt } = await messageOf(sql, id)
   const timeline = (await timelineOf(sql, id)).map((event) =>
@@ -95,7 +95,7 @@ async function stateOf(id: string) {
   return { status, deliveredAt, errorCode, errorMessage, isSent: sentAt !== null, timeline }
 }
 
-/** What a network says of the parts of one SMS: of each part each kind of thing at most once. */
+/** The receipts of one SMS: at most one of each type for each part. */
 const aHistory = fc.constantFrom(1, 3).chain((segments) =>
   fc
     .uniqueArray(
@@ -183,7 +183,7 @@ t.test(
     t.equal(await earlyReceipts(), 0, 'each found its part')
     const [queued] =
       await sql`select count(*)::integer as n from app.messages where status = 'queued'`
-    t.equal(await backlogOf(sql, organisation), queued?.n, 'each departure was counted once')
+    t.equal(await backlogOf(sql, organisation), queued?.n, 'each attempt was counted once')
   },
 )
 

@@ -28,7 +28,7 @@ type Item = { segments: number; isSandbox: boolean }
 type Send = { mode: 'live' | 'test'; items: Item[] }
 type Debit = { credits: number; included: number; period: number }
 
-/** The rules of design section 8 in the plainest form. */
+/** A plain model of the rules for credits and included segments. */
 class Account {
   readonly organisation: TestOrganisation
   readonly included: number
@@ -36,7 +36,7 @@ class Account {
   credits = 0
   period = 0
   refunds = 0
-  /** What each live message took, until it is given back; null for a test message. */
+  /** What each live message paid, until it is refunded; null for a test message. */
   readonly messages: { id: string; debit: Debit | null }[] = []
 
   constructor(organisation: TestOrganisation, included: number) {
@@ -44,7 +44,7 @@ class Account {
     this.included = included
   }
 
-  /** What each item pays in credits, or null where it is refused. */
+  /** The credits that each item pays, or null if it is refused. */
   price(send: Send): (Debit | null)[] {
     let left = this.included - this.used
     let credits = send.mode === 'live' ? this.credits : Number.POSITIVE_INFINITY
@@ -102,7 +102,7 @@ class Sends implements fc.AsyncCommand<Account, null> {
   check = () => true
   async run(account: Account) {
     const { organisation } = account
-    // What a test key is answered does not depend on those that it happens to arrive with.
+    // The response to a test key does not depend on the other calls of its batch.
     const tests = this.sends.map((send) => (send.mode === 'test' ? account.price(send) : []))
     const expected = this.sends.map((send, n) =>
       send.mode === 'live' ? account.price(send) : tests[n],

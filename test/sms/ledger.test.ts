@@ -68,10 +68,10 @@ t.test('refund: several messages at a time, each to its organisation', async (t)
 t.test('refund: unpaid messages are skipped', async (t) => {
   const organisation = await createPayer(sql, { credits: 1 })
   const { liveKey, testKey, domain } = organisation
-  const rehearsal = await send(organisation, 1, { to: '+447700900001' })
+  const sandboxMessage = await send(organisation, 1, { to: '+447700900001' })
   const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
   const { json: test } = await post(`${base}/v1/sms`, testKey, smsOf(1, { to }))
-  t.equal(await reject(sql, [rehearsal]), 1)
+  t.equal(await reject(sql, [sandboxMessage]), 1)
   await sql`select core.refund_sms(array[core.decode_id('em', ${json.id}), core.decode_id('sm', ${test.id})])`
   await sql`select core.refund_sms(null)`
   await sql`select core.refund_sms('{}')`

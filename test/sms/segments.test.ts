@@ -30,7 +30,7 @@ const textOf = (...alphabets: string[][]) =>
     )
     .map((runs) => runs.flat().join(''))
 
-/** What another library makes of a text without characters that are joined to one another. */
+/** The segments of another library, for texts without combined characters. */
 const oracle = (text: string) => {
   const { encodingName, segments } = new SegmentedMessage(text)
   return {

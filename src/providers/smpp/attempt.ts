@@ -5,7 +5,7 @@ import type { OutgoingSms, SmsSendResult, TakenPart } from '../sms.ts'
 import type { Limiter } from './limiter.ts'
 import type { SmscLink } from './link.ts'
 import { networkIdOf } from './network-id.ts'
-import { type Session, Unanswered } from './session.ts'
+import { type Session, NoResponse } from './session.ts'
 import { concernsSmsc, isTemporary, labelOf, nameOf, OK, WRONG_BIND_STATE } from './status.ts'
 import { type Part, partsOf } from './submit.ts'
 
@@ -126,7 +126,7 @@ async function submit(
       text: `The network refuses it (${labelOf(status)}).`,
     }
   } catch (error) {
-    if (!(error instanceof Unanswered)) throw error
+    if (!(error instanceof NoResponse)) throw error
     const text = `The network may have taken it: ${error.message}.`
     return { outcome: 'ambiguous', about: 'provider', text }
   }

@@ -50,7 +50,7 @@ export class Limiter {
   readonly #waiting: Queue = new Set()
   readonly #waitingFirst: Queue = new Set()
   #speed: number
-  #unanswered = 0
+  #withoutResponse = 0
   #nextAt = -Infinity
   #slowedAt = -Infinity
   #cancelTimer: (() => void) | null = null
@@ -99,7 +99,7 @@ export class Limiter {
     for (;;) {
       const [settle] = this.#waitingFirst.size > 0 ? this.#waitingFirst : this.#waiting
       if (!settle) return
-      if (this.#unanswered >= this.#window || this.#cancelTimer) return
+      if (this.#withoutResponse >= this.#window || this.#cancelTimer) return
       const now = this.#timer.now()
       const waitMs = this.#nextAt - SLACK_MS - now
       if (waitMs > 0) {
@@ -110,7 +110,7 @@ export class Limiter {
         return
       }
       this.#nextAt = Math.max(this.#nextAt, now) + (1000 + SLACK_MS) / this.#speed
-      this.#unanswered++
+      this.#withoutResponse++
       settle(this.#permitFrom(now))
     }
   }
@@ -121,7 +121,7 @@ export class Limiter {
       release: (response) => {
         if (isReleased) return
         isReleased = true
-        this.#unanswered--
+        this.#withoutResponse--
         if (response === 'accepted') this.#speed = Math.min(this.#rate, this.#speed + RECOVERY)
         if (response === 'throttled') this.#slowDown(issuedAt)
         this.#issue()

@@ -5,7 +5,7 @@ import type { Smsc } from './smsc.ts'
 import { INVALID_COMMAND_ID, INVALID_COMMAND_LENGTH, OK, TRY_AGAIN } from './status.ts'
 
 /** A request was written and has no response, so its outcome is unknown. */
-export class Unanswered extends Error {}
+export class NoResponse extends Error {}
 
 export type SessionOptions = {
   responseTimeoutMs: number
@@ -107,7 +107,7 @@ export class Session {
     throw refusal
   }
 
-  /** Sends a request and returns its response; throws Unanswered. Call it only while the session is open. */
+  /** Sends a request and returns its response; throws NoResponse. Call it only while the session is open. */
   request(command: string, fields: Record<string, unknown> = {}): Promise<Pdu> {
     do this.#sequence = (this.#sequence % MAX_SEQUENCE) + 1
     while (this.#waiting.has(this.#sequence))
@@ -116,7 +116,7 @@ export class Session {
     const writtenAt = performance.now()
     const timer = setTimeout(() => {
       this.#waiting.delete(sequence)
-      reject(new Unanswered('the network did not respond in time'))
+      reject(new NoResponse('the network did not respond in time'))
       // A single response may be lost. If nothing else came meanwhile, the link is dead.
       if (this.#receivedAt < writtenAt) this.destroy(LinkFailed.lost(SILENT))
     }, this.#options.responseTimeoutMs)
@@ -145,7 +145,7 @@ export class Session {
     this.#waiting.clear()
     for (const { timer, reject } of waiting) {
       clearTimeout(timer)
-      reject(new Unanswered('the link was lost before the network responded'))
+      reject(new NoResponse('the link was lost before the network responded'))
     }
   }
 

@@ -162,7 +162,7 @@ const mapping: [string, Record<string, unknown>, Record<string, unknown>][] = [
     { type: 'deferred', code: '550 5.1.1', text: NO_ACCOUNT },
   ],
   [
-    'given up on, whatever severity it says',
+    'stopped as too old, whatever its severity',
     temporary(deliveryStatus(498, '', { description: 'No MX for example.com' }), { reason: 'old' }),
     { type: 'bounced', is_hard: false, code: '498', text: 'No MX for example.com' },
   ],

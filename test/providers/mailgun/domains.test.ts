@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DomainRefused, ProviderUnavailable } from '../../../src/providers/email.ts'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
-import { impatient, startMailgun } from '../../fixtures/mailgun-server.ts'
+import { endTimeLimits, startMailgun } from '../../fixtures/mailgun-server.ts'
 
 const mailgun = await startMailgun()
 const { account, domains } = mailgun
@@ -9,7 +9,7 @@ const provider = createMailgun(account)
 
 let made = 0
 
-/** What createDomain is asked for. */
+/** The arguments of createDomain. */
 function aDomain() {
   made += 1
   const name = `domain${made}.example`
@@ -133,8 +133,8 @@ t.test(
       'half' as const,
       'nothing' as const,
     ]
-    const impatiently = impatient(t, mailgun)
-    const ask = (what: () => Promise<unknown>) => errorOf(impatiently(what))
+    const untilTimeout = endTimeLimits(t, mailgun)
+    const ask = (what: () => Promise<unknown>) => errorOf(untilTimeout(what))
     for (const answer of answers) {
       mailgun.expectTrouble(/^POST \/v4\/domains/, { isCarriedOut: false, answer })
       const made = await ask(() => provider.createDomain(domain))

@@ -3,7 +3,7 @@ import t from 'tap'
 import { ProviderUnavailable } from '../../../src/providers/email.ts'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
-import { impatient, startMailgun } from '../../fixtures/mailgun-server.ts'
+import { endTimeLimits, startMailgun } from '../../fixtures/mailgun-server.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 
 const mailgun = await startMailgun()
@@ -14,7 +14,7 @@ const provider = createMailgun(account)
 const EVENTS = /^GET .*\/events/
 const anEmail = (overrides = {}) => emailTo('ann@example.com', overrides)
 
-/** What Mailgun has on record of an email. */
+/** The events that Mailgun has of an email. */
 const report = (email: ReturnType<typeof anEmail>, event: Record<string, unknown>) =>
   messages.report({ domain: email.domain, id: messageIdOf(email) }, event)
 
@@ -58,14 +58,14 @@ t.test('lookup(): throws ProviderUnavailable if Mailgun does not respond', async
     'half' as const,
     'nothing' as const,
   ]
-  const impatiently = impatient(t, mailgun)
+  const untilTimeout = endTimeLimits(t, mailgun)
   for (const ask of [
     () => provider.lookup(email),
     () => provider.receiptsOf({ ...email, copies: 1 }),
   ]) {
     for (const answer of answers) {
       mailgun.expectTrouble(EVENTS, { isCarriedOut: true, answer })
-      const error = await impatiently<unknown>(ask).catch((error) => error)
+      const error = await untilTimeout<unknown>(ask).catch((error) => error)
       t.type(error, ProviderUnavailable, JSON.stringify(answer))
     }
   }

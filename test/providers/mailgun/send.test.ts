@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
-import { impatient, startMailgun, type Trouble } from '../../fixtures/mailgun-server.ts'
+import { endTimeLimits, startMailgun, type Trouble } from '../../fixtures/mailgun-server.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 
 const mailgun = await startMailgun()
@@ -14,7 +14,7 @@ const provider = createMailgun(account)
 const SEND = /^POST .*\/messages$/
 const anEmail = (overrides = {}) => emailTo('ann@example.com', overrides)
 
-/** What Mailgun took last. */
+/** Returns the last message that Mailgun took. */
 function lastTaken() {
   const message = messages.taken.at(-1)
   if (!message) throw new Error('nothing was taken')
@@ -226,12 +226,12 @@ t.test('send(): each response has its outcome', async (t) => {
 })
 
 t.test('send(): a missing or incomplete response is ambiguous at the time limit', async (t) => {
-  const impatiently = impatient(t, mailgun)
+  const untilTimeout = endTimeLimits(t, mailgun)
   for (const what of ['nothing', 'half'] as const) {
     for (const isCarriedOut of [true, false]) {
       const email = anEmail()
       mailgun.expectTrouble(SEND, happens(what, isCarriedOut))
-      t.match(await impatiently(() => provider.send(email)), {
+      t.match(await untilTimeout(() => provider.send(email)), {
         outcome: 'ambiguous',
         code: 'timeout',
         text: String,
@@ -287,7 +287,7 @@ t.test('send(): wrong settings defer the email', async (t) => {
 })
 
 t.test('send(): the stored text of a failure contains neither API key nor body', async (t) => {
-  const impatiently = impatient(t, mailgun)
+  const untilTimeout = endTimeLimits(t, mailgun)
   const email = anEmail({ text: 'secret words', html: '<p>secret words</p>' })
   const troubles = [
     answer(500, { message: 'x' }),
@@ -297,7 +297,7 @@ t.test('send(): the stored text of a failure contains neither API key nor body',
   ]
   mailgun.expectTrouble(SEND, ...troubles)
   for (const _ of troubles) {
-    const said = JSON.stringify(await impatiently(() => provider.send(email)))
+    const said = JSON.stringify(await untilTimeout(() => provider.send(email)))
     t.notMatch(said, /secret words|key-/)
     t.notMatch(said, Buffer.from(`api:${account.apiKey}`).toString('base64'))
   }

@@ -285,7 +285,7 @@ t.test('send(): 10 000 messages pass a window of 50, each once', async (t) => {
 
 t.test('send(): ESME_RTHROTTLED lowers the speed and fails no message', async (t) => {
   const COUNT = 300
-  // What it has taken lately, of which it takes no more than 5 at a time.
+  // Submits accepted recently; the SMSC accepts at most 5 at a time.
   let lately = 0
   const smsc = await startSmsc(t, {
     submit_sm() {

@@ -90,7 +90,7 @@ t.test(
     }
     t.match(warnings, [first])
     t.equal(warnings.length, 1)
-    // What is left of the minute is reported when it ends, or the service.
+    // Closing logs the failures of the unfinished minute.
     await provider.close()
     t.match(warnings.slice(1), [{ ...first, failures: Number }])
     t.ok(Number(warnings[1]?.failures) >= 3)

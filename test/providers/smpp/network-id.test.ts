@@ -8,7 +8,7 @@ t.test('networkIdOf(): an id is stored in lower case and at most 64 characters',
   t.equal(networkIdOf(undefined), undefined)
 })
 
-/** What networks do: the id in the answer, and what the receipt calls the same message. */
+/** Known networks: the id in the response, and the id of the same message in the receipt. */
 const pairs: [answer: string, receipt: string, why: string][] = [
   ['a1b2c3d4', 'A1B2C3D4', 'the same'],
   ['0a1b2c3d', '169552957', 'hex, then decimal'],

@@ -9,7 +9,7 @@ const pdus = [
   encode('generic_nack', 4, { command_status: 3 }),
 ]
 
-/** All PDUs of a stream that comes in these chunks. */
+/** Returns all PDUs of a stream in these chunks. */
 function framesOf(chunks: Buffer[]): Buffer[] {
   const framer = new Framer()
   return chunks.flatMap((chunk) => [...framer.push(chunk)])

@@ -13,7 +13,7 @@ const [ann, bob, carol] = ['ann@there.example', 'bob@there.example', 'carol@ther
 const refused = 'refused@there.example'
 const later = 'later@there.example'
 
-/** Of each transaction with which an email arrived, whom it was for. */
+/** Returns the recipients of each transaction by which an email arrived. */
 async function arrivals(server: SmtpServer, email: OutgoingEmail): Promise<string[][]> {
   const mails = (await server.mails()).map((raw) => raw.toString())
   return mails

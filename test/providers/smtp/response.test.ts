@@ -170,14 +170,14 @@ for (const [step, outcome] of places) {
 }
 
 t.test('smtp: a relay that stops responding ends the attempt at any step', async (t) => {
-  const patience = timeLimitOf(t)
+  const limits = timeLimitOf(t)
   for (const [step, outcome] of places) {
     const silent: Script = step === 'content' ? { '.': 'silence' } : { [step]: 'silence' }
     const relay = await startScriptedRelay(t, silent)
     const smtp = smtpTo(relay.address)
     const sending = smtp.send(emailTo(ann))
     await until('the relay to fall silent', async () => relay.steps.includes(step))
-    patience.shift()?.end()
+    limits.shift()?.end()
     const text = outcome === 'ambiguous' ? NO_WORD : TOO_LONG
     t.strictSame(await sending, { outcome, about: 'provider', code: 'EABORT', text }, step)
     await smtp.close()
@@ -200,13 +200,13 @@ t.test('smtp: a malformed final reply is ambiguous', async (t) => {
 })
 
 t.test('smtp: an email whose wait for a connection timed out is never sent', async (t) => {
-  const patience = timeLimitOf(t)
+  const limits = timeLimitOf(t)
   const relay = await startScriptedRelay(t, { '.': ['silence', '250 Taken'] })
   const smtp = smtpTo(relay.address, { parameters: '&maxConnections=1' })
   const sending = smtp.send(emailTo(ann))
   await until('the relay to fall silent', async () => relay.steps.includes('.'))
   const waiting = smtp.send(emailTo(bob))
-  const [ofAnn, ofBob] = patience
+  const [ofAnn, ofBob] = limits
   ofBob?.end()
   t.match(await waiting, { outcome: 'deferred', text: TOO_LONG })
   ofAnn?.end()
@@ -228,7 +228,7 @@ t.test('close(): ends attempts at once with their outcomes', async (t) => {
     const sending = [smtp.send(emailTo(ann)), smtp.send(emailTo(bob))]
     await until('the relay to fall silent', async () => relay.steps.includes(step))
     await smtp.close()
-    // Not given up by time, which would be EABORT.
+    // Not ended by the time limit, which would be EABORT.
     t.match(await Promise.all(sending), [
       { outcome, code: 'ECONNECTION' },
       { outcome: 'deferred', code: 'ECONNECTION' },
