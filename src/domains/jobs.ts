@@ -20,7 +20,7 @@ export type DomainJobs = {
   makeKey(name: string): Promise<void>
   /** Deletes the provider's identity of a name that an operator released. */
   release(id: string): Promise<void>
-  /** Carries out a rotation of DKIM keys. Throws until DNS has the key to activate: its signatures would fail. */
+  /** Rotates DKIM keys. Throws until DNS has the key to activate, as its signatures would fail. */
   rotate(id: string, rotation: Rotation): Promise<void>
 }
 

@@ -8,7 +8,7 @@ const BITS = 2048
 
 const generateKeyPairAsync = promisify(generateKeyPair)
 
-/** Generates a DKIM key that Postgram signs with; the private key is sealed, `value` is as in RFC 6376 3.6.1. */
+/** Generates a DKIM key with a sealed private key; `value` is as in RFC 6376 3.6.1. */
 export async function makeDkimKey(
   secrets: Secrets,
   selector: string,

@@ -70,7 +70,7 @@ export type Callback = {
   receipt: Receipt | null
 }
 
-/** One of a domain's three DKIM keys: `active` signs, `next` is published to sign next, `retired` signed before. */
+/** One of a domain's three DKIM keys: `active` signs, `next` signs next, `retired` signed before. */
 export type DkimKey = {
   /** The label of the selector. */
   selector: string

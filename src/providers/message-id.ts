@@ -15,7 +15,7 @@ export function messageIdOf(email: {
   return `${encodeId('em', email.id)}${copy}@${email.mailFromDomain}`
 }
 
-/** Returns the UUID of the email with this Message-ID, with or without angle brackets; undefined if Postgram did not write it. */
+/** Returns the UUID in a Message-ID, with or without angle brackets; undefined if it is foreign. */
 export function readMessageId(messageId: string): string | undefined {
   const [, digits] = OURS.exec(messageId) ?? []
   if (!digits) return undefined

@@ -224,23 +224,20 @@ t.test('checkRecords(): other errors are thrown', async (t) => {
   await t.rejects(checkRecords(recordsFor('acme.zone'), resolver), { message: 'a bug' })
 })
 
-t.test(
-  'checkRecords(): the name of a sandbox domain selects correct, missing or wrong records',
-  async (t) => {
-    const resolver = createResolver({ servers: [], hasSandbox: true })
-    const statuses = async (name: string) => {
-      const { records, failures } = await checkRecords(recordsFor(name), resolver)
-      t.same(failures, [])
-      const found = new Set(records.map(({ found }) => found.length))
-      return [...new Set(records.map(({ status }) => status)), ...found]
-    }
-    t.same(await statuses('acme.example'), ['verified', 1])
-    t.same(await statuses('news.missing.test'), ['verified', 1])
-    t.same(await statuses('missing.test'), ['missing', 0])
-    t.same(await statuses('missing-shop.acme.example'), ['missing', 0])
-    t.same(await statuses('wrong7.example'), ['mismatch', 1])
-  },
-)
+t.test('checkRecords(): the name of a sandbox domain selects the result', async (t) => {
+  const resolver = createResolver({ servers: [], hasSandbox: true })
+  const statuses = async (name: string) => {
+    const { records, failures } = await checkRecords(recordsFor(name), resolver)
+    t.same(failures, [])
+    const found = new Set(records.map(({ found }) => found.length))
+    return [...new Set(records.map(({ status }) => status)), ...found]
+  }
+  t.same(await statuses('acme.example'), ['verified', 1])
+  t.same(await statuses('news.missing.test'), ['verified', 1])
+  t.same(await statuses('missing.test'), ['missing', 0])
+  t.same(await statuses('missing-shop.acme.example'), ['missing', 0])
+  t.same(await statuses('wrong7.example'), ['mismatch', 1])
+})
 
 t.test('checkRecords() with a name server', { skip: noNsd }, async (t) => {
   const alias = (selector: string) => `${selector}._domainkey CNAME ${aliasFor(selector)}.`

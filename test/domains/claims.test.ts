@@ -182,26 +182,23 @@ t.test('several organisations that add a lapsed name at once: one gets it', asyn
   t.strictSame(asked.slice(1), ['delete race.example', 'create race.example'])
 })
 
-t.test(
-  'a verification while another organisation adds the lapsed name keeps the name',
-  async (t) => {
-    const owner = await createOrganisation(sql)
-    const other = await createOrganisation(sql)
-    const { json } = await add(owner, 'proved.example')
-    await fail('proved.example')
-    // A check that began earlier and ends now.
-    beforeRemoval = async () => {
-      const records = json.records.map((record: object) => ({ ...record, status: 'verified' }))
-      await sql`
+t.test('a verification while another organisation adds the name keeps it', async (t) => {
+  const owner = await createOrganisation(sql)
+  const other = await createOrganisation(sql)
+  const { json } = await add(owner, 'proved.example')
+  await fail('proved.example')
+  // A check that began earlier and ends now.
+  beforeRemoval = async () => {
+    const records = json.records.map((record: object) => ({ ...record, status: 'verified' }))
+    await sql`
       select core.evaluate_domain(d.id, true, ${sql.json(records)}) from app.domains d where name = 'proved.example'`
-    }
-    isRefused(t, await add(other, 'proved.example'), 'already_exists')
-    t.match((await show(owner, json.id)).json, { id: json.id, status: 'verified' })
-    const [row] = await sql`
+  }
+  isRefused(t, await add(other, 'proved.example'), 'already_exists')
+  t.match((await show(owner, json.id)).json, { id: json.id, status: 'verified' })
+  const [row] = await sql`
     select change, next_check_at <= now() as is_due from app.domains where name = 'proved.example'`
-    t.same(row, { change: null, isDue: true }, 'a check makes its entry at the provider again')
-  },
-)
+  t.same(row, { change: null, isDue: true }, 'a check makes its entry at the provider again')
+})
 
 t.test('ops.release_domain: frees a name at once and deletes it at the provider', async (t) => {
   const squatter = await createOrganisation(sql)

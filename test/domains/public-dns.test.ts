@@ -19,7 +19,7 @@ const lineOf = ({ type, name, value }: Row) =>
   `${name}. ${type} ${type === 'TXT' ? `"${value}"` : `${value}.`}`
 
 t.test(
-  'a domain is verified by the records of a real name server, and its signing key is found there',
+  'a domain is verified and its signing key found with a real name server',
   { skip: noNsd },
   async (t) => {
     const { url, sql } = await createDatabase()

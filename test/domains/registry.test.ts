@@ -54,66 +54,53 @@ const list = async (key: string) =>
 const namesOf = async (key: string) => (await list(key)).map(({ name }) => name)
 
 for (const moment of ['before', 'after'] as const) {
-  t.test(
-    `add(): a provider that fails ${moment} it adds the domain leaves nothing, and a retry succeeds`,
-    async (t) => {
-      const { liveKey, domain } = await createOrganisation(sql)
-      const name = `${moment}.add.example`
-      const key = { 'Idempotency-Key': moment }
-      outage = moment
-      isRefused(t, await add(liveKey, name, key), 'email_provider_unavailable')
-      t.same(await namesOf(liveKey), [domain], 'nothing changed')
-      t.same(await sql`select from app.domains where name = ${name}`, [])
-      t.same(await sql`select from app.idempotency_keys where key = ${`caller:${moment}`}`, [])
+  t.test(`add(): a provider that fails ${moment} the addition changes nothing`, async (t) => {
+    const { liveKey, domain } = await createOrganisation(sql)
+    const name = `${moment}.add.example`
+    const key = { 'Idempotency-Key': moment }
+    outage = moment
+    isRefused(t, await add(liveKey, name, key), 'email_provider_unavailable')
+    t.same(await namesOf(liveKey), [domain], 'nothing changed')
+    t.same(await sql`select from app.domains where name = ${name}`, [])
+    t.same(await sql`select from app.idempotency_keys where key = ${`caller:${moment}`}`, [])
 
-      outage = 'none'
-      const { status, headers } = await add(liveKey, name, key)
-      t.equal(status, 201, 'the next try goes on from there')
-      t.equal(headers.get('idempotent-replayed'), null)
-    },
-  )
+    outage = 'none'
+    const { status, headers } = await add(liveKey, name, key)
+    t.equal(status, 201, 'the next try goes on from there')
+    t.equal(headers.get('idempotent-replayed'), null)
+  })
 
-  t.test(
-    `remove(): a provider that fails ${moment} it removes the domain changes nothing, and a retry succeeds`,
-    async (t) => {
-      const { liveKey, domain } = await createOrganisation(sql)
-      const name = `${moment}.remove.example`
-      const { json } = await add(liveKey, name)
-      await verify(liveKey, json.id)
-      outage = moment
-      isRefused(t, await remove(liveKey, json.id), 'email_provider_unavailable')
-      const [mine] = (await list(liveKey)).filter((one) => one.name !== domain)
-      t.match(mine, { name, status: 'verified' }, 'nothing changed')
+  t.test(`remove(): a provider that fails ${moment} the removal changes nothing`, async (t) => {
+    const { liveKey, domain } = await createOrganisation(sql)
+    const name = `${moment}.remove.example`
+    const { json } = await add(liveKey, name)
+    await verify(liveKey, json.id)
+    outage = moment
+    isRefused(t, await remove(liveKey, json.id), 'email_provider_unavailable')
+    const [mine] = (await list(liveKey)).filter((one) => one.name !== domain)
+    t.match(mine, { name, status: 'verified' }, 'nothing changed')
 
-      outage = 'none'
-      t.equal((await verify(liveKey, json.id)).json.status, 'verified')
-      t.ok(identities.has(name), 'a missing identity is made again')
-      t.equal((await remove(liveKey, json.id)).status, 200)
-      t.notOk(identities.has(name))
-    },
-  )
+    outage = 'none'
+    t.equal((await verify(liveKey, json.id)).json.status, 'verified')
+    t.ok(identities.has(name), 'a missing identity is made again')
+    t.equal((await remove(liveKey, json.id)).status, 200)
+    t.notOk(identities.has(name))
+  })
 }
 
-t.test(
-  'verify(): a provider that cannot be reached changes nothing, and a retry succeeds',
-  async (t) => {
-    const { liveKey } = await createOrganisation(sql)
-    const { json } = await add(liveKey, 'check.example')
-    outage = 'before'
-    const path = `${base}/v1/domains/${json.id}/verify`
-    const key = { 'Idempotency-Key': 'check' }
-    isRefused(t, await post(path, liveKey, {}, key), 'email_provider_unavailable')
-    t.strictSame(
-      (await get(`${base}/v1/domains/${json.id}`, liveKey)).json,
-      json,
-      'nothing changed',
-    )
-    outage = 'none'
-    const again = await post(path, liveKey, {}, key)
-    t.equal(again.json.status, 'verified')
-    t.equal(again.headers.get('idempotent-replayed'), null)
-  },
-)
+t.test('verify(): a provider that cannot be reached changes nothing', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const { json } = await add(liveKey, 'check.example')
+  outage = 'before'
+  const path = `${base}/v1/domains/${json.id}/verify`
+  const key = { 'Idempotency-Key': 'check' }
+  isRefused(t, await post(path, liveKey, {}, key), 'email_provider_unavailable')
+  t.strictSame((await get(`${base}/v1/domains/${json.id}`, liveKey)).json, json, 'nothing changed')
+  outage = 'none'
+  const again = await post(path, liveKey, {}, key)
+  t.equal(again.json.status, 'verified')
+  t.equal(again.headers.get('idempotent-replayed'), null)
+})
 
 t.test('add(): concurrent calls for one name add it once and ask the provider once', async (t) => {
   const one = await createOrganisation(sql)
@@ -177,19 +164,16 @@ t.test('add(): a name reserved by a killed process is free after 3 minutes', asy
   t.same((await namesOf(one.liveKey)).sort(), ['others.example', 'own.example', one.domain].sort())
 })
 
-t.test(
-  'add(): an Idempotency-Key used by a killed process is valid again after 3 minutes',
-  async (t) => {
-    const { id, liveKey } = await createOrganisation(sql)
-    const key = { 'Idempotency-Key': 'killed' }
-    await sql`
+t.test('add(): the Idempotency-Key of a killed process is free after 3 minutes', async (t) => {
+  const { id, liveKey } = await createOrganisation(sql)
+  const key = { 'Idempotency-Key': 'killed' }
+  await sql`
     insert into app.idempotency_keys (organisation_id, mode, key, created_at, fingerprint, status, body)
     values (core.decode_id('org', ${id}), 'live', 'caller:killed', now() - interval '3 minutes', 'x', 0, '')`
-    t.equal((await add(liveKey, 'killed.example', key)).status, 201)
-    const email = { from: 'a@killed.example', to: 'b@example.com', subject: 'x', text: 'x' }
-    isRefused(t, await post(`${base}/v1/emails`, liveKey, email, key), 'idempotency_conflict')
-  },
-)
+  t.equal((await add(liveKey, 'killed.example', key)).status, 201)
+  const email = { from: 'a@killed.example', to: 'b@example.com', subject: 'x', text: 'x' }
+  isRefused(t, await post(`${base}/v1/emails`, liveKey, email, key), 'idempotency_conflict')
+})
 
 t.test('remove(): a removal by a killed process is undone by the next check', async (t) => {
   const { liveKey } = await createOrganisation(sql)
@@ -209,21 +193,18 @@ t.test('remove(): a removal by a killed process is undone by the next check', as
   t.ok(identities.has('begun.example'), 'which makes it again at the provider')
 })
 
-t.test(
-  'verify(): a domain of another provider is made at this one and keeps its findings',
-  async (t) => {
-    const { liveKey } = await createOrganisation(sql)
-    const { json } = await add(liveKey, 'moved.example')
-    await verify(liveKey, json.id)
-    await sql`update app.domains set provider = 'before' where name = 'moved.example'`
-    identities.delete('moved.example')
-    const moved = await verify(liveKey, json.id)
-    t.match(moved.json, { status: 'verified' })
-    t.ok(identities.has('moved.example'))
-    const [row] = await sql`select provider from app.domains where name = 'moved.example'`
-    t.same(row, { provider: 'stand-in' })
-  },
-)
+t.test('verify(): a domain of another provider is made at this one', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const { json } = await add(liveKey, 'moved.example')
+  await verify(liveKey, json.id)
+  await sql`update app.domains set provider = 'before' where name = 'moved.example'`
+  identities.delete('moved.example')
+  const moved = await verify(liveKey, json.id)
+  t.match(moved.json, { status: 'verified' })
+  t.ok(identities.has('moved.example'))
+  const [row] = await sql`select provider from app.domains where name = 'moved.example'`
+  t.same(row, { provider: 'stand-in' })
+})
 
 t.test('verify(): a manually verified domain gets its records at the first check', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
@@ -234,36 +215,33 @@ t.test('verify(): a manually verified domain gets its records at the first check
   t.equal(json.status, 'verified')
 })
 
-t.test(
-  'enqueue_due_domain_checks: after a change of provider all domains are made at the new one',
-  async (t) => {
-    const { liveKey } = await createOrganisation(sql)
-    const { json } = await add(liveKey, 'changed.example')
-    await verify(liveKey, json.id)
-    const isDue = async () => {
-      const [row] = await sql<{ isDue: boolean }[]>`
+t.test('enqueue_due_domain_checks: all domains follow a change of provider', async (t) => {
+  const { liveKey } = await createOrganisation(sql)
+  const { json } = await add(liveKey, 'changed.example')
+  await verify(liveKey, json.id)
+  const isDue = async () => {
+    const [row] = await sql<{ isDue: boolean }[]>`
       select next_check_at < now() + interval '6 minutes' as is_due from app.domains where name = 'changed.example'`
-      return row?.isDue
-    }
-    await sql`update app.domains set next_check_at = now() + interval '1 day'`
-    t.equal((await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count, 0)
-    t.equal(await isDue(), false)
-    await sql`update app.domains set provider = 'before' where name = 'changed.example'`
-    t.equal(
-      (await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count,
-      0,
-      'not while its last check, which may have been refused, is fresh',
-    )
-    await sql`update app.domains set last_checked_at = now() - interval '5 minutes' where name = 'changed.example'`
-    t.equal((await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count, 1)
-    t.equal(
-      (await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count,
-      0,
-      'once',
-    )
-    t.equal(await isDue(), true, 'and again soon, should that check come to nothing')
-  },
-)
+    return row?.isDue
+  }
+  await sql`update app.domains set next_check_at = now() + interval '1 day'`
+  t.equal((await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count, 0)
+  t.equal(await isDue(), false)
+  await sql`update app.domains set provider = 'before' where name = 'changed.example'`
+  t.equal(
+    (await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count,
+    0,
+    'not while its last check, which may have been refused, is fresh',
+  )
+  await sql`update app.domains set last_checked_at = now() - interval '5 minutes' where name = 'changed.example'`
+  t.equal((await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count, 1)
+  t.equal(
+    (await sql`select api.enqueue_due_domain_checks('stand-in') as count`)[0]?.count,
+    0,
+    'once',
+  )
+  t.equal(await isDue(), true, 'and again soon, should that check come to nothing')
+})
 
 t.test('check(): a domain that the provider refuses is checked once and not retried', async (t) => {
   const { domain } = await createOrganisation(sql)

@@ -92,29 +92,26 @@ t.test('finish_check: neither provider nor DNS alone verifies a domain', async (
   }
 })
 
-t.test(
-  'finish_check: a pending domain fails after 72 hours and its owner gets a notice',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      const id = await given(tx, 'pending', { age: '71 hours 59 minutes' })
-      t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'pending')
-      await tx`update app.domains set created_at = now() - interval '72 hours' where id = ${id}`
-      const domain = await judged(tx, id, true, ['verified', 'missing'])
-      t.match(domain, { status: 'failed', nextCheckAt: null })
-      t.same(await notices(tx), [
-        {
-          kind: 'domain_not_found',
-          detail: {
-            domain: 'shop.example',
-            records: ['CNAME pg2._domainkey.shop.example: missing'],
-          },
+t.test('finish_check: a pending domain fails after 72 hours with a notice', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const id = await given(tx, 'pending', { age: '71 hours 59 minutes' })
+    t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'pending')
+    await tx`update app.domains set created_at = now() - interval '72 hours' where id = ${id}`
+    const domain = await judged(tx, id, true, ['verified', 'missing'])
+    t.match(domain, { status: 'failed', nextCheckAt: null })
+    t.same(await notices(tx), [
+      {
+        kind: 'domain_not_found',
+        detail: {
+          domain: 'shop.example',
+          records: ['CNAME pg2._domainkey.shop.example: missing'],
         },
-      ])
-      t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'failed')
-      t.equal((await notices(tx)).length, 1, 'once')
-    })
-  },
-)
+      },
+    ])
+    t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'failed')
+    t.equal((await notices(tx)).length, 1, 'once')
+  })
+})
 
 t.test('finish_check: an outage of DNS fails no domain', async (t) => {
   await rolledBack(sql, async (tx) => {
@@ -126,15 +123,12 @@ t.test('finish_check: an outage of DNS fails no domain', async (t) => {
   })
 })
 
-t.test(
-  'finish_check: a domain with correct records just before 72 hours is verified',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      const id = await given(tx, 'pending', { age: '80 hours' })
-      t.equal((await judged(tx, id, true, RIGHT)).status, 'verified')
-    })
-  },
-)
+t.test('finish_check: correct records just before 72 hours verify a domain', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const id = await given(tx, 'pending', { age: '80 hours' })
+    t.equal((await judged(tx, id, true, RIGHT)).status, 'verified')
+  })
+})
 
 t.test('finish_check: a failed domain is verified by a later check', async (t) => {
   await rolledBack(sql, async (tx) => {
@@ -147,25 +141,22 @@ t.test('finish_check: a failed domain is verified by a later check', async (t) =
   })
 })
 
-t.test(
-  'finish_check: a verified domain stays verified for 72 hours after its records are wrong',
-  async (t) => {
-    await rolledBack(sql, async (tx) => {
-      const id = await given(tx, 'verified', { age: '100 days' })
-      const first = await judged(tx, id, true, ['missing', 'verified'])
-      t.match(first, { status: 'verified', wrongSince: Date, hoursToNextCheck: 24 })
+t.test('finish_check: a verified domain stays so for 72 hours of wrong records', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const id = await given(tx, 'verified', { age: '100 days' })
+    const first = await judged(tx, id, true, ['missing', 'verified'])
+    t.match(first, { status: 'verified', wrongSince: Date, hoursToNextCheck: 24 })
 
-      await tx`update app.domains set wrong_since = now() - interval '60 hours' where id = ${id}`
-      const later = await judged(tx, id, true, ['missing', 'verified'])
-      t.match(later, { status: 'verified', hoursToNextCheck: 12 }, 'it is looked at when they end')
+    await tx`update app.domains set wrong_since = now() - interval '60 hours' where id = ${id}`
+    const later = await judged(tx, id, true, ['missing', 'verified'])
+    t.match(later, { status: 'verified', hoursToNextCheck: 12 }, 'it is looked at when they end')
 
-      await tx`update app.domains set wrong_since = now() - interval '72 hours' where id = ${id}`
-      const last = await judged(tx, id, true, ['missing', 'verified'])
-      t.match(last, { status: 'failed', nextCheckAt: null })
-      t.match(await notices(tx), [{ kind: 'domain_failed', detail: { domain: 'shop.example' } }])
-    })
-  },
-)
+    await tx`update app.domains set wrong_since = now() - interval '72 hours' where id = ${id}`
+    const last = await judged(tx, id, true, ['missing', 'verified'])
+    t.match(last, { status: 'failed', nextCheckAt: null })
+    t.match(await notices(tx), [{ kind: 'domain_failed', detail: { domain: 'shop.example' } }])
+  })
+})
 
 t.test('finish_check: correct records within 72 hours reset the period', async (t) => {
   await rolledBack(sql, async (tx) => {

@@ -29,31 +29,28 @@ t.test('copiesOf(): one recipient gets a whole email with unsubscribe headers', 
   t.strictSame([...copiesOf(email, links)], [{ ...email, copy: null, headers }])
 })
 
-t.test(
-  'copiesOf(): each of several recipients gets a copy that shows only that recipient',
-  async (t) => {
-    const email = marketing(three, { text: 'Leave: {{unsubscribe_url}}' })
-    const copies = [...copiesOf(email, links)]
-    t.strictSame(
-      copies.map(({ copy, to, cc, bcc, recipients }) => ({ copy, to, cc, bcc, recipients })),
-      [
-        { copy: 1, to: [three[0]], cc: [], bcc: [], recipients: ['ann@c.example'] },
-        { copy: 2, to: [three[1]], cc: [], bcc: [], recipients: ['bob@c.example'] },
-        { copy: 3, to: [three[2]], cc: [], bcc: [], recipients: ['cy@c.example'] },
-      ],
-    )
-    for (const { recipients, text, headers } of copies) {
-      const { 'List-Unsubscribe': header = '' } = headers as Record<string, string>
-      const [, token = ''] = /^<https:\/\/postgram\.test\/u\/(.+)>$/.exec(header) ?? []
-      t.strictSame(links.read(token), {
-        organisationId: email.organisationId,
-        messageId: email.id,
-        email: recipients[0],
-      })
-      t.equal(text, `Leave: https://postgram.test/u/${token}`)
-    }
-  },
-)
+t.test('copiesOf(): each copy shows only its recipient', async (t) => {
+  const email = marketing(three, { text: 'Leave: {{unsubscribe_url}}' })
+  const copies = [...copiesOf(email, links)]
+  t.strictSame(
+    copies.map(({ copy, to, cc, bcc, recipients }) => ({ copy, to, cc, bcc, recipients })),
+    [
+      { copy: 1, to: [three[0]], cc: [], bcc: [], recipients: ['ann@c.example'] },
+      { copy: 2, to: [three[1]], cc: [], bcc: [], recipients: ['bob@c.example'] },
+      { copy: 3, to: [three[2]], cc: [], bcc: [], recipients: ['cy@c.example'] },
+    ],
+  )
+  for (const { recipients, text, headers } of copies) {
+    const { 'List-Unsubscribe': header = '' } = headers as Record<string, string>
+    const [, token = ''] = /^<https:\/\/postgram\.test\/u\/(.+)>$/.exec(header) ?? []
+    t.strictSame(links.read(token), {
+      organisationId: email.organisationId,
+      messageId: email.id,
+      email: recipients[0],
+    })
+    t.equal(text, `Leave: https://postgram.test/u/${token}`)
+  }
+})
 
 t.test('copiesOf(): a repeated address gets one copy, and numbers have no gap', async (t) => {
   const to = ['ann@c.example', 'Ann <ANN@c.example>', 'bob@c.example', 'Bob <bob@C.example>']
@@ -69,16 +66,13 @@ t.test('copiesOf(): a repeated address gets one copy, and numbers have no gap', 
   t.same(others, [])
 })
 
-t.test(
-  'copiesOf(): a settled recipient gets no copy, and the others keep their numbers',
-  async (t) => {
-    const email = marketing(three, { settledRecipients: ['ann@c.example', 'cy@c.example'] })
-    t.strictSame(
-      [...copiesOf(email, links)].map(({ copy, recipients }) => [copy, recipients]),
-      [[2, ['bob@c.example']]],
-    )
-  },
-)
+t.test('copiesOf(): a settled recipient gets no copy, others keep their number', async (t) => {
+  const email = marketing(three, { settledRecipients: ['ann@c.example', 'cy@c.example'] })
+  t.strictSame(
+    [...copiesOf(email, links)].map(({ copy, recipients }) => [copy, recipients]),
+    [[2, ['bob@c.example']]],
+  )
+})
 
 t.test('copiesOf(): replaces each placeholder with the link, with or without blanks', async (t) => {
   const [copy] = copiesOf(

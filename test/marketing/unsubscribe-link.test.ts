@@ -31,19 +31,16 @@ t.test('read(): returns recipient, organisation and message of a link', async (t
   }
 })
 
-t.test(
-  'url(): the same recipient always has the same link, and any other has another',
-  async (t) => {
-    const of = one()
-    t.equal(links.url(of), links.url(of))
-    const others = [
-      { ...of, email: 'anne@example.com' },
-      { ...of, messageId: randomUUID() },
-      { ...of, organisationId: randomUUID() },
-    ]
-    t.equal(new Set([of, ...others].map(links.url)).size, 4)
-  },
-)
+t.test('url(): a recipient always has the same link, and no other has it', async (t) => {
+  const of = one()
+  t.equal(links.url(of), links.url(of))
+  const others = [
+    { ...of, email: 'anne@example.com' },
+    { ...of, messageId: randomUUID() },
+    { ...of, organisationId: randomUUID() },
+  ]
+  t.equal(new Set([of, ...others].map(links.url)).size, 4)
+})
 
 t.test('read(): a link is valid while its key is listed', async (t) => {
   const of = one()

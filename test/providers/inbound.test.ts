@@ -89,61 +89,58 @@ const confirmationsTo = (phone: string) => sql<
 const optOutsIn = async (id: string) =>
   (await timelineOf(sql, id)).filter(({ type }) => type === 'opted_out')
 
-t.test(
-  "STOP to the organisation's number opts out, emits one event and is confirmed once",
-  async (t) => {
-    const { organisation, number } = await withNumber()
-    const phone = aNumber()
-    await consent(organisation, phone)
-    await sent(organisation, { to: phone, senderId: number })
-    const last = await sent(organisation, { to: phone })
-    await sendSms(base, organisation, { to: aNumber() })
-    const before = await backlogOf(sql, organisation)
-    const ledger_check = () =>
-      sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
-    const booksBefore = await ledger_check()
+t.test("STOP to the organisation's number opts out and is confirmed once", async (t) => {
+  const { organisation, number } = await withNumber()
+  const phone = aNumber()
+  await consent(organisation, phone)
+  await sent(organisation, { to: phone, senderId: number })
+  const last = await sent(organisation, { to: phone })
+  await sendSms(base, organisation, { to: aNumber() })
+  const before = await backlogOf(sql, organisation)
+  const ledger_check = () =>
+    sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
+  const booksBefore = await ledger_check()
 
-    const received_at = '2026-03-01T10:00:00.000Z'
-    t.equal(await say({ from: phone, to: number, word: 'STOP ALL', received_at }), 1)
-    t.same(await optOutOf(organisation, phone), {
-      optedOutAt: new Date(received_at),
-      optedOutBy: 'STOP ALL',
-      source: 'a form',
-    })
-    t.match(await optOutsIn(last), [{ occurredAt: received_at, detail: { word: 'STOP ALL' } }])
-    t.match(await messageOf(sql, last), { status: 'sent', errorCode: null })
+  const received_at = '2026-03-01T10:00:00.000Z'
+  t.equal(await say({ from: phone, to: number, word: 'STOP ALL', received_at }), 1)
+  t.same(await optOutOf(organisation, phone), {
+    optedOutAt: new Date(received_at),
+    optedOutBy: 'STOP ALL',
+    source: 'a form',
+  })
+  t.match(await optOutsIn(last), [{ occurredAt: received_at, detail: { word: 'STOP ALL' } }])
+  t.match(await messageOf(sql, last), { status: 'sent', errorCode: null })
 
-    const [confirmation, ...more] = await confirmationsTo(phone)
-    t.same(more, [])
-    t.match(confirmation, {
-      organisation: organisation.id,
-      from: number,
-      credits: 0,
-      segments: 1,
-      class: 'transactional',
-      mode: 'live',
-      status: 'queued',
-      isSandbox: false,
-    })
-    const { encoding, parts } = segmentsOf(confirmation?.body ?? '')
-    t.same([encoding, parts.length], ['gsm7', 1])
-    t.same(await ledger_check(), booksBefore, 'it costs nothing')
-    t.equal(await backlogOf(sql, organisation), before + 1)
-    t.equal((await jobsOf(sql, confirmation?.id ?? '')).length, 1)
-    await worker.attemptSend(confirmation?.id ?? '')
-    const { json } = await get(`${base}/v1/sms/${confirmation?.id}`, organisation.liveKey)
-    t.match(json, { status: 'sent', from: number, to: phone, credits: 0 })
-    t.equal(await backlogOf(sql, organisation), before)
+  const [confirmation, ...more] = await confirmationsTo(phone)
+  t.same(more, [])
+  t.match(confirmation, {
+    organisation: organisation.id,
+    from: number,
+    credits: 0,
+    segments: 1,
+    class: 'transactional',
+    mode: 'live',
+    status: 'queued',
+    isSandbox: false,
+  })
+  const { encoding, parts } = segmentsOf(confirmation?.body ?? '')
+  t.same([encoding, parts.length], ['gsm7', 1])
+  t.same(await ledger_check(), booksBefore, 'it costs nothing')
+  t.equal(await backlogOf(sql, organisation), before + 1)
+  t.equal((await jobsOf(sql, confirmation?.id ?? '')).length, 1)
+  await worker.attemptSend(confirmation?.id ?? '')
+  const { json } = await get(`${base}/v1/sms/${confirmation?.id}`, organisation.liveKey)
+  t.match(json, { status: 'sent', from: number, to: phone, credits: 0 })
+  t.equal(await backlogOf(sql, organisation), before)
 
-    for (const word of ['STOP', 'END']) {
-      t.equal(await say({ from: phone, to: number, word }, { from: phone, to: number, word }), 0)
-    }
-    t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP ALL' })
-    t.equal((await optOutsIn(last)).length, 1)
-    t.equal((await confirmationsTo(phone)).length, 1)
-    t.same(await sql`select from app.suppressions`, [], 'which are for email')
-  },
-)
+  for (const word of ['STOP', 'END']) {
+    t.equal(await say({ from: phone, to: number, word }, { from: phone, to: number, word }), 0)
+  }
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP ALL' })
+  t.equal((await optOutsIn(last)).length, 1)
+  t.equal((await confirmationsTo(phone)).length, 1)
+  t.same(await sql`select from app.suppressions`, [], 'which are for email')
+})
 
 t.test('STOP sent several times at once is recorded once for each phone', async (t) => {
   const { organisation, number } = await withNumber()
@@ -173,31 +170,28 @@ t.test('STOP from a phone without messages is recorded and confirmed', async (t)
   t.equal((await confirmationsTo(phone)).length, 1)
 })
 
-t.test(
-  'STOP to the shared sender opts out of the organisation that last wrote from it',
-  async (t) => {
-    const shared = aNumber()
-    await sql`update app.sms_settings set shared_sender = ${shared}`
-    const [first, last] = [
-      await createPayer(sql, { included: 1000 }),
-      await createPayer(sql, { included: 1000 }),
-    ]
-    const { organisation: other, number } = await withNumber()
-    const phone = aNumber()
-    await sent(first, { to: phone })
-    const id = await sent(last, { to: phone })
-    await sent(other, { to: phone, senderId: number })
-    // None of these reached the phone.
-    await sendSms(base, first, { to: phone })
-    await sendSms(base, { ...first, liveKey: first.testKey }, { to: phone })
-    t.equal(await say({ from: phone, to: shared }), 1)
-    t.match(await optOutOf(last, phone), { optedOutBy: 'STOP' })
-    t.same([await optOutOf(first, phone), await optOutOf(other, phone)], [undefined, undefined])
-    t.equal((await optOutsIn(id)).length, 1)
-    t.match(await confirmationsTo(phone), [{ organisation: last.id, from: shared }])
-    await sql`update app.sms_settings set shared_sender = default`
-  },
-)
+t.test('STOP to the shared sender opts out of its last organisation', async (t) => {
+  const shared = aNumber()
+  await sql`update app.sms_settings set shared_sender = ${shared}`
+  const [first, last] = [
+    await createPayer(sql, { included: 1000 }),
+    await createPayer(sql, { included: 1000 }),
+  ]
+  const { organisation: other, number } = await withNumber()
+  const phone = aNumber()
+  await sent(first, { to: phone })
+  const id = await sent(last, { to: phone })
+  await sent(other, { to: phone, senderId: number })
+  // None of these reached the phone.
+  await sendSms(base, first, { to: phone })
+  await sendSms(base, { ...first, liveKey: first.testKey }, { to: phone })
+  t.equal(await say({ from: phone, to: shared }), 1)
+  t.match(await optOutOf(last, phone), { optedOutBy: 'STOP' })
+  t.same([await optOutOf(first, phone), await optOutOf(other, phone)], [undefined, undefined])
+  t.equal((await optOutsIn(id)).length, 1)
+  t.match(await confirmationsTo(phone), [{ organisation: last.id, from: shared }])
+  await sql`update app.sms_settings set shared_sender = default`
+})
 
 t.test('STOP to an alphanumeric sender ID is recorded and not confirmed', async (t) => {
   const organisation = await createPayer(sql, { included: 1000 })
@@ -209,20 +203,17 @@ t.test('STOP to an alphanumeric sender ID is recorded and not confirmed', async 
   t.same(await confirmationsTo(phone), [])
 })
 
-t.test(
-  'STOP to a number of the network opts out of the organisation that last wrote under a name',
-  async (t) => {
-    const { organisation: numbered, number } = await withNumber()
-    const organisation = await createPayer(sql, { included: 1000 })
-    const phone = aNumber()
-    await sent(organisation, { to: phone })
-    await sent(numbered, { to: phone, senderId: number })
-    t.equal(await say({ from: phone, to: '12345' }), 1)
-    t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
-    t.same(await confirmationsTo(phone), [], 'that number is not ours to write from')
-    t.equal(await say({ from: phone, to: 'Postgram' }), 0)
-  },
-)
+t.test('STOP to a number of the network opts out of the last sender by name', async (t) => {
+  const { organisation: numbered, number } = await withNumber()
+  const organisation = await createPayer(sql, { included: 1000 })
+  const phone = aNumber()
+  await sent(organisation, { to: phone })
+  await sent(numbered, { to: phone, senderId: number })
+  t.equal(await say({ from: phone, to: '12345' }), 1)
+  t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
+  t.same(await confirmationsTo(phone), [], 'that number is not ours to write from')
+  t.equal(await say({ from: phone, to: 'Postgram' }), 0)
+})
 
 t.test('STOP matches an SMS of the last 90 days only', async (t) => {
   const organisation = await createPayer(sql, { included: 1000 })
@@ -381,30 +372,27 @@ t.test('flush(): logs the ignored keywords that are not logged yet, with the cou
   t.same(counts(), [1, 2])
 })
 
-t.test(
-  'createSmsListener(): rejects if the database did not record, so the network sends again',
-  async (t) => {
-    const metrics = { receipt: () => t.fail('it is not recorded') }
-    const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
-      metrics,
-      log: pino({ level: 'silent' }),
-    })
-    const at = new Date().toISOString()
-    const receipt: SmsReceipt = {
-      provider: 'smsc',
-      network_ids: ['1'],
-      type: 'delivered',
-      occurred_at: at,
-    }
-    await t.rejects(listener.onReceipt(receipt), { message: 'the database is away' })
-    const inbound = {
-      provider: 'smsc',
-      from: aNumber(),
-      to: aNumber(),
-      body: 'STOP',
-      received_at: at,
-    }
-    await t.rejects(listener.onInbound(inbound), { message: 'the database is away' })
-    await t.resolves(listener.onInbound({ ...inbound, body: 'Hello' }))
-  },
-)
+t.test('createSmsListener(): rejects if the database did not record', async (t) => {
+  const metrics = { receipt: () => t.fail('it is not recorded') }
+  const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
+    metrics,
+    log: pino({ level: 'silent' }),
+  })
+  const at = new Date().toISOString()
+  const receipt: SmsReceipt = {
+    provider: 'smsc',
+    network_ids: ['1'],
+    type: 'delivered',
+    occurred_at: at,
+  }
+  await t.rejects(listener.onReceipt(receipt), { message: 'the database is away' })
+  const inbound = {
+    provider: 'smsc',
+    from: aNumber(),
+    to: aNumber(),
+    body: 'STOP',
+    received_at: at,
+  }
+  await t.rejects(listener.onInbound(inbound), { message: 'the database is away' })
+  await t.resolves(listener.onInbound({ ...inbound, body: 'Hello' }))
+})

@@ -209,74 +209,65 @@ t.test('record_receipts: a late delivery does not change a bounced message', asy
   ])
 })
 
-t.test(
-  'record_receipts: a complaint counts after a delivery, a delivery does not count after a complaint',
-  async (t) => {
-    const id = aMessage()
+t.test('record_receipts: complained follows delivered, but not the reverse', async (t) => {
+  const id = aMessage()
+  await start(id)
+  await finish(id)
+  await record(id, [receipt('complained', 5)])
+  t.match(await messageOf(sql, id), { status: 'complained', deliveredAt: null })
+  const delivered = receipt('delivered', 1)
+  await record(id, [delivered])
+  t.match(await messageOf(sql, id), {
+    status: 'complained',
+    deliveredAt: new Date(delivered.occurred_at),
+    errorCode: null,
+  })
+})
+
+t.test('record_receipts: the last delivery or the first bounce sets the status', async (t) => {
+  const [all, one] = [aMessage(3), aMessage(3)]
+  for (const id of [all, one]) {
     await start(id)
     await finish(id)
-    await record(id, [receipt('complained', 5)])
-    t.match(await messageOf(sql, id), { status: 'complained', deliveredAt: null })
-    const delivered = receipt('delivered', 1)
-    await record(id, [delivered])
-    t.match(await messageOf(sql, id), {
-      status: 'complained',
-      deliveredAt: new Date(delivered.occurred_at),
-      errorCode: null,
-    })
-  },
-)
+  }
+  for (const [place, recipient] of RECIPIENTS.entries()) {
+    t.equal((await messageOf(sql, all)).status, 'sent')
+    await record(all, [receipt('delivered', place, { recipient })])
+    await record(all, [receipt('delivered', place + 10, { recipient })])
+  }
+  t.match(await messageOf(sql, all), { status: 'delivered' })
 
-t.test(
-  'record_receipts: an email to several is delivered with the last recipient and bounced with the first, whom its error names',
-  async (t) => {
-    const [all, one] = [aMessage(3), aMessage(3)]
-    for (const id of [all, one]) {
-      await start(id)
-      await finish(id)
-    }
-    for (const [place, recipient] of RECIPIENTS.entries()) {
-      t.equal((await messageOf(sql, all)).status, 'sent')
-      await record(all, [receipt('delivered', place, { recipient })])
-      await record(all, [receipt('delivered', place + 10, { recipient })])
-    }
-    t.match(await messageOf(sql, all), { status: 'delivered' })
+  await record(one, [receipt('delivered', 1, { recipient: RECIPIENTS[0] as string })])
+  await record(one, [receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'full' })])
+  t.match(await messageOf(sql, one), {
+    status: 'bounced',
+    errorCode: 'soft_bounce',
+    errorMessage: `${RECIPIENTS[1]}: full`,
+    deliveredAt: null,
+  })
+  await record(one, [
+    receipt('bounced', 3, { recipient: RECIPIENTS[2] as string, text: 'none', is_hard: true }),
+  ])
+  t.match(await messageOf(sql, one), {
+    errorCode: 'soft_bounce',
+    errorMessage: `${RECIPIENTS[1]}: full`,
+  })
+})
 
-    await record(one, [receipt('delivered', 1, { recipient: RECIPIENTS[0] as string })])
-    await record(one, [receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'full' })])
-    t.match(await messageOf(sql, one), {
-      status: 'bounced',
-      errorCode: 'soft_bounce',
-      errorMessage: `${RECIPIENTS[1]}: full`,
-      deliveredAt: null,
-    })
-    await record(one, [
-      receipt('bounced', 3, { recipient: RECIPIENTS[2] as string, text: 'none', is_hard: true }),
-    ])
-    t.match(await messageOf(sql, one), {
-      errorCode: 'soft_bounce',
-      errorMessage: `${RECIPIENTS[1]}: full`,
-    })
-  },
-)
-
-t.test(
-  'record_receipts: the error of a message comes from the receipt that set its status',
-  async (t) => {
-    const id = aMessage(3)
-    await start(id)
-    await finish(id)
-    await record(id, [
-      receipt('failed', 1, { recipient: RECIPIENTS[0] as string, text: 'failed first' }),
-      receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'bounced', is_hard: true }),
-    ])
-    t.match(await messageOf(sql, id), {
-      status: 'bounced',
-      errorCode: 'hard_bounce',
-      errorMessage: `${RECIPIENTS[1]}: bounced`,
-    })
-  },
-)
+t.test('record_receipts: the error comes from the receipt that set the status', async (t) => {
+  const id = aMessage(3)
+  await start(id)
+  await finish(id)
+  await record(id, [
+    receipt('failed', 1, { recipient: RECIPIENTS[0] as string, text: 'failed first' }),
+    receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'bounced', is_hard: true }),
+  ])
+  t.match(await messageOf(sql, id), {
+    status: 'bounced',
+    errorCode: 'hard_bounce',
+    errorMessage: `${RECIPIENTS[1]}: bounced`,
+  })
+})
 
 t.test('record_receipts: a receipt is stored once by its provider event id', async (t) => {
   const id = aMessage()
@@ -296,67 +287,58 @@ t.test('record_receipts: a receipt is stored once by its provider event id', asy
   t.equal((await timelineOf(sql, id)).filter(({ type }) => type === 'deferred').length, 2)
 })
 
-t.test(
-  'record_receipts: receipts of unknown messages are ignored and the others count',
-  async (t) => {
-    const id = aMessage()
-    await start(id)
-    await finish(id)
-    const { json } = await post(
-      `${base}/v1/emails`,
-      organisation.testKey,
-      anEmail(organisation.domain),
-    )
-    const receipts = [
-      { message_id: '01890000-0000-7000-8000-000000000000', ...receipt('delivered', 1) },
-      { message_id: '00000000-0000-4000-8000-000000000000', ...receipt('bounced', 1) },
-      { message_id: await uuidOf(json.id), ...receipt('bounced', 1) },
-      { message_id: await uuidOf(id), ...receipt('delivered', 1) },
-    ]
-    t.equal(await call('record_receipts', { receipts: JSON.stringify(receipts) }), 1)
-    t.match(await messageOf(sql, id), { status: 'delivered' })
-    t.match(await messageOf(sql, json.id), { status: 'sent' }, 'a test message has no receipts')
-    t.equal(await call('record_receipts', { receipts: '[]' }), 0)
-  },
-)
+t.test('record_receipts: receipts of unknown messages are ignored', async (t) => {
+  const id = aMessage()
+  await start(id)
+  await finish(id)
+  const { json } = await post(
+    `${base}/v1/emails`,
+    organisation.testKey,
+    anEmail(organisation.domain),
+  )
+  const receipts = [
+    { message_id: '01890000-0000-7000-8000-000000000000', ...receipt('delivered', 1) },
+    { message_id: '00000000-0000-4000-8000-000000000000', ...receipt('bounced', 1) },
+    { message_id: await uuidOf(json.id), ...receipt('bounced', 1) },
+    { message_id: await uuidOf(id), ...receipt('delivered', 1) },
+  ]
+  t.equal(await call('record_receipts', { receipts: JSON.stringify(receipts) }), 1)
+  t.match(await messageOf(sql, id), { status: 'delivered' })
+  t.match(await messageOf(sql, json.id), { status: 'sent' }, 'a test message has no receipts')
+  t.equal(await call('record_receipts', { receipts: '[]' }), 0)
+})
 
-t.test(
-  'record_receipts: a receipt before the end of its attempt counts the attempt once',
-  async (t) => {
-    const before = await backlogOf(sql, organisation)
-    const id = aMessage()
-    await start(id)
-    const { attemptStartedAt } = await messageOf(sql, id)
-    await record(id, [receipt('delivered', 1)])
-    t.equal(await backlogOf(sql, organisation), before - 1)
-    t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
-    await finish(id)
-    await finish(id)
-    await record(id, [receipt('complained', 2)])
-    t.equal(await backlogOf(sql, organisation), before - 1)
-    t.match(await messageOf(sql, id), {
-      status: 'complained',
-      sentAt: attemptStartedAt,
-      attemptStartedAt: null,
-      provider: 'stand-in',
-    })
-    t.same(await start(id), [], 'there is no further attempt')
-  },
-)
+t.test('record_receipts: a receipt before the end of its attempt counts it once', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = aMessage()
+  await start(id)
+  const { attemptStartedAt } = await messageOf(sql, id)
+  await record(id, [receipt('delivered', 1)])
+  t.equal(await backlogOf(sql, organisation), before - 1)
+  t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
+  await finish(id)
+  await finish(id)
+  await record(id, [receipt('complained', 2)])
+  t.equal(await backlogOf(sql, organisation), before - 1)
+  t.match(await messageOf(sql, id), {
+    status: 'complained',
+    sentAt: attemptStartedAt,
+    attemptStartedAt: null,
+    provider: 'stand-in',
+  })
+  t.same(await start(id), [], 'there is no further attempt')
+})
 
-t.test(
-  'record_receipts: a receipt at the same time as the end of its attempt counts the attempt once',
-  async (t) => {
-    const before = await backlogOf(sql, organisation)
-    const ids = Array.from({ length: 20 }, () => aMessage())
-    await Promise.all(ids.map(start))
-    await Promise.all(
-      ids.flatMap((id) => [finish(id), record(id, [receipt('delivered', 1)]), finish(id)]),
-    )
-    for (const id of ids) t.match(await stateOf(id), { status: 'delivered', isSent: true })
-    t.equal(await backlogOf(sql, organisation), before - ids.length)
-  },
-)
+t.test('record_receipts: a receipt during the end of its attempt counts it once', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const ids = Array.from({ length: 20 }, () => aMessage())
+  await Promise.all(ids.map(start))
+  await Promise.all(
+    ids.flatMap((id) => [finish(id), record(id, [receipt('delivered', 1)]), finish(id)]),
+  )
+  for (const id of ids) t.match(await stateOf(id), { status: 'delivered', isSent: true })
+  t.equal(await backlogOf(sql, organisation), before - ids.length)
+})
 
 t.test('record_receipts: `sent` settles an ambiguous attempt', async (t) => {
   const before = await backlogOf(sql, organisation)
@@ -383,45 +365,39 @@ t.test('record_receipts: `sent` settles an ambiguous attempt', async (t) => {
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
-t.test(
-  "record_receipts: `sent` before the end of its attempt adds the provider's name",
-  async (t) => {
-    const before = await backlogOf(sql, organisation)
+t.test('record_receipts: `sent` before the end of its attempt names the provider', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = aMessage()
+  await start(id)
+  await record(id, [receipt('sent', 1)])
+  t.match(await messageOf(sql, id), { status: 'sent', provider: null })
+  await finish(id)
+  t.match(await messageOf(sql, id), {
+    status: 'sent',
+    provider: 'stand-in',
+    attemptStartedAt: null,
+  })
+  t.equal(await backlogOf(sql, organisation), before - 1)
+})
+
+t.test('record_receipts: `sent` without an attempt or after a refusal is ignored', async (t) => {
+  const waiting = aMessage()
+  await record(waiting, [receipt('sent', 1)])
+  t.match(await messageOf(sql, waiting), { status: 'queued', sentAt: null })
+
+  for (const [outcome, status] of [
+    ['deferred', 'queued'],
+    ['failed', 'failed'],
+  ] as const) {
     const id = aMessage()
     await start(id)
+    await finish(id, outcome)
+    const before = await messageOf(sql, id)
     await record(id, [receipt('sent', 1)])
-    t.match(await messageOf(sql, id), { status: 'sent', provider: null })
-    await finish(id)
-    t.match(await messageOf(sql, id), {
-      status: 'sent',
-      provider: 'stand-in',
-      attemptStartedAt: null,
-    })
-    t.equal(await backlogOf(sql, organisation), before - 1)
-  },
-)
-
-t.test(
-  'record_receipts: `sent` does not change a message without an attempt or a refused one',
-  async (t) => {
-    const waiting = aMessage()
-    await record(waiting, [receipt('sent', 1)])
-    t.match(await messageOf(sql, waiting), { status: 'queued', sentAt: null })
-
-    for (const [outcome, status] of [
-      ['deferred', 'queued'],
-      ['failed', 'failed'],
-    ] as const) {
-      const id = aMessage()
-      await start(id)
-      await finish(id, outcome)
-      const before = await messageOf(sql, id)
-      await record(id, [receipt('sent', 1)])
-      t.same(await messageOf(sql, id), before)
-      t.equal(before.status, status)
-    }
-  },
-)
+    t.same(await messageOf(sql, id), before)
+    t.equal(before.status, status)
+  }
+})
 
 t.test('record_receipts: `sent` for one copy does not settle the others', async (t) => {
   const to = ['one@example.com', 'two@example.com']

@@ -130,62 +130,59 @@ const aHistory = fc.constantFrom(1, 3).chain((segments) =>
 
 const RANK = ['queued', 'sent', 'delivered', 'expired', 'failed']
 
-t.test(
-  'record_sms_receipts: order and repetition of receipts do not change the result',
-  async (t) => {
-    await fc.assert(
-      fc.asyncProperty(aHistory, async ({ segments, receipts, arrivals, cuts, finishBefore }) => {
-        const [inOrder, shuffled] = [
-          await taken(segments),
-          { id: anSms(segments), ids: networkIds(segments) },
-        ]
-        const named = (some: typeof receipts, ids: string[]) =>
-          some.map(({ part, type, seconds, code, hasPhone, spelling }) => {
-            const decimal = ids[part - 1] ?? ''
-            const hex = Number(decimal).toString(16)
-            const network_ids =
-              spelling === 'both'
-                ? [hex, decimal]
-                : spelling === 'hex'
-                  ? [`0${hex}`, decimal]
-                  : [decimal]
-            const occurred_at = new Date(STARTED_AT + seconds * 1000).toISOString()
-            const { phone, ...rest } = receipt(decimal, type as SmsReceipt['type'], {
-              code,
-              occurred_at,
-              network_ids,
-            })
-            return hasPhone ? { ...rest, phone: PHONE } : rest
+t.test('record_sms_receipts: order and repetition do not change the result', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(aHistory, async ({ segments, receipts, arrivals, cuts, finishBefore }) => {
+      const [inOrder, shuffled] = [
+        await taken(segments),
+        { id: anSms(segments), ids: networkIds(segments) },
+      ]
+      const named = (some: typeof receipts, ids: string[]) =>
+        some.map(({ part, type, seconds, code, hasPhone, spelling }) => {
+          const decimal = ids[part - 1] ?? ''
+          const hex = Number(decimal).toString(16)
+          const network_ids =
+            spelling === 'both'
+              ? [hex, decimal]
+              : spelling === 'hex'
+                ? [`0${hex}`, decimal]
+                : [decimal]
+          const occurred_at = new Date(STARTED_AT + seconds * 1000).toISOString()
+          const { phone, ...rest } = receipt(decimal, type as SmsReceipt['type'], {
+            code,
+            occurred_at,
+            network_ids,
           })
-        await record(named(receipts, inOrder.ids))
+          return hasPhone ? { ...rest, phone: PHONE } : rest
+        })
+      await record(named(receipts, inOrder.ids))
 
-        await start(shuffled.id)
-        const statuses = []
-        let rest = named(arrivals, shuffled.ids)
-        for (const [place, cut] of cuts.entries()) {
-          if (place === finishBefore) await finish(shuffled.id, shuffled.ids)
-          if (rest.length > 0) await record(rest.slice(0, cut))
-          rest = rest.slice(cut)
-          statuses.push((await messageOf(sql, shuffled.id)).status)
-        }
-        const expected = await stateOf(inOrder.id)
-        const actual = await stateOf(shuffled.id)
-        const places = statuses.map((status) => RANK.indexOf(status))
-        if (places.some((place, step) => place < (places[step - 1] ?? 0))) {
-          throw new Error(`went back: ${statuses.join(', ')}`)
-        }
-        if (JSON.stringify(actual) !== JSON.stringify(expected)) {
-          throw new Error(`${JSON.stringify(actual)}\nis not\n${JSON.stringify(expected)}`)
-        }
-      }),
-      { numRuns: 150 },
-    )
-    t.equal(await earlyReceipts(), 0, 'each found its part')
-    const [queued] =
-      await sql`select count(*)::integer as n from app.messages where status = 'queued'`
-    t.equal(await backlogOf(sql, organisation), queued?.n, 'each attempt was counted once')
-  },
-)
+      await start(shuffled.id)
+      const statuses = []
+      let rest = named(arrivals, shuffled.ids)
+      for (const [place, cut] of cuts.entries()) {
+        if (place === finishBefore) await finish(shuffled.id, shuffled.ids)
+        if (rest.length > 0) await record(rest.slice(0, cut))
+        rest = rest.slice(cut)
+        statuses.push((await messageOf(sql, shuffled.id)).status)
+      }
+      const expected = await stateOf(inOrder.id)
+      const actual = await stateOf(shuffled.id)
+      const places = statuses.map((status) => RANK.indexOf(status))
+      if (places.some((place, step) => place < (places[step - 1] ?? 0))) {
+        throw new Error(`went back: ${statuses.join(', ')}`)
+      }
+      if (JSON.stringify(actual) !== JSON.stringify(expected)) {
+        throw new Error(`${JSON.stringify(actual)}\nis not\n${JSON.stringify(expected)}`)
+      }
+    }),
+    { numRuns: 150 },
+  )
+  t.equal(await earlyReceipts(), 0, 'each found its part')
+  const [queued] =
+    await sql`select count(*)::integer as n from app.messages where status = 'queued'`
+  t.equal(await backlogOf(sql, organisation), queued?.n, 'each attempt was counted once')
+})
 
 t.test('record_sms_receipts: an SMS is delivered with its last part', async (t) => {
   const { id, ids } = await taken(3)
@@ -224,44 +221,38 @@ t.test('record_sms_receipts: an SMS fails or expires with its first part that do
   }
 })
 
-t.test(
-  'record_sms_receipts: a receipt finds its part by any spelling, the most likely first',
-  async (t) => {
-    const [one, other] = [anSms(), anSms()]
-    for (const [id, networkId] of [
-      [one, '16'],
-      [other, '10'],
-    ] as const) {
-      await start(id)
-      await finish(id, [networkId])
-    }
-    t.equal(await record([receipt('', 'delivered', { network_ids: ['f', '10', '16'] })]), 1)
-    t.equal((await messageOf(sql, other)).status, 'delivered')
-    t.equal((await messageOf(sql, one)).status, 'sent')
-  },
-)
+t.test('record_sms_receipts: a receipt finds its part by any spelling', async (t) => {
+  const [one, other] = [anSms(), anSms()]
+  for (const [id, networkId] of [
+    [one, '16'],
+    [other, '10'],
+  ] as const) {
+    await start(id)
+    await finish(id, [networkId])
+  }
+  t.equal(await record([receipt('', 'delivered', { network_ids: ['f', '10', '16'] })]), 1)
+  t.equal((await messageOf(sql, other)).status, 'delivered')
+  t.equal((await messageOf(sql, one)).status, 'sent')
+})
 
-t.test(
-  'record_sms_receipts: parts with the same id are told apart by phone, then by the latest',
-  async (t) => {
-    const [first, second] = [anSms(), anSms()]
-    const [theirs = ''] = await sendSmsBatch(base, organisation, [{ to: '+27829999999' }])
-    const [networkId = ''] = networkIds(1)
-    for (const id of [first, second, theirs]) {
-      await start(id)
-      await finish(id, [networkId])
-    }
-    await record([receipt(networkId)])
-    t.equal((await messageOf(sql, second)).status, 'delivered')
-    const { phone, ...nameless } = receipt(networkId, 'expired')
-    await record([nameless])
-    t.equal((await messageOf(sql, theirs)).status, 'expired')
-    t.equal((await messageOf(sql, first)).status, 'sent')
-    await record([receipt(networkId, 'failed', { phone: '+27820000000' })])
-    t.equal(await earlyReceipts(), 1, 'nobody else is meant')
-    await sql`delete from app.early_receipts`
-  },
-)
+t.test('record_sms_receipts: the phone decides between parts with the same id', async (t) => {
+  const [first, second] = [anSms(), anSms()]
+  const [theirs = ''] = await sendSmsBatch(base, organisation, [{ to: '+27829999999' }])
+  const [networkId = ''] = networkIds(1)
+  for (const id of [first, second, theirs]) {
+    await start(id)
+    await finish(id, [networkId])
+  }
+  await record([receipt(networkId)])
+  t.equal((await messageOf(sql, second)).status, 'delivered')
+  const { phone, ...nameless } = receipt(networkId, 'expired')
+  await record([nameless])
+  t.equal((await messageOf(sql, theirs)).status, 'expired')
+  t.equal((await messageOf(sql, first)).status, 'sent')
+  await record([receipt(networkId, 'failed', { phone: '+27820000000' })])
+  t.equal(await earlyReceipts(), 1, 'nobody else is meant')
+  await sql`delete from app.early_receipts`
+})
 
 t.test('record_sms_receipts: ids of one provider do not match parts of another', async (t) => {
   const { id, first } = await taken()
@@ -291,40 +282,34 @@ t.test('record_sms_receipts: a repeated receipt is stored once', async (t) => {
   await sql`delete from app.early_receipts`
 })
 
-t.test(
-  'record_sms_receipts: receipts before the end of their attempt are applied when it ends',
-  async (t) => {
-    const before = await backlogOf(sql, organisation)
-    const id = anSms(3)
-    const ids = networkIds(3)
-    await start(id)
-    await record(ids.map((one) => receipt(one, 'delivered', { network_ids: ['0', one] })))
-    t.equal((await messageOf(sql, id)).status, 'queued')
-    await finish(id, ids)
-    t.match(await messageOf(sql, id), { status: 'delivered', deliveredAt: new Date(STARTED_AT) })
-    t.same(
-      (await timelineOf(sql, id)).map(({ type }) => type),
-      ['queued', 'sent', 'delivered', 'delivered', 'delivered'],
-    )
-    t.equal(await earlyReceipts(), 0)
-    t.equal(await backlogOf(sql, organisation), before - 1)
-  },
-)
+t.test('record_sms_receipts: an early receipt is applied when its attempt ends', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = anSms(3)
+  const ids = networkIds(3)
+  await start(id)
+  await record(ids.map((one) => receipt(one, 'delivered', { network_ids: ['0', one] })))
+  t.equal((await messageOf(sql, id)).status, 'queued')
+  await finish(id, ids)
+  t.match(await messageOf(sql, id), { status: 'delivered', deliveredAt: new Date(STARTED_AT) })
+  t.same(
+    (await timelineOf(sql, id)).map(({ type }) => type),
+    ['queued', 'sent', 'delivered', 'delivered', 'delivered'],
+  )
+  t.equal(await earlyReceipts(), 0)
+  t.equal(await backlogOf(sql, organisation), before - 1)
+})
 
-t.test(
-  'record_sms_receipts: a failed part ends an SMS whose other parts are not sent yet',
-  async (t) => {
-    const before = await backlogOf(sql, organisation)
-    const id = anSms(3)
-    const [first = ''] = networkIds(1)
-    await start(id)
-    await record([receipt(first, 'failed', { text: 'No such number.' })])
-    await finish(id, [first], 'deferred')
-    t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'network_rejected' })
-    t.same(await start(id), [], 'they are not sent')
-    t.equal(await backlogOf(sql, organisation), before - 1)
-  },
-)
+t.test('record_sms_receipts: a failed part ends an SMS with parts not sent yet', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = anSms(3)
+  const [first = ''] = networkIds(1)
+  await start(id)
+  await record([receipt(first, 'failed', { text: 'No such number.' })])
+  await finish(id, [first], 'deferred')
+  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'network_rejected' })
+  t.same(await start(id), [], 'they are not sent')
+  t.equal(await backlogOf(sql, organisation), before - 1)
+})
 
 t.test('record_sms_receipts: an unmatched receipt is deleted after a day', async (t) => {
   const [kept = '', old = ''] = networkIds(2)
@@ -337,71 +322,68 @@ t.test('record_sms_receipts: an unmatched receipt is deleted after a day', async
   await sql`delete from app.early_receipts`
 })
 
-t.test(
-  'record_sms_receipts: a receipt concurrent with the end of its attempt is applied',
-  async (t) => {
-    const waitForLock = () =>
-      until('the other transaction to wait', async () => {
-        const [row] = await sql`
+t.test('record_sms_receipts: a receipt during the end of its attempt is applied', async (t) => {
+  const waitForLock = () =>
+    until('the other transaction to wait', async () => {
+      const [row] = await sql`
         select count(*)::integer as count from pg_locks l
         join pg_database d on d.oid = l.database and d.datname = current_database()
         where l.locktype = 'advisory' and not l.granted`
-        return row?.count === 1
-      })
-    /** Does one thing and keeps its transaction open until the other, begun meanwhile, waits for it. */
-    const meet = async (one: (tx: Tx) => Promise<unknown>, other: () => Promise<unknown>) => {
-      const { late } = await sql.begin(async (tx) => {
-        await one(tx)
-        const late = other()
-        late.catch(() => undefined)
-        await waitForLock()
-        // In an object, for a transaction waits for a promise that it is given.
-        return { late }
-      })
-      await late
+      return row?.count === 1
+    })
+  /** Does one thing and keeps its transaction open until the other, begun meanwhile, waits for it. */
+  const meet = async (one: (tx: Tx) => Promise<unknown>, other: () => Promise<unknown>) => {
+    const { late } = await sql.begin(async (tx) => {
+      await one(tx)
+      const late = other()
+      late.catch(() => undefined)
+      await waitForLock()
+      // In an object, for a transaction waits for a promise that it is given.
+      return { late }
+    })
+    await late
+  }
+
+  t.test('the attempt ends first', async (t) => {
+    const id = anSms()
+    const ids = networkIds(1)
+    await start(id)
+    const results = await resultOf(id, ids, 'sent', 'smsc')
+    await meet(
+      (tx) => tx`select api.finish_messages(${results}::text::jsonb)`,
+      () => record([receipt(ids[0] ?? '')]),
+    )
+    t.match(await messageOf(sql, id), { status: 'delivered' })
+    t.equal(await earlyReceipts(), 0)
+  })
+
+  t.test('the receipt comes first', async (t) => {
+    const id = anSms()
+    const ids = networkIds(1)
+    await start(id)
+    const receipts = JSON.stringify([receipt(ids[0] ?? '')])
+    await meet(
+      (tx) => tx`select api.record_sms_receipts(${receipts}::text::jsonb)`,
+      () => finish(id, ids),
+    )
+    t.match(await messageOf(sql, id), { status: 'delivered' })
+    t.equal(await earlyReceipts(), 0)
+  })
+
+  t.test('many at the same time', async (t) => {
+    const messages = Array.from({ length: 40 }, () => ({ id: anSms(3), ids: networkIds(3) }))
+    await Promise.all(messages.map(({ id }) => start(id)))
+    await Promise.all(
+      messages.flatMap(({ id, ids }) => [
+        record(ids.map((one) => receipt(one))),
+        finish(id, ids),
+        record(ids.toReversed().map((one) => receipt(one, 'deferred', { code: 'ENROUTE' }))),
+      ]),
+    )
+    for (const { id } of messages) {
+      t.equal((await messageOf(sql, id)).status, 'delivered')
+      t.equal((await timelineOf(sql, id)).length, 2 + 6)
     }
-
-    t.test('the attempt ends first', async (t) => {
-      const id = anSms()
-      const ids = networkIds(1)
-      await start(id)
-      const results = await resultOf(id, ids, 'sent', 'smsc')
-      await meet(
-        (tx) => tx`select api.finish_messages(${results}::text::jsonb)`,
-        () => record([receipt(ids[0] ?? '')]),
-      )
-      t.match(await messageOf(sql, id), { status: 'delivered' })
-      t.equal(await earlyReceipts(), 0)
-    })
-
-    t.test('the receipt comes first', async (t) => {
-      const id = anSms()
-      const ids = networkIds(1)
-      await start(id)
-      const receipts = JSON.stringify([receipt(ids[0] ?? '')])
-      await meet(
-        (tx) => tx`select api.record_sms_receipts(${receipts}::text::jsonb)`,
-        () => finish(id, ids),
-      )
-      t.match(await messageOf(sql, id), { status: 'delivered' })
-      t.equal(await earlyReceipts(), 0)
-    })
-
-    t.test('many at the same time', async (t) => {
-      const messages = Array.from({ length: 40 }, () => ({ id: anSms(3), ids: networkIds(3) }))
-      await Promise.all(messages.map(({ id }) => start(id)))
-      await Promise.all(
-        messages.flatMap(({ id, ids }) => [
-          record(ids.map((one) => receipt(one))),
-          finish(id, ids),
-          record(ids.toReversed().map((one) => receipt(one, 'deferred', { code: 'ENROUTE' }))),
-        ]),
-      )
-      for (const { id } of messages) {
-        t.equal((await messageOf(sql, id)).status, 'delivered')
-        t.equal((await timelineOf(sql, id)).length, 2 + 6)
-      }
-      t.equal(await earlyReceipts(), 0)
-    })
-  },
-)
+    t.equal(await earlyReceipts(), 0)
+  })
+})

@@ -195,29 +195,26 @@ const send: fc.Arbitrary<Send> = fc.record({
   items: fc.array(item, { minLength: 1, maxLength: 5 }),
 })
 
-t.test(
-  'any order of grants, sends, refunds and period ends keeps the ledger balanced',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.nat(12),
-        fc.commands<Account, null, false>(
-          [
-            fc.integer({ min: -8, max: 16 }).map((credits) => new Grant(credits)),
-            fc.array(send, { minLength: 1, maxLength: 4 }).map((sends) => new Sends(sends)),
-            fc.array(fc.nat(12), { maxLength: 6 }).map((places) => new Refund(places)),
-            fc.constant(new EndPeriod()),
-          ],
-          { maxCommands: 25 },
-        ),
-        async (included, commands) => {
-          await moveClock(0)
-          const organisation = await createPayer(sql, { included })
-          const setup = () => ({ model: new Account(organisation, included), real: null })
-          await fc.asyncModelRun(setup, commands)
-        },
+t.test('any order of grants, sends, refunds and period ends balances', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(12),
+      fc.commands<Account, null, false>(
+        [
+          fc.integer({ min: -8, max: 16 }).map((credits) => new Grant(credits)),
+          fc.array(send, { minLength: 1, maxLength: 4 }).map((sends) => new Sends(sends)),
+          fc.array(fc.nat(12), { maxLength: 6 }).map((places) => new Refund(places)),
+          fc.constant(new EndPeriod()),
+        ],
+        { maxCommands: 25 },
       ),
-      { numRuns: 60 },
-    )
-  },
-)
+      async (included, commands) => {
+        await moveClock(0)
+        const organisation = await createPayer(sql, { included })
+        const setup = () => ({ model: new Account(organisation, included), real: null })
+        await fc.asyncModelRun(setup, commands)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})

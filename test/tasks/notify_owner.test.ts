@@ -86,7 +86,7 @@ t.test('the owner gets it once, from the service itself', async (t) => {
     bcc: [],
     class: 'transactional',
     subject: 'Sending is paused: too many recipients complained',
-    text: /Sending for Acme is paused.*Complaints within 24 hours: 3\n/s,
+    text: /Sending for Acme has been paused.*Complaints within 24 hours: 3\n/s,
     html: null,
     copy: null,
   })

@@ -115,7 +115,7 @@ export function isSandbox(recipients: readonly string[]): boolean {
   return recipients.every((address) => address.endsWith(`@${DOMAIN}`))
 }
 
-/** Returns the local part of a sandbox address without its +tag, which names the outcome; '' for any other address. */
+/** Returns the local part of a sandbox address without its +tag; '' for any other address. */
 function outcomeOf(address: string): string {
   const [local, domain] = address.split('@')
   return domain === DOMAIN ? (local ?? '').replace(/\+.*$/, '') : ''

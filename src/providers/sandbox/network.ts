@@ -39,7 +39,7 @@ export function slow(about: About, code: string): SendResult {
   return { ...result, retry_in_ms: SLOW_RETRY_MS }
 }
 
-/** Returns the result of an attempt that the sandbox refuses permanently (`failed`) or temporarily (`deferred`). */
+/** Returns the result of a permanent (`failed`) or temporary (`deferred`) refusal. */
 export function refusal(
   outcome: 'failed' | 'deferred',
   about: About,

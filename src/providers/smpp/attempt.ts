@@ -5,7 +5,7 @@ import type { OutgoingSms, SmsSendResult, TakenPart } from '../sms.ts'
 import type { Limiter } from './limiter.ts'
 import type { SmscLink } from './link.ts'
 import { networkIdOf } from './network-id.ts'
-import { type Session, NoResponse } from './session.ts'
+import { NoResponse, type Session } from './session.ts'
 import { concernsSmsc, isTemporary, labelOf, nameOf, OK, WRONG_BIND_STATE } from './status.ts'
 import { type Part, partsOf } from './submit.ts'
 

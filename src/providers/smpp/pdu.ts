@@ -68,7 +68,7 @@ export function decode(octets: Buffer): Pdu {
 export class Framer {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** Yields the PDUs that this chunk completes. Throws if a length is invalid, as the next PDU cannot be found then. */
+  /** Yields the PDUs that this chunk completes. Throws if a length is invalid. */
   *push(chunk: Buffer): Generator<Buffer> {
     this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     while (this.#rest.length >= 4) {

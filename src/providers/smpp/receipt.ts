@@ -65,7 +65,7 @@ export function readReceipt(fields: Fields, now: Date): SmsReceipt | null {
   }
 }
 
-/** Returns the value of a name, as in `id:0123 stat:DELIVRD`. Skips `text:` at the end, which quotes the message. */
+/** Returns the value of a name in `id:0123 stat:DELIVRD`, without `text:`, which quotes the message. */
 function wordOf(text: string, name: string): string | undefined {
   const head = text.replace(/\btext:.*$/is, '')
   return new RegExp(`(?:^|\\s)${name}:(\\S{1,100})`, 'i').exec(head)?.[1]

@@ -16,7 +16,7 @@ export function bodyOf({ short_message, message_payload, esm_class, data_coding 
   return storable(decode(text, data_coding ?? 0).slice(0, MAX_LENGTH))
 }
 
-/** Decodes by data_coding (SMPP 3.4, 5.2.19; TS 23.038, 4). Unknown codings are read as Latin 1, a superset of ASCII. */
+/** Decodes by data_coding (SMPP 3.4, 5.2.19; TS 23.038, 4); unknown ones as Latin 1, which has ASCII. */
 function decode(octets: Buffer, coding: number): string {
   // 0x1x adds a message class to the same alphabets; 0xfx has a bit for GSM-7 or 8-bit data.
   if (coding === 0x00 || coding === 0x10 || (coding & 0xf4) === 0xf0) return textOf(octets)

@@ -103,22 +103,19 @@ t.test('sandbox: softbounce@ is a soft bounce and is not suppressed', async (t) 
   t.match(await outcome(organisation, { to: at('softbounce+1') }, 'bounced'), { error: {} })
 })
 
-t.test(
-  'sandbox: complaint@ complains after delivery and is suppressed for its sender only',
-  async (t) => {
-    const [organisation, other] = [await createOrganisation(sql), await createOrganisation(sql)]
-    const to = at('complaint')
-    const message = await outcome(organisation, { to }, 'complained')
-    t.same(typesOf(message), ['queued', 'sent', 'delivered', 'complained'])
-    t.match(message, { deliveredAt: String })
-    t.same(await suppressionsOf(organisation), [{ email: to, reason: 'complaint' }])
-    t.notOk(await globalSuppression(to))
-    const { liveKey, domain } = organisation
-    const next = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to }))
-    t.match(next, { status: 422, json: { error: { code: 'recipient_suppressed' } } })
-    t.ok(await send(base, other, { to }))
-  },
-)
+t.test('sandbox: complaint@ complains and is suppressed for its sender only', async (t) => {
+  const [organisation, other] = [await createOrganisation(sql), await createOrganisation(sql)]
+  const to = at('complaint')
+  const message = await outcome(organisation, { to }, 'complained')
+  t.same(typesOf(message), ['queued', 'sent', 'delivered', 'complained'])
+  t.match(message, { deliveredAt: String })
+  t.same(await suppressionsOf(organisation), [{ email: to, reason: 'complaint' }])
+  t.notOk(await globalSuppression(to))
+  const { liveKey, domain } = organisation
+  const next = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to }))
+  t.match(next, { status: 422, json: { error: { code: 'recipient_suppressed' } } })
+  t.ok(await send(base, other, { to }))
+})
 
 t.test('sandbox: slow@ is deferred once for two seconds and then delivered', async (t) => {
   const organisation = await createOrganisation(sql)
@@ -179,15 +176,12 @@ t.test('sandbox: an email to several is bounced as soon as one recipient is', as
   t.same(await suppressionsOf(organisation), [{ email: bad, reason: 'hard_bounce' }])
 })
 
-t.test(
-  'sandbox: an email to several is complained as soon as one recipient complains',
-  async (t) => {
-    const organisation = await createOrganisation(sql)
-    const to = [at('delivered+a'), at('complaint+several')]
-    const message = await outcome(organisation, { to }, 'complained')
-    t.same(await suppressionsOf(organisation), [
-      { email: at('complaint+several'), reason: 'complaint' },
-    ])
-    t.match(message, { error: null, deliveredAt: String })
-  },
-)
+t.test('sandbox: an email to several is complained with the first complaint', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const to = [at('delivered+a'), at('complaint+several')]
+  const message = await outcome(organisation, { to }, 'complained')
+  t.same(await suppressionsOf(organisation), [
+    { email: at('complaint+several'), reason: 'complaint' },
+  ])
+  t.match(message, { error: null, deliveredAt: String })
+})

@@ -142,38 +142,35 @@ t.test('send(): the other parts are not submitted if the first is not taken', as
   await provider.close()
 })
 
-t.test(
-  'send(): a permanent command status fails the message with its name and number',
-  async (t) => {
-    let status = 0
-    const smsc = await startSmsc(t, { submit_sm: () => ({ status }) })
-    const provider = smppTo(smsc)
-    const permanent = Object.entries(smpp.errors).filter(
-      ([name]) => !['ESME_ROK', ...TEMPORARY].includes(name),
-    )
-    t.ok(permanent.length > 50)
-    for (const [name, number] of permanent) {
-      status = number
-      t.match(await provider.send(smsTo(ann)), { outcome: 'failed', code: name })
-    }
-    status = 0x0b
-    t.strictSame(await provider.send(smsTo(ann)), {
-      outcome: 'failed',
-      about: 'message',
-      code: 'ESME_RINVDSTADR',
-      text: 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).',
-      parts: [],
-    })
-    status = 0x0410
-    t.match(await provider.send(smsTo(ann)), {
-      outcome: 'failed',
-      code: '0x00000410',
-      text: 'The network refuses it (0x00000410).',
-    })
-    t.equal(smsc.steps.filter((step) => step === 'connection').length, 1)
-    await provider.close()
-  },
-)
+t.test('send(): a permanent command status fails the message', async (t) => {
+  let status = 0
+  const smsc = await startSmsc(t, { submit_sm: () => ({ status }) })
+  const provider = smppTo(smsc)
+  const permanent = Object.entries(smpp.errors).filter(
+    ([name]) => !['ESME_ROK', ...TEMPORARY].includes(name),
+  )
+  t.ok(permanent.length > 50)
+  for (const [name, number] of permanent) {
+    status = number
+    t.match(await provider.send(smsTo(ann)), { outcome: 'failed', code: name })
+  }
+  status = 0x0b
+  t.strictSame(await provider.send(smsTo(ann)), {
+    outcome: 'failed',
+    about: 'message',
+    code: 'ESME_RINVDSTADR',
+    text: 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).',
+    parts: [],
+  })
+  status = 0x0410
+  t.match(await provider.send(smsTo(ann)), {
+    outcome: 'failed',
+    code: '0x00000410',
+    text: 'The network refuses it (0x00000410).',
+  })
+  t.equal(smsc.steps.filter((step) => step === 'connection').length, 1)
+  await provider.close()
+})
 
 t.test('send(): a temporary command status is retried', async (t) => {
   for (const name of TEMPORARY) {
@@ -190,28 +187,25 @@ t.test('send(): a temporary command status is retried', async (t) => {
   }
 })
 
-t.test(
-  'send(): a message that is refused temporarily until the deadline is deferred',
-  async (t) => {
-    const clock = clockAhead(t)
-    const smsc = await startSmsc(t, {
-      submit_sm(number) {
-        if (number === 3) clock.pass(WRITES_WITHIN_MS)
-        return { status: THROTTLED }
-      },
-    })
-    const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
-    t.strictSame(await provider.send(smsTo(ann)), {
-      outcome: 'deferred',
-      about: 'provider',
-      code: 'ESME_RTHROTTLED',
-      text: 'The network refuses it temporarily (ESME_RTHROTTLED, 0x00000058).',
-      parts: [],
-    })
-    t.equal(smsc.submits.length, 3)
-    await provider.close()
-  },
-)
+t.test('send(): temporary refusals until the deadline defer the message', async (t) => {
+  const clock = clockAhead(t)
+  const smsc = await startSmsc(t, {
+    submit_sm(number) {
+      if (number === 3) clock.pass(WRITES_WITHIN_MS)
+      return { status: THROTTLED }
+    },
+  })
+  const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
+  t.strictSame(await provider.send(smsTo(ann)), {
+    outcome: 'deferred',
+    about: 'provider',
+    code: 'ESME_RTHROTTLED',
+    text: 'The network refuses it temporarily (ESME_RTHROTTLED, 0x00000058).',
+    parts: [],
+  })
+  t.equal(smsc.submits.length, 3)
+  await provider.close()
+})
 
 t.test('send(): a message without a permit in time is deferred and not submitted', async (t) => {
   const smsc = await startSmsc(t)

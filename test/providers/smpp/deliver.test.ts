@@ -53,28 +53,25 @@ t.test('deliver_sm: a receipt may come before its submit_sm_resp', async (t) => 
   await provider.close()
 })
 
-t.test(
-  'deliver_sm: receipts with optional parameters and inbound SMS reach the listener',
-  async (t) => {
-    const { receipts, inbound, listener } = listen()
-    const smsc = await startSmsc(t)
-    const provider = smppTo(smsc, { listener })
-    await isBound(smsc)
-    const parameters = { receipted_message_id: 'FF01', message_state: 5, short_message: '' }
-    t.equal(await smsc.deliver({ ...receiptFor(''), ...parameters, esm_class: 0 }), 0)
-    t.match(receipts, [{ type: 'failed', network_ids: ['ff01'] }])
-    t.equal(await smsc.deliver(stop), 0)
-    t.equal(await smsc.deliver({ ...stop, short_message: '', message_payload: 'Stop @' }), 0)
-    t.equal(await smsc.deliver({ ...stop, data_coding: 8, short_message: 'СТОП' }), 0)
-    t.match(
-      inbound.map(({ from, to, body }) => [from, to, body]),
-      ['STOP', 'Stop @', 'СТОП'].map((body) => [ann, '+27110000000', body]),
-    )
-    t.equal(await smsc.deliver(receiptFor('')), 0, 'what says nothing is not to come again')
-    t.equal(receipts.length, 1)
-    await provider.close()
-  },
-)
+t.test('deliver_sm: receipts and inbound SMS reach the listener', async (t) => {
+  const { receipts, inbound, listener } = listen()
+  const smsc = await startSmsc(t)
+  const provider = smppTo(smsc, { listener })
+  await isBound(smsc)
+  const parameters = { receipted_message_id: 'FF01', message_state: 5, short_message: '' }
+  t.equal(await smsc.deliver({ ...receiptFor(''), ...parameters, esm_class: 0 }), 0)
+  t.match(receipts, [{ type: 'failed', network_ids: ['ff01'] }])
+  t.equal(await smsc.deliver(stop), 0)
+  t.equal(await smsc.deliver({ ...stop, short_message: '', message_payload: 'Stop @' }), 0)
+  t.equal(await smsc.deliver({ ...stop, data_coding: 8, short_message: 'СТОП' }), 0)
+  t.match(
+    inbound.map(({ from, to, body }) => [from, to, body]),
+    ['STOP', 'Stop @', 'СТОП'].map((body) => [ann, '+27110000000', body]),
+  )
+  t.equal(await smsc.deliver(receiptFor('')), 0, 'what says nothing is not to come again')
+  t.equal(receipts.length, 1)
+  await provider.close()
+})
 
 t.test('deliver_sm: confirmed once recorded, and requested again after a failure', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()

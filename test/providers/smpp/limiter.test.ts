@@ -66,27 +66,24 @@ t.test('Limiter: idle time does not add permits', async (t) => {
   t.equal(mostInASecond(times), 10)
 })
 
-t.test(
-  'Limiter: at most `window` PDUs are without response, and permits are issued in order',
-  async (t) => {
-    const all = limited(3, 1000)
-    const open: Permit[] = []
-    const order: number[] = []
-    acquireAll(all, 10, (permit, number) => {
-      open.push(permit)
-      order.push(number)
-    })
-    await all.timer.pass(1000)
-    t.strictSame(order, [1, 2, 3])
-    open[1]?.release()
-    open[1]?.release('accepted')
-    await all.timer.pass(1000)
-    t.strictSame(order, [1, 2, 3, 4], 'a permit that is released twice counts once')
-    for (const permit of open) permit.release()
-    await all.timer.pass(1000)
-    t.strictSame(order, [1, 2, 3, 4, 5, 6, 7])
-  },
-)
+t.test('Limiter: at most `window` permits are open, issued in order', async (t) => {
+  const all = limited(3, 1000)
+  const open: Permit[] = []
+  const order: number[] = []
+  acquireAll(all, 10, (permit, number) => {
+    open.push(permit)
+    order.push(number)
+  })
+  await all.timer.pass(1000)
+  t.strictSame(order, [1, 2, 3])
+  open[1]?.release()
+  open[1]?.release('accepted')
+  await all.timer.pass(1000)
+  t.strictSame(order, [1, 2, 3, 4], 'a permit that is released twice counts once')
+  for (const permit of open) permit.release()
+  await all.timer.pass(1000)
+  t.strictSame(order, [1, 2, 3, 4, 5, 6, 7])
+})
 
 t.test('Limiter: requests with isFirst go before all others, in order', async (t) => {
   const all = limited(1, 10)
@@ -101,24 +98,21 @@ t.test('Limiter: requests with isFirst go before all others, in order', async (t
   t.strictSame(order, ['a', 'C', 'D', 'b', 'e'])
 })
 
-t.test(
-  'acquire(): a request that times out gets null and does not delay those behind it',
-  async (t) => {
-    const all = limited(1, 1000)
-    const open: Permit[] = []
-    acquireAll(all, 1, (permit) => open.push(permit))
-    const hurried = acquireAll(all, 5, undefined, 500)
-    const waiting = acquireAll(all, 1)
-    await all.timer.pass(499)
-    t.equal(hurried.late, 0)
-    await all.timer.pass(1)
-    t.equal(hurried.late, 5)
-    t.strictSame(waiting.times, [])
-    open[0]?.release()
-    await all.timer.pass(0)
-    t.strictSame(waiting.times, [500])
-  },
-)
+t.test('acquire(): a request that times out gets null and delays no other', async (t) => {
+  const all = limited(1, 1000)
+  const open: Permit[] = []
+  acquireAll(all, 1, (permit) => open.push(permit))
+  const hurried = acquireAll(all, 5, undefined, 500)
+  const waiting = acquireAll(all, 1)
+  await all.timer.pass(499)
+  t.equal(hurried.late, 0)
+  await all.timer.pass(1)
+  t.equal(hurried.late, 5)
+  t.strictSame(waiting.times, [])
+  open[0]?.release()
+  await all.timer.pass(0)
+  t.strictSame(waiting.times, [500])
+})
 
 t.test('Limiter: throttling halves the speed once for all PDUs in progress', async (t) => {
   const all = limited(1000, 100)

@@ -42,58 +42,47 @@ else {
   })
 }
 
-t.test(
-  'smpp: fields of submit_sm reach another SMPP implementation octet by octet',
-  { skip },
-  async (t) => {
-    const smsc = await startPerlSmsc(t)
-    const provider = smppTo(smsc)
-    const body = `${'a'.repeat(152)}€ and @ {more}`
-    const id = '01999999-0000-7000-8000-0000000000c3'
-    await provider.send(smsTo(ann, { id, body }))
-    await provider.send(smsTo(ann, { body: '–ñ🎉', sender: '+27110000000' }))
-    await provider.close()
-    const common = { to: '27820000000', validity: '000001000000000R', receipt: '1' }
-    const [first, second, third] = await smsc.submits()
-    t.strictSame(smsc.binds, ['postgram hunter2 - 52'])
-    t.match(first, { ...common, from: 'Postgram', types: '5 0 1 1', esmClass: 0x40, dataCoding: 0 })
-    // The euro sign takes two septets and goes whole into the second part.
-    t.strictSame(first?.message.toString('latin1'), `\x05\0\x03\xc3\x02\x01${'a'.repeat(152)}`)
-    t.strictSame(
-      second?.message.toString('latin1'),
-      '\x05\0\x03\xc3\x02\x02\x1be and \0 \x1b(more\x1b)',
-    )
-    t.match(third, { ...common, from: '27110000000', types: '1 1 1 1', esmClass: 0, dataCoding: 8 })
-    t.strictSame(third?.message.toString('hex'), '201300f1d83cdf89')
-  },
-)
+t.test('smpp: Net::SMPP reads submit_sm unchanged', { skip }, async (t) => {
+  const smsc = await startPerlSmsc(t)
+  const provider = smppTo(smsc)
+  const body = `${'a'.repeat(152)}€ and @ {more}`
+  const id = '01999999-0000-7000-8000-0000000000c3'
+  await provider.send(smsTo(ann, { id, body }))
+  await provider.send(smsTo(ann, { body: '–ñ🎉', sender: '+27110000000' }))
+  await provider.close()
+  const common = { to: '27820000000', validity: '000001000000000R', receipt: '1' }
+  const [first, second, third] = await smsc.submits()
+  t.strictSame(smsc.binds, ['postgram hunter2 - 52'])
+  t.match(first, { ...common, from: 'Postgram', types: '5 0 1 1', esmClass: 0x40, dataCoding: 0 })
+  // The euro sign takes two septets and goes whole into the second part.
+  t.strictSame(first?.message.toString('latin1'), `\x05\0\x03\xc3\x02\x01${'a'.repeat(152)}`)
+  t.strictSame(
+    second?.message.toString('latin1'),
+    '\x05\0\x03\xc3\x02\x02\x1be and \0 \x1b(more\x1b)',
+  )
+  t.match(third, { ...common, from: '27110000000', types: '1 1 1 1', esmClass: 0, dataCoding: 8 })
+  t.strictSame(third?.message.toString('hex'), '201300f1d83cdf89')
+})
 
-t.test(
-  'smpp: receipts and inbound SMS of another SMPP implementation are confirmed',
-  { skip },
-  async (t) => {
-    const smsc = await startPerlSmsc(t)
-    const { receipts, inbound, listener } = listen()
-    const provider = smppTo(smsc, { listener })
-    await until('a bind', async () => smsc.binds.length > 0)
-    const text =
-      'id:2684354561 sub:001 dlvrd:001 submit date:2601011200 done date:2601011201 stat:DELIVRD err:000 text:A mess'
-    const from = '27820000000'
-    t.equal(
-      await smsc.deliver({ esmClass: 4, from, to: 'Postgram', message: Buffer.from(text) }),
-      0,
-    )
-    t.match(receipts, [{ type: 'delivered', phone: ann, provider: 'smpp' }])
-    t.ok(receipts[0]?.network_ids.includes('a0000001'), 'as it was in the answer, in hex')
-    const parameters = {
-      receipted_message_id: Buffer.from('A0000002\0'),
-      message_state: Buffer.from([3]),
-    }
-    const message = Buffer.alloc(0)
-    t.equal(await smsc.deliver({ from, to: 'Postgram', message, parameters }), 0)
-    t.match(receipts[1], { type: 'expired', network_ids: ['a0000002'] })
-    t.equal(await smsc.deliver({ from, to: '27110000000', message: Buffer.from('STOP') }), 0)
-    t.match(inbound, [{ from: ann, to: '+27110000000', body: 'STOP' }])
-    await provider.close()
-  },
-)
+t.test('smpp: deliver_sm of Net::SMPP is confirmed', { skip }, async (t) => {
+  const smsc = await startPerlSmsc(t)
+  const { receipts, inbound, listener } = listen()
+  const provider = smppTo(smsc, { listener })
+  await until('a bind', async () => smsc.binds.length > 0)
+  const text =
+    'id:2684354561 sub:001 dlvrd:001 submit date:2601011200 done date:2601011201 stat:DELIVRD err:000 text:A mess'
+  const from = '27820000000'
+  t.equal(await smsc.deliver({ esmClass: 4, from, to: 'Postgram', message: Buffer.from(text) }), 0)
+  t.match(receipts, [{ type: 'delivered', phone: ann, provider: 'smpp' }])
+  t.ok(receipts[0]?.network_ids.includes('a0000001'), 'as it was in the answer, in hex')
+  const parameters = {
+    receipted_message_id: Buffer.from('A0000002\0'),
+    message_state: Buffer.from([3]),
+  }
+  const message = Buffer.alloc(0)
+  t.equal(await smsc.deliver({ from, to: 'Postgram', message, parameters }), 0)
+  t.match(receipts[1], { type: 'expired', network_ids: ['a0000002'] })
+  t.equal(await smsc.deliver({ from, to: '27110000000', message: Buffer.from('STOP') }), 0)
+  t.match(inbound, [{ from: ann, to: '+27110000000', body: 'STOP' }])
+  await provider.close()
+})

@@ -73,21 +73,18 @@ t.test('smpp: an SMS is sent in parts and is delivered with the last one', async
   )
 })
 
-t.test(
-  'smpp: an SMS that the network refuses has name and number of the command status',
-  async (t) => {
-    const id = await sendSms(base, organisation, smsOf(1, { to: '+27820000008' }))
-    const text = 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).'
-    const sms = await once(id, 'failed')
-    t.match(sms.error, { code: 'provider_rejected', message: text })
-    t.match(sms.events.at(-1), { type: 'failed', detail: { code: 'ESME_RINVDSTADR', text } })
-    const reasons = await atTime(sql, AT_NOON, async (tx) => {
-      await tx`select api.sum_status_changes()`
-      return tx`select reason from ops.bounce_reasons where code = 'provider_rejected'`
-    })
-    t.same([...reasons], [{ reason: text }])
-  },
-)
+t.test('smpp: a refused SMS has name and number of the command status', async (t) => {
+  const id = await sendSms(base, organisation, smsOf(1, { to: '+27820000008' }))
+  const text = 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).'
+  const sms = await once(id, 'failed')
+  t.match(sms.error, { code: 'provider_rejected', message: text })
+  t.match(sms.events.at(-1), { type: 'failed', detail: { code: 'ESME_RINVDSTADR', text } })
+  const reasons = await atTime(sql, AT_NOON, async (tx) => {
+    await tx`select api.sum_status_changes()`
+    return tx`select reason from ops.bounce_reasons where code = 'provider_rejected'`
+  })
+  t.same([...reasons], [{ reason: text }])
+})
 
 t.test('smpp: an SMS that the network cannot deliver is failed', async (t) => {
   const id = await sendSms(base, organisation, smsOf(1, { to: '+27820000009' }))
