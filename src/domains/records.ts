@@ -27,7 +27,6 @@ export function recordsOf({
   mailFromLabel,
   token,
   dkimZone,
-  selectors = SELECTORS,
   identity,
 }: {
   name: string
@@ -35,13 +34,12 @@ export function recordsOf({
   /** The domain's id without its prefix. */
   token: string
   dkimZone: string
-  selectors?: readonly string[]
   identity: Pick<Identity, 'mail_from_mx' | 'mail_from_spf'>
 }): DnsRecord[] {
   const mailFrom = `${mailFromLabel}.${name}`
   const { priority, host } = identity.mail_from_mx
   return [
-    ...selectors.map((selector) =>
+    ...SELECTORS.map((selector) =>
       record('dkim', 'CNAME', `${selector}._domainkey.${name}`, `${selector}.${token}.${dkimZone}`),
     ),
     record('mail_from_mx', 'MX', mailFrom, `${priority} ${hostOf(host)}`),

@@ -43,7 +43,9 @@ t.test('recordsOf(): records are pending before their first lookup', async (t) =
 
 t.test('recordsOf(): three selectors, for the active, the next and the retired key', async (t) => {
   t.same(SELECTORS, ['pg1', 'pg2', 'pg3'])
-  const [first, ...more] = recordsOf({ ...domain, selectors: ['s1'] })
-  t.match(first, { name: 's1._domainkey.shop.acme.example' })
-  t.notOk(more.some(({ purpose }) => purpose === 'dkim'))
+  const records = recordsOf(domain).filter(({ purpose }) => purpose === 'dkim')
+  t.same(
+    records.map(({ name }) => name),
+    SELECTORS.map((selector) => `${selector}._domainkey.shop.acme.example`),
+  )
 })
