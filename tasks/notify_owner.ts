@@ -4,7 +4,7 @@ import type { Notice } from '../src/db/api.gen.ts'
 import type { Call } from '../src/db/call.ts'
 import type { Signer } from '../src/domains/signer.ts'
 import { writeNotice } from '../src/notifications/notices.ts'
-import { attemptSend } from '../src/providers/attempt.ts'
+import { attemptEmail } from '../src/providers/attempt.ts'
 import type { EmailProvider, OutgoingEmail } from '../src/providers/email.ts'
 import { isSandbox } from '../src/providers/sandbox/email.ts'
 import { type Address, parseAddress } from '../src/schemas/address.ts'
@@ -39,9 +39,9 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
     if (!notice) return
     const email = { ...emailOf(notice, sender), ...writeNotice(notice, publicUrl) }
     const chosen = isSandbox(email.recipients) ? sandbox : provider
-    const attempt = await attemptSend(chosen, await options.sign(chosen, email), {
+    const attempt = await attemptEmail(chosen, await options.sign(chosen, email), {
       signal,
-      withinMs: ATTEMPT_TIMEOUT_MS,
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
     })
     const result = { id, ...attempt }
     const isSettled = await call('finish_notice', { result })

@@ -4,14 +4,14 @@ import type { Call } from '../src/db/call.ts'
 import type { Signer } from '../src/domains/signer.ts'
 import { sendCopies } from '../src/marketing/send-copies.ts'
 import type { UnsubscribeLinks } from '../src/marketing/unsubscribe-link.ts'
-import { attemptSend } from '../src/providers/attempt.ts'
+import { attemptEmail } from '../src/providers/attempt.ts'
 import { attemptTask, type OnOutcome } from '../src/providers/attempt-task.ts'
-import type { EmailProvider } from '../src/providers/email.ts'
+import type { EmailProvider, OutgoingEmail } from '../src/providers/email.ts'
 import { createLargeBodies } from '../src/providers/large-bodies.ts'
 
 export type SendEmailOptions = {
   provider: EmailProvider
-  /** Takes rehearsals, whatever the provider. */
+  /** Takes sandbox messages, whatever the provider. */
   sandbox: EmailProvider
   links: UnsubscribeLinks
   sign: Signer
@@ -19,7 +19,7 @@ export type SendEmailOptions = {
   onOutcome?: OnOutcome
 }
 
-/** Hands one email to the provider, as one or as several copies. */
+/** Attempts one email: a transactional one as a whole, a marketing one as a copy for each recipient. */
 export default function sendEmail(
   call: Call,
   { provider, sandbox, links, sign, answersWithinMs, onOutcome }: SendEmailOptions,
@@ -30,15 +30,19 @@ export default function sendEmail(
     end: largeBodies.end,
     answersWithinMs,
     onOutcome,
-    async attemptSend(email, patience) {
-      const taker = email.isSandbox ? sandbox : provider
-      const signed = await sign(taker, email).catch(() => undefined)
+    async attempt(email, timeLimit) {
+      const chosen = email.isSandbox ? sandbox : provider
+      const signed = await sign(chosen, email).catch(() => undefined)
       if (!signed) {
         const text = `The DKIM key of ${email.domain} could not be made.`
-        return { provider: taker.name, outcome: 'deferred', text }
+        return { provider: chosen.name, outcome: 'deferred', text }
       }
-      const outcome = await sendCopies(signed, links, (copy) => attemptSend(taker, copy, patience))
-      return { provider: taker.name, ...outcome }
+      const attemptOne = (outgoing: OutgoingEmail) => attemptEmail(chosen, outgoing, timeLimit)
+      const result =
+        signed.class === 'marketing'
+          ? await sendCopies(signed, links, attemptOne)
+          : await attemptOne({ ...signed, copy: null })
+      return { provider: chosen.name, ...result }
     },
   })
 }

@@ -21,9 +21,9 @@ export default function sendSms(
     start: (ids) => call('start_sms', { ids }),
     answersWithinMs,
     onOutcome,
-    async attemptSend(sms, limits) {
+    async attempt(sms, timeLimit) {
       const chosen = sms.isSandbox ? sandbox : provider
-      return { provider: chosen.name, ...(await attemptSms(chosen, sms, limits)) }
+      return { provider: chosen.name, ...(await attemptSms(chosen, sms, timeLimit)) }
     },
   })
 }

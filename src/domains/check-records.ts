@@ -3,20 +3,20 @@ import { isDmarc, isPolicy } from './dmarc.ts'
 import type { DnsRecord } from './records.ts'
 import { LookupFailed, type Resolver } from './resolver.ts'
 import { publishedInSandbox } from './sandbox-zone.ts'
-import { isSpf, letsPass } from './spf.ts'
+import { includesSpf, isSpf } from './spf.ts'
 
-/** An answer may have 64 KB, of which a person needs to see the beginning. */
+/** A DNS response may have 64 KB; the API shows only its beginning. */
 const MAX_FOUND = 10
 const MAX_FOUND_LENGTH = 1000
 
 type Key = Pick<DkimKey, 'selector' | 'value'>
 
 /**
- * Look a domain's records up, all at the same time. A record is `verified`; `missing` when there is
- * nothing at its name; `mismatch` when there is something else, which `found` shows. One that could
- * not be looked up stays as it was and its failure is told, so that an outage is not taken for
- * absence. With the domain's keys, a DKIM name may also hold our TXT value in place of the CNAME: so
- * DNS hosts show it that resolve CNAMEs themselves.
+ * Looks up all records of a domain at the same time. A record becomes `verified`, `missing` if its name has
+ * nothing, or `mismatch` if its name has something else, which `found` shows. If a lookup fails, the
+ * record stays as it was and the failure is returned, so that an outage does not count as absence.
+ * With `keys`, a DKIM name may also hold our TXT value in place of the CNAME: DNS hosts that resolve
+ * CNAMEs themselves publish it that way.
  */
 export async function checkRecords(
   records: readonly DnsRecord[],
@@ -50,51 +50,51 @@ async function check(
   const { name, type, purpose } = record
   const isSandbox = resolver.isSandbox(name)
   const all = isSandbox ? publishedInSandbox(record) : await resolver.look(name, type)
-  const found = aboutIt(record, all)
-  if (isBalanced(record, found)) return ['verified', found]
-  if (isSandbox) return notRight(found)
+  const found = withSamePurpose(record, all)
+  if (isCorrect(record, found)) return ['verified', found]
+  if (isSandbox) return incorrect(found)
   if (purpose !== 'dkim') {
-    // A name with a CNAME has no other records (RFC 2181 10.1), so theirs cannot be published.
+    // A name with a CNAME cannot have other records (RFC 2181 10.1), so it prevents this one.
     const aliases = await resolver.look(name, 'CNAME')
-    return notRight([...aliases.map((target) => `CNAME ${target}`), ...found])
+    return incorrect([...aliases.map((target) => `CNAME ${target}`), ...found])
   }
-  if (found.length > 0) return notRight(found)
+  if (found.length > 0) return incorrect(found)
   const texts = await resolver.look(name, 'TXT')
   const key = keys.find(({ selector }) => name.startsWith(`${selector}.`))
   const isOurs = texts.some((text) => key && withoutBlanks(text) === withoutBlanks(key.value))
-  return isOurs ? ['verified', texts] : notRight(texts)
+  return isOurs ? ['verified', texts] : incorrect(texts)
 }
 
-function notRight(found: string[]): Finding {
+function incorrect(found: string[]): Finding {
   return [found.length > 0 ? 'mismatch' : 'missing', found]
 }
 
-/** TXT records of other purposes may stand at the same name: they are shown only when ours is not there. */
-function aboutIt({ purpose }: DnsRecord, found: string[]): string[] {
+/** Returns the TXT records of the same purpose; all records of the name if there are none. */
+function withSamePurpose({ purpose }: DnsRecord, found: string[]): string[] {
   if (purpose !== 'mail_from_spf' && purpose !== 'dmarc') return found
   const ours = found.filter(purpose === 'dmarc' ? isDmarc : isSpf)
   return ours.length > 0 ? ours : found
 }
 
-function isBalanced({ purpose, value }: DnsRecord, found: string[]): boolean {
+function isCorrect({ purpose, value }: DnsRecord, found: string[]): boolean {
   const [first = '', ...more] = found
   switch (purpose) {
     case 'dkim':
       return first === value
     case 'mail_from_mx':
       return isAmongFirst(value, found)
-    // Two SPF records at a name are an error (RFC 7208 4.5), and of two DMARC records none counts
+    // Two SPF records at a name are an error (RFC 7208 4.5), and receivers ignore two DMARC records
     // (RFC 7489 6.6.3).
     case 'mail_from_spf':
-      return more.length === 0 && isSpf(first) && letsPass(first, value)
+      return more.length === 0 && isSpf(first) && includesSpf(first, value)
     case 'dmarc':
       return more.length === 0 && isPolicy(first)
   }
 }
 
 /**
- * Bounces go to the hosts with the lowest number (RFC 5321 5.1), whatever number that is, and ours
- * has to be one of them. Others may share it: a provider's second host is not known to us.
+ * Bounces go to the hosts with the lowest preference (RFC 5321 5.1), and ours must be one of them. Others may
+ * have the same preference, such as the provider's second host.
  */
 function isAmongFirst(value: string, found: string[]): boolean {
   const [, ours = ''] = value.split(' ')
@@ -102,7 +102,7 @@ function isAmongFirst(value: string, found: string[]): boolean {
   return found.includes(`${lowest} ${ours}`)
 }
 
-/** A TXT value as it is compared: blanks in a key mean nothing (RFC 6376 3.2). */
+/** Returns a TXT value for comparison: blanks in a key have no meaning (RFC 6376 3.2). */
 export function withoutBlanks(text: string): string {
   return text.replace(/\s+/g, '')
 }

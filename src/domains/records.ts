@@ -2,12 +2,12 @@ import type { Identity } from '../providers/email.ts'
 
 export type RecordType = 'CNAME' | 'MX' | 'TXT'
 
-/** A record that a domain's holder is to publish, as interface 2.3 shows it. */
+/** A DNS record to publish, as the API shows it (src/docs/api.md#dns-record-object). */
 export type DnsRecord = {
   purpose: 'dkim' | 'mail_from_mx' | 'mail_from_spf' | 'dmarc'
   type: RecordType
   name: string
-  /** Of an MX record its priority and host. */
+  /** For an MX record its preference and host. */
   value: string
   required: boolean
   status: 'pending' | 'verified' | 'missing' | 'mismatch'
@@ -15,19 +15,18 @@ export type DnsRecord = {
   found: string[]
 }
 
-/** The labels of every domain's DKIM selectors: three, so that keys change without its holder. */
+/** The DKIM selectors of every domain. Three of them let keys rotate without new DNS records. */
 export const SELECTORS = ['pg1', 'pg2', 'pg3']
 
 /**
- * The records to publish for a sending domain, in the order of interface 4.4. A DKIM record points
- * at `<selector>.<token>.<dkimZone>`, where the key stands that the provider signs with.
+ * Returns the records to publish for a sending domain, in the order of the API. A DKIM record points to
+ * `<selector>.<token>.<dkimZone>`, which holds the key of that selector.
  */
 export function recordsOf({
   name,
   mailFromLabel,
   token,
   dkimZone,
-  selectors = SELECTORS,
   identity,
 }: {
   name: string
@@ -35,13 +34,12 @@ export function recordsOf({
   /** The domain's id without its prefix. */
   token: string
   dkimZone: string
-  selectors?: readonly string[]
   identity: Pick<Identity, 'mail_from_mx' | 'mail_from_spf'>
 }): DnsRecord[] {
   const mailFrom = `${mailFromLabel}.${name}`
   const { priority, host } = identity.mail_from_mx
   return [
-    ...selectors.map((selector) =>
+    ...SELECTORS.map((selector) =>
       record('dkim', 'CNAME', `${selector}._domainkey.${name}`, `${selector}.${token}.${dkimZone}`),
     ),
     record('mail_from_mx', 'MX', mailFrom, `${priority} ${hostOf(host)}`),
@@ -59,7 +57,7 @@ function record(
   return { purpose, type, name, value, required: purpose !== 'dmarc', status: 'pending', found: [] }
 }
 
-/** A host name in the one way it is written here; the root is a dot, as in an MX that takes no mail. */
+/** Returns a host name in lower case without its final dot; '.' for the root, as in a null MX. */
 export function hostOf(name: string): string {
   return name.toLowerCase().replace(/\.$/, '') || '.'
 }

@@ -1,23 +1,23 @@
 import { Resolver as NodeResolver } from 'node:dns/promises'
 import { hostOf, type RecordType } from './records.ts'
 
-/** Asks public DNS. */
+/** Looks up records in DNS. */
 export type Resolver = {
   /**
-   * What is published at a name: hosts in lower case without a dot at their end, MX as `priority
-   * host`, lowest number first, TXT with its strings joined. Empty when nothing is; throws
-   * LookupFailed when nobody could say.
+   * Returns the records of a name: hosts in lower case without a final dot, MX as `preference host` with
+   * the lowest first, TXT with its strings joined. Empty if there are none; throws LookupFailed if
+   * the lookup fails.
    */
   look(name: string, type: RecordType): Promise<string[]>
-  /** Whether nobody is to be asked of this name: the sandbox plays the part of its holder. */
+  /** Whether the sandbox simulates the records of this name. */
   isSandbox(name: string): boolean
 }
 
-/** No answer, or one that says neither what is there nor that nothing is. */
+/** No response, or one that neither has records nor says that there are none. */
 export class LookupFailed extends Error {
   readonly host: string
   readonly type: RecordType
-  /** As node:dns names it: ETIMEOUT, ESERVFAIL, EREFUSED, ECONNREFUSED and so on. */
+  /** The code of node:dns: ETIMEOUT, ESERVFAIL, EREFUSED, ECONNREFUSED and so on. */
   readonly code: string
 
   constructor(host: string, type: RecordType, code: string) {
@@ -28,12 +28,12 @@ export class LookupFailed extends Error {
   }
 }
 
-/** The name, or records of this type at it, are said not to exist. */
+/** The response says that the name, or its records of this type, do not exist. */
 const ABSENT = ['ENOTFOUND', 'ENODATA']
 
 /**
- * A resolver of its own, over `servers` (`host[:port]`) or the system's when there are none. A look
- * is over within `timeoutMs`, however many servers are silent.
+ * Creates a resolver that asks `servers` (`host[:port]`), or those of the system if there are none. A lookup
+ * takes at most `timeoutMs`, however many servers do not respond.
  */
 export function createResolver({
   servers,
@@ -44,7 +44,7 @@ export function createResolver({
   hasSandbox: boolean
   timeoutMs?: number
 }): Resolver {
-  // The second try of a server waits twice as long as the first: together they fill the time.
+  // The second try waits twice as long as the first; together they take `timeoutMs`.
   const dns = new NodeResolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 })
   if (servers.length > 0) dns.setServers(servers)
   return {
@@ -64,7 +64,7 @@ export function createResolver({
         clearTimeout(timer)
       }
     },
-    // RFC 2606 keeps these for tests and examples, so nobody can own one.
+    // RFC 2606 reserves these for tests and examples, so nobody can own such a name.
     isSandbox: (name) => hasSandbox && /\.(test|example)$/.test(name),
   }
 }
@@ -80,7 +80,7 @@ const ask: Record<RecordType, (dns: NodeResolver, name: string) => Promise<strin
   TXT: async (dns, name) => (await dns.resolveTxt(name)).map((strings) => strings.join('')),
 }
 
-/** DNS carries any bytes, but Postgres keeps no NUL, and a terminal obeys others. */
+/** Replaces control characters: Postgres cannot store NUL, and a terminal executes others. */
 function withoutControls(text: string): string {
   return text.replace(/[^\P{Cc}\t]/gu, '\uFFFD')
 }

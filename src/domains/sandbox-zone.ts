@@ -1,12 +1,12 @@
 import type { DnsRecord } from './records.ts'
 
 /**
- * What a sandbox domain's holder has published of a record: what was asked for, so that a newcomer
- * sees a domain verified without owning one. A domain whose first label begins with `missing` has
- * nothing, and one with `wrong` has something else, as in `wrong-shop.example`.
+ * Simulates what DNS has for a record of a sandbox domain: the expected value, so that a domain can be
+ * verified without owning one. A domain whose first label begins with `missing` has nothing; one that
+ * begins with `wrong`, such as `wrong-shop.example`, has another value.
  */
 export function publishedInSandbox({ purpose, name, value }: DnsRecord): string[] {
-  // Before the domain stand a selector and _domainkey, the return-path label, or _dmarc.
+  // The domain follows a selector and _domainkey, or the MAIL FROM label, or _dmarc.
   const label = name.split('.')[purpose === 'dkim' ? 2 : 1] ?? ''
   if (label.startsWith('missing')) return []
   return [label.startsWith('wrong') ? wrong[purpose] : value]

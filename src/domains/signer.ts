@@ -5,17 +5,17 @@ import type { Registry } from './registry.ts'
 
 type Signed = Pick<OutgoingEmail, 'domain' | 'dkimSelector' | 'dkimPrivateKey'>
 
-/** Gives an email the key that signs for its domain, where `provider` has us sign and it has none yet. */
+/** Adds the DKIM key of its domain to an email, if `provider` needs one and the email has none. */
 export type Signer = <Email extends Signed>(provider: EmailProvider, email: Email) => Promise<Email>
 
 /**
- * A domain that an operator verified has no DKIM key before its first check. The first email makes it
- * instead, so that none leaves unsigned; emails that come meanwhile wait for the same key.
+ * Creates a Signer. A manually verified domain has no DKIM key before its first check, so its first email
+ * makes the key. Other emails of the domain wait for the same key, and none is sent unsigned.
  */
 export function createSigner(call: Call, registry: Pick<Registry, 'makeKey'>): Signer {
-  const making = new Map<string, Promise<SigningKey | undefined>>()
+  const keysInProgress = new Map<string, Promise<SigningKey | undefined>>()
 
-  async function keyOf(domain: string): Promise<SigningKey | undefined> {
+  async function makeKey(domain: string): Promise<SigningKey | undefined> {
     await registry.makeKey(domain)
     const [key] = await call('signing_key', { name: domain })
     return key
@@ -24,12 +24,12 @@ export function createSigner(call: Call, registry: Pick<Registry, 'makeKey'>): S
   return async (provider, email) => {
     const { domain } = email
     if (!provider.signsHere || email.dkimSelector !== null) return email
-    let key = making.get(domain)
-    if (!key) {
-      key = keyOf(domain).finally(() => making.delete(domain))
-      making.set(domain, key)
+    let making = keysInProgress.get(domain)
+    if (!making) {
+      making = makeKey(domain).finally(() => keysInProgress.delete(domain))
+      keysInProgress.set(domain, making)
     }
-    const made = await key
-    return made ? { ...email, dkimSelector: made.selector, dkimPrivateKey: made.privateKey } : email
+    const key = await making
+    return key ? { ...email, dkimSelector: key.selector, dkimPrivateKey: key.privateKey } : email
   }
 }

@@ -1,4 +1,4 @@
-/** RFC 7208 4.5: the version section, a blank or the end after it, in any case of letters. */
+/** RFC 7208 4.5: the version, case-insensitive, then a blank or the end. */
 const VERSION = /^v=spf1(?: |$)/i
 const MECHANISM =
   /^([-+?~]?)(all|(?:a|mx)(?:[:/][^ ]+)?|ptr(?::[^ ]+)?|(?:include|exists|ip4|ip6):[^ ]+)$/i
@@ -6,21 +6,21 @@ const MODIFIER = /^[a-z][a-z0-9._-]*=/i
 
 type Mechanism = { qualifier: string; name: string }
 
-/** Whether a TXT record is an SPF record, right or wrong. */
+/** Whether a TXT record is an SPF record, valid or not. */
 export function isSpf(text: string): boolean {
   return VERSION.test(text)
 }
 
 /**
- * Whether an SPF record lets pass all that `wanted` lets pass by its mechanisms, whatever else it
- * says. One with a term that is none is not right: for receivers all of it is void (RFC 7208 4.6).
+ * Whether an SPF record passes every sender that the mechanisms of `wanted` pass; other terms do not matter.
+ * A malformed term makes the whole record invalid for receivers (RFC 7208 4.6).
  */
-export function letsPass(text: string, wanted: string): boolean {
+export function includesSpf(text: string, wanted: string): boolean {
   const terms = termsOf(text)
   if (!terms.every((term) => MECHANISM.test(term) || MODIFIER.test(term))) return false
   const mechanisms = mechanismsOf(terms)
   return mechanismsOf(termsOf(wanted)).every(({ name }) => {
-    // The first that matches decides.
+    // The first match decides.
     const first = mechanisms.find((mechanism) => mechanism.name === name)
     return first?.qualifier === '+'
   })
@@ -30,7 +30,7 @@ function termsOf(text: string): string[] {
   return text.replace(VERSION, '').split(' ').filter(Boolean)
 }
 
-/** Those before `all`, as what comes after it is ignored (RFC 7208 5.1). */
+/** Returns the mechanisms before `all`; receivers ignore those after it (RFC 7208 5.1). */
 function mechanismsOf(terms: string[]): Mechanism[] {
   const mechanisms = terms.flatMap((term) => {
     const [, qualifier = '', name] = MECHANISM.exec(term) ?? []

@@ -3,23 +3,21 @@ import type { OutgoingEmail } from '../providers/email.ts'
 import { escapeHtml } from '../text/html.ts'
 import type { UnsubscribeLinks } from './unsubscribe-link.ts'
 
-/** As core.template_value() leaves it, or as it came: blanks inside the braces are allowed. */
+/** Blanks inside the braces are allowed; core.template_value() may remove them. */
 const PLACEHOLDER = /\{\{\s*unsubscribe_url\s*\}\}/g
 
-/** A link is 25 times as long as a placeholder, and 2 MB of those must not become 50. */
+/** A link is 25 times as long as a placeholder: without a limit 2 MB of placeholders would become 50 MB. */
 const MAX_LINKS = 100
 
 /**
- * What an email goes out as. A transactional one goes out whole and as it was written. Marketing is
- * one copy for each recipient that has none yet, with an unsubscribe link of its own in its headers
- * (RFC 8058) and in place of {{unsubscribe_url}}. Each copy is made when it is asked for, as fifty
- * bodies of 2 MB at once would be too much.
+ * Yields a copy of a marketing email for each recipient that is not settled yet. Each copy has its own
+ * unsubscribe link in the headers (RFC 8058) and in place of {{unsubscribe_url}}. A generator makes one
+ * copy at a time, because fifty bodies of 2 MB would need too much memory.
  */
-export function* copiesOf(email: EmailToSend, links: UnsubscribeLinks): Generator<OutgoingEmail> {
-  if (email.class === 'transactional') {
-    yield { ...email, copy: null }
-    return
-  }
+export function* copiesOf(
+  email: EmailToSend,
+  links: UnsubscribeLinks,
+): Generator<OutgoingEmail, undefined> {
   const seen = new Set<string>()
   for (const to of email.to) {
     const recipient = addressOf(to)
@@ -52,7 +50,7 @@ function withLinks(body: string | null, link: string): string | null {
   return body?.replace(PLACEHOLDER, (placeholder) => (left-- > 0 ? link : placeholder)) ?? null
 }
 
-/** The bare address of a header form, in lower case, as in EmailToSend.recipients. */
-function addressOf(headerForm: string): string {
-  return (/<([^<>]*)>$/.exec(headerForm)?.[1] ?? headerForm).toLowerCase()
+/** Returns the bare address of a header value in lower case, as in EmailToSend.recipients. */
+function addressOf(headerValue: string): string {
+  return (/<([^<>]*)>$/.exec(headerValue)?.[1] ?? headerValue).toLowerCase()
 }

@@ -1,78 +1,80 @@
 import type { EmailToSend } from '../db/api.gen.ts'
-import type { Attempt } from '../providers/attempt.ts'
+import type { AttemptResult } from '../providers/attempt.ts'
 import type { OutgoingEmail } from '../providers/email.ts'
 import { copiesOf } from './copies.ts'
 import type { UnsubscribeLinks } from './unsubscribe-link.ts'
 
-/** What came of an attempt at a message, as api.finish_messages takes it. */
-export type Outcome = Attempt & {
-  /** Of several copies: the recipients of those that were sent or refused for good. */
-  settled_recipients?: string[]
-}
+type CopyResult = { recipient: string; result: AttemptResult }
 
-type Result = { recipient: string; copy: number | null; attempt: Attempt }
-
-/** One message must not take all that the provider does at a time. */
-const AT_A_TIME = 10
+/** Leaves capacity of the provider to other messages. */
+const MAX_IN_PROGRESS = 10
 
 /**
- * Hands over all that an email goes out as, several copies at a time, and makes one outcome of what
- * comes of them. After a copy that is put off, or of which nobody knows what became, no further one
- * is begun: the next attempt goes on with all that are not settled.
+ * Sends the copies of a marketing email, several at a time, and combines their results. Once a copy is
+ * deferred or ambiguous, no further copy is begun; the next attempt continues with all recipients that
+ * are not settled.
  */
 export async function sendCopies(
   email: EmailToSend,
   links: UnsubscribeLinks,
-  attemptSend: (copy: OutgoingEmail) => Promise<Attempt>,
-): Promise<Outcome> {
+  attempt: (copy: OutgoingEmail) => Promise<AttemptResult>,
+): Promise<AttemptResult> {
   const copies = copiesOf(email, links)
-  const results: Result[] = []
+  if (email.recipients.length === 1) {
+    const { value: only } = copies.next()
+    if (only) return attempt(only)
+  }
+
+  const results: CopyResult[] = []
+  let isStopped = false
   async function lane() {
-    // All lanes take from one generator, and the one that returns closes it for the others too.
-    for (const outgoing of copies) {
-      const { copy, recipients } = outgoing
-      const attempt = await attemptSend(outgoing)
-      results.push({ recipient: recipients[0] ?? '', copy, attempt })
-      if (!isSettled(attempt)) return
+    while (!isStopped) {
+      const { value: copy, done } = copies.next()
+      if (done) return
+      const result = await attempt(copy)
+      results.push({ recipient: copy.recipients[0] ?? '', result })
+      if (!isSettled(result)) isStopped = true
     }
   }
-  await Promise.all(Array.from({ length: Math.min(AT_A_TIME, email.recipients.length) }, lane))
-  const [first] = results
-  if (first?.copy === null) return first.attempt
-  const outcome = together(results, email.settledRecipients !== null)
+  const lanes = Math.min(MAX_IN_PROGRESS, email.recipients.length)
+  await Promise.all(Array.from({ length: lanes }, lane))
+
+  const combined = combine(results, email.settledRecipients !== null)
   const wanted = email.recipients.length - (email.settledRecipients?.length ?? 0)
-  // Of copies that were not begun this time, the earlier hand-over is still to be asked after.
-  return outcome.outcome === 'deferred' && email.ambiguousSince && results.length < wanted
-    ? { ...outcome, outcome: 'ambiguous', ambiguous_since: email.ambiguousSince }
-    : outcome
+  // An earlier attempt may have sent the copies that this one did not begin, so the next one asks again.
+  return combined.outcome === 'deferred' && email.ambiguousSince && results.length < wanted
+    ? { ...combined, outcome: 'ambiguous', ambiguous_since: email.ambiguousSince }
+    : combined
 }
 
-function isSettled({ outcome }: Attempt): boolean {
+function isSettled({ outcome }: AttemptResult): boolean {
   return outcome === 'sent' || outcome === 'failed'
 }
 
-/** An email is sent once all of its copies are settled, unless every one was refused for good. */
-function together(results: Result[], hasEarlier: boolean): Outcome {
-  const settled = results.filter(({ attempt }) => isSettled(attempt))
-  const refused = settled.filter(({ attempt }) => attempt.outcome === 'failed')
-  const [first] = refused
-  if (first && refused.length === results.length && !hasEarlier) return first.attempt
+/** An email is sent once all its copies are settled, unless every one failed permanently. */
+function combine(results: CopyResult[], hasEarlier: boolean): AttemptResult {
+  const settled = results.filter(({ result }) => isSettled(result))
+  const failed = settled.filter(({ result }) => result.outcome === 'failed')
+  const [first] = failed
+  if (first && failed.length === results.length && !hasEarlier) return first.result
   return {
-    ...(unsettled(results) ?? { outcome: 'sent' }),
+    ...(mostUncertain(results.map(({ result }) => result)) ?? { outcome: 'sent' }),
     settled_recipients: settled.map(({ recipient }) => recipient),
-    refused: refused.map(({ recipient, attempt: { code, text } }) => ({ recipient, code, text })),
+    refused: failed.map(({ recipient, result: { code, text } }) => ({ recipient, code, text })),
   }
 }
 
-/** The attempt that speaks for those that are not settled: what may have arrived comes first. */
-function unsettled(results: Result[]): Attempt | undefined {
-  const attempts = results.map(({ attempt }) => attempt)
-  const ambiguous = attempts.filter(({ outcome }) => outcome === 'ambiguous')
-  const speaker =
+/**
+ * Returns the result that stands for all copies that are not settled: a new ambiguous one, else an older
+ * ambiguous one, else a deferred one.
+ */
+function mostUncertain(results: AttemptResult[]): AttemptResult | undefined {
+  const ambiguous = results.filter(({ outcome }) => outcome === 'ambiguous')
+  const chosen =
     ambiguous.find(({ ambiguous_since }) => !ambiguous_since) ??
     ambiguous[0] ??
-    attempts.find(({ outcome }) => outcome === 'deferred')
-  // A provider that takes other copies of the email works.
-  const isTaking = attempts.some(({ outcome, about }) => outcome === 'sent' || about === 'message')
-  return speaker && isTaking ? { ...speaker, about: 'message' } : speaker
+    results.find(({ outcome }) => outcome === 'deferred')
+  // A provider that took or refused another copy works.
+  const isWorking = results.some(({ outcome, about }) => outcome === 'sent' || about === 'message')
+  return chosen && isWorking ? { ...chosen, about: 'message' } : chosen
 }

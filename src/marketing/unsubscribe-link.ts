@@ -1,6 +1,6 @@
 import type { Secrets } from '../crypto/secrets.ts'
 
-/** Whose marketing somebody wants no more of, and the message in which the link stood. */
+/** A recipient who unsubscribes from an organisation, and the message that contained the link. */
 export type Unsubscription = {
   organisationId: string
   messageId: string
@@ -9,22 +9,22 @@ export type Unsubscription = {
 }
 
 export type UnsubscribeLinks = {
-  /** The link that unsubscribes one recipient of one message. */
+  /** Returns the link that unsubscribes one recipient of one message. */
   url(of: Unsubscription): string
-  /** What the token of a link says; undefined when none of our keys signed it. */
+  /** Returns the content of a link's token; undefined if none of our keys signed it. */
   read(token: string): Unsubscription | undefined
 }
 
-/** What a signature is for stands before what is signed, so that it is good for nothing else. */
+/** A prefix of the signed bytes, so that a signature for another purpose is not valid here. */
 const PURPOSE = Buffer.from('unsubscribe:')
 const UUID_BYTES = 16
 
-/** Two UUIDs with an address of 3 to 254 bytes, a dot, an HMAC-SHA256: all of it in base64url. */
+/** Base64url: two UUIDs and an address of 3 to 254 bytes, a dot, an HMAC-SHA256. */
 const TOKEN = /^([\w-]{47,382})\.([\w-]{43})$/
 
 /**
- * Unsubscribe links (design section 8). A token carries all that it says, signed, so it needs no row
- * to be read, never expires, and outlives a change of SECRET_KEY as long as the older key is listed.
+ * Creates and reads unsubscribe links. A token contains its signed content, so it needs no row in the
+ * database and never expires. It stays valid after a change of SECRET_KEY while the older key is listed.
  */
 export function createUnsubscribeLinks(options: {
   secrets: Secrets
@@ -42,9 +42,9 @@ export function createUnsubscribeLinks(options: {
       return `${publicUrl}/u/${bytes.toString('base64url')}.${signature.toString('base64url')}`
     },
     read(token) {
-      const [, said = '', signed = ''] = TOKEN.exec(token) ?? []
-      const bytes = fromBase64url(said)
-      const signature = fromBase64url(signed)
+      const [, content = '', mac = ''] = TOKEN.exec(token) ?? []
+      const bytes = fromBase64url(content)
+      const signature = fromBase64url(mac)
       if (!bytes || !signature) return undefined
       if (!secrets.isSigned(Buffer.concat([PURPOSE, bytes]), signature)) return undefined
       return {
@@ -64,7 +64,7 @@ function uuidOf(bytes: Buffer): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/** Undefined unless it is the only way to write these bytes: Node reads much else as base64, too. */
+/** Returns undefined unless the text is the canonical form of its bytes: Node decodes other text as well. */
 function fromBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return text !== '' && bytes.toString('base64url') === text ? bytes : undefined

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Notice } from '../db/api.gen.ts'
 
-/** What a notice is about, as api.start_notice has it. */
+/** The event that a notice is about, as api.start_notice returns it. */
 export type Occasion = Pick<Notice, 'kind' | 'detail' | 'createdAt' | 'organisationName'>
 
 export type Mail = { subject: string; text: string }
@@ -21,11 +21,11 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
     return {
       subject: 'Sending is paused: too many recipients complained',
       text: paragraphs(
-        `Sending for ${organisationName} is paused since ${minute(createdAt)}, because too many recipients marked its email as spam.`,
+        `Sending for ${organisationName} has been paused since ${minute(createdAt)}, because too many recipients marked its email as spam.`,
         `Complaints within 24 hours: ${count}\nEmails sent within 24 hours: ${sent}`,
-        'An organisation is paused from 3 complaints on when they are 0.1 % of what it sent, or more: beyond that, mailbox providers begin to put the email of everyone who sends from here into spam folders.',
-        'What this means: sends with a live key are refused (423 org_paused). What was accepted before waits, and is sent once the pause is lifted. Reading and test keys work as before. Who complained is on your suppression list and gets nothing more.',
-        'What to do: find out which email it was and how its recipients came onto your list, send only to people who asked for it, and make leaving easy. Then write to whoever runs this service, by answering this email if nothing else was agreed: the pause is lifted after a review.',
+        'An organisation is paused when it has at least 3 complaints and they are at least 0.1 % of the emails that it sent. Above that rate, mailbox providers move the email of all senders of this service to spam folders.',
+        'Effect: the API refuses sends with a live key (423 org_paused). Messages accepted before wait until the pause is lifted. Read requests and test keys work as before. The recipients who complained are on your suppression list and receive no more email.',
+        'What to do: find out which email caused the complaints and how its recipients came onto your list. Send only to people who asked for it, and make it easy to unsubscribe. Then write to the operator of this service, or reply to this email. The operator lifts the pause after a review.',
         `${publicUrl}/docs/errors#org_paused`,
       ),
     }
@@ -36,10 +36,10 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
     return {
       subject: `${domain} can no longer send: its DNS records are gone`,
       text: paragraphs(
-        `${organisationName} can no longer send from ${domain}. For 72 hours until ${minute(createdAt)}, DNS records that had verified it were missing or wrong:`,
+        `${organisationName} can no longer send from ${domain}. For 72 hours until ${minute(createdAt)}, these required DNS records were missing or wrong:`,
         listed(names),
-        'What this means: sends from this domain are refused (403 domain_not_verified), and what was accepted before is rejected.',
-        'What to do: publish the records again as GET /v1/domains lists them, each with what was found instead, then ask for a check with POST /v1/domains/{id}/verify. Once they are right, the domain can send at once. Until then another organisation may add it.',
+        'Effect: the API refuses sends from this domain (403 domain_not_verified). Messages accepted before are rejected.',
+        'What to do: publish the records again. GET /v1/domains lists them, each with the value that was found instead. Then request a check with POST /v1/domains/{id}/verify. The domain can send again as soon as the records are correct. Until then another organisation may add it.',
         `${publicUrl}/docs/errors#domain_not_verified`,
       ),
     }
@@ -50,10 +50,10 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
     return {
       subject: `${domain} is not verified: its DNS records were not found`,
       text: paragraphs(
-        `${organisationName} added ${domain} to send from, but for 72 hours until ${minute(createdAt)} not all of its DNS records were found. These are missing or wrong:`,
+        `${organisationName} added the sending domain ${domain}, but for 72 hours until ${minute(createdAt)} some of its DNS records were not found. These are missing or wrong:`,
         listed(names),
-        'What this means: the domain cannot send, and is no longer checked by itself.',
-        'What to do: publish the records as GET /v1/domains lists them, each with what was found instead, then ask for a check with POST /v1/domains/{id}/verify, at any time. Until it is verified, another organisation may add it.',
+        'Effect: the domain cannot send, and automatic checks have stopped.',
+        'What to do: publish the records. GET /v1/domains lists them, each with the value that was found instead. Then request a check with POST /v1/domains/{id}/verify, at any time. Until the domain is verified, another organisation may add it.',
         `${publicUrl}/docs/errors#domain_not_verified`,
       ),
     }
@@ -65,9 +65,9 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
       subject: 'A webhook endpoint has been failing for a day',
       text: paragraphs(
         `No event of ${organisationName} could be delivered to ${url} (${id}) since ${minute(new Date(failingSince))}.`,
-        `The last attempt came to this: ${lastError ?? 'no answer'}`,
-        'What this means: each event is tried six times over some 27 hours and then rests. Once the endpoint has failed for three days it is disabled.',
-        'What to do: make it answer any 2xx within 10 seconds. Events of the last 30 days are kept and can be replayed.',
+        `Result of the last attempt: ${lastError ?? 'no response'}`,
+        'Effect: delivery of an event stops after six failed attempts, some 27 hours after the first. Once the endpoint has failed for three days, it is disabled.',
+        'What to do: make the endpoint respond with any 2xx status within 10 seconds. Events of the last 30 days are stored and can be replayed.',
         `${publicUrl}/docs/webhooks#retries`,
       ),
     }
@@ -78,17 +78,17 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
     return {
       subject: 'A webhook endpoint was disabled: it failed for three days',
       text: paragraphs(
-        `No event of ${organisationName} could be delivered to ${url} (${id}) since ${minute(new Date(failingSince))}, so nothing is sent there any more.`,
-        `The last attempt came to this: ${lastError ?? 'no answer'}`,
-        'What this means: events go on being recorded, and are kept for 30 days.',
-        'What to do: make it answer any 2xx within 10 seconds, then have whoever runs this service enable it again, which can replay all that it missed.',
+        `No event of ${organisationName} could be delivered to ${url} (${id}) since ${minute(new Date(failingSince))}, so no more events are sent to it.`,
+        `Result of the last attempt: ${lastError ?? 'no response'}`,
+        'Effect: events are still recorded, and are stored for 30 days.',
+        'What to do: make the endpoint respond with any 2xx status within 10 seconds. Then ask the operator of this service to enable it again. The events that it missed can then be replayed.',
         `${publicUrl}/docs/webhooks#disabled-endpoints`,
       ),
     }
   },
 }
 
-/** The words of a notice, in plain text; `publicUrl` is where the documentation is served. */
+/** Writes a notice in plain text; `publicUrl` serves the documentation that it links. */
 export function writeNotice(occasion: Occasion, publicUrl: string): Mail {
   return writers[occasion.kind](occasion, publicUrl)
 }
@@ -99,7 +99,7 @@ function paragraphs(...parts: string[]): string {
 
 function listed(names: string[]): string {
   if (names.length === 0)
-    return '  none that DNS shows, but the email provider does not confirm them'
+    return '  none: DNS has all records, but the email provider does not confirm them'
   return names.map((name) => `  ${name}`).join('\n')
 }
 

@@ -2,53 +2,52 @@ import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import { createBatcher } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
-import type { TimeLimit } from './attempt.ts'
-import type { SendResult } from './email.ts'
+import type { AttemptResult, TimeLimit } from './attempt.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
 
-/** As many as one commit should carry; more only makes the first of them wait. */
+/** A larger transaction would only delay its first messages. */
 const MAX_IN_ONE_COMMIT = 500
 
-/** Providers have shorter limits of their own; what never answers must not keep its place for good. */
-const ANSWERS_WITHIN_MS = 120_000
+/** Providers have shorter limits. This one frees the slot when a provider never responds. */
+const ATTEMPT_TIMEOUT_MS = 120_000
 
-/** What came of an attempt, and which provider was asked. */
-export type Result = SendResult & { provider: string }
+/** The result of an attempt, with the name of the provider. */
+export type NamedResult = AttemptResult & { provider: string }
 
-/** Called for each message that was handed over, with its UUID and the result. */
-export type OnOutcome = (id: string, result: Result) => void
+/** Called after each attempt with the message's UUID and the result. */
+export type OnOutcome = (id: string, result: NamedResult) => void
 
 export type AttemptOptions<Message extends { id: string }> = {
-  /** Begins the attempts at those of these messages that still wait, as api.start_emails does. */
+  /** Commits the start of an attempt at each message that still waits, and returns those messages. */
   start(ids: string[]): Promise<Message[]>
-  /** A message that was begun is no longer in hand. */
+  /** Called when the attempt at a message is over. */
   end?(message: Message): void
-  /** Hands one message over: who took it, and what came of it, as api.finish_messages takes both. */
-  attemptSend(message: Message, patience: TimeLimit): Promise<Result>
+  /** Sends one message to its provider. */
+  attempt(message: Message, timeLimit: TimeLimit): Promise<NamedResult>
   answersWithinMs?: number | undefined
   onOutcome?: OnOutcome | undefined
 }
 
 /**
- * A task that hands one message to a provider. Start and finish are shared with the other messages
- * that are in hand at the moment: the hand-over is committed as begun before the provider is called,
- * so that after a crash it is known that it may have been (promise 4).
+ * Creates a task that attempts one message. Messages in progress share the transactions that start and
+ * finish their attempts. The start is committed before the provider is called, so that after a crash
+ * the next attempt knows that the provider may have the message (ARCHITECTURE.md#promise-4).
  */
 export function attemptTask<Message extends { id: string }>(
   call: Call,
   options: AttemptOptions<Message>,
 ): Task {
-  const { attemptSend, answersWithinMs: withinMs = ANSWERS_WITHIN_MS } = options
+  const { answersWithinMs: timeoutMs = ATTEMPT_TIMEOUT_MS } = options
   const start = createBatcher<string, Message | undefined>(
     async (ids) => {
-      const begun = await options.start(ids)
-      const byId = new Map(begun.map((message) => [message.id, message]))
+      const started = await options.start(ids)
+      const byId = new Map(started.map((message) => [message.id, message]))
       return ids.map((id) => byId.get(id))
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const finish = createBatcher<Result & { id: string; job: string }, null>(
+  const finish = createBatcher<NamedResult & { id: string; job: string }, null>(
     async (results) => {
       await call('finish_messages', { results: results })
       return results.map(() => null)
@@ -56,26 +55,26 @@ export function attemptTask<Message extends { id: string }>(
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
 
-  // A message can come again while it is in hand: with its own job, when the worker was begun anew, or
-  // with a second one, when it was held and released meanwhile. That must not take the hand-over under
-  // way for one that was cut off, nor end a job that may be all there is if this hand-over fails.
-  const inHand = new Map<string, Promise<void>>()
+  // A message in progress can come again: with the same job after a restart of the worker pool, or with a
+  // second job after it was held and released. The second run must wait. Otherwise it would take the
+  // attempt in progress for an interrupted one, or complete the only job left if that attempt fails.
+  const inProgress = new Map<string, Promise<void>>()
 
   return async (payload, { abortSignal: signal, job }) => {
     const { id } = v.parse(payloadSchema, payload)
-    while (inHand.has(id)) await inHand.get(id)
+    while (inProgress.has(id)) await inProgress.get(id)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    inHand.set(id, ended)
+    inProgress.set(id, ended)
     try {
       const message = await start(id)
       if (!message) return
-      const result = await attemptSend(message, { signal, withinMs }).finally(() =>
-        options.end?.(message),
-      )
+      const result = await options
+        .attempt(message, { signal, timeoutMs })
+        .finally(() => options.end?.(message))
       options.onOutcome?.(id, result)
       await finish({ id, job: job.id, ...result })
     } finally {
-      inHand.delete(id)
+      inProgress.delete(id)
       end()
     }
   }

@@ -2,57 +2,58 @@ import { setMaxListeners } from 'node:events'
 import type { EmailProvider, OutgoingEmail, SendResult } from './email.ts'
 import type { OutgoingSms, SmsProvider, SmsSendResult } from './sms.ts'
 
-/** What came of an attempt, as api.finish_messages takes it, hence its names. */
-export type Attempt = SendResult & {
-  /** Of one that is ambiguous because an earlier hand-over still is: when that one began. */
+/** The result of an attempt. The names are those that api.finish_messages takes. */
+export type AttemptResult = SendResult & {
+  /** If an earlier attempt is still ambiguous: when it began. */
   ambiguous_since?: Date
+  /** Of an email in several copies: the recipients whose copies were sent or failed permanently. */
+  settled_recipients?: string[]
 }
 
 export type TimeLimit = {
   /** Aborted when the process stops. */
   signal: AbortSignal
-  /** How long an answer is waited for. */
-  withinMs: number
+  /** How long one call to the provider may take. */
+  timeoutMs: number
 }
 
 /**
- * Hands an email over. After a hand-over of which nobody knows what became, the provider is asked
- * first; it gets the email once more only when it still does not know it after the time that it may
- * need to learn of what it took (promise 4). Never throws.
+ * Attempts to send an email. After an ambiguous attempt it asks the provider first, and sends again
+ * only if the provider still does not know the email after `lookupDelayMs`. Never throws.
  */
-export async function attemptSend(
+export async function attemptEmail(
   provider: EmailProvider,
   email: OutgoingEmail,
-  patience: TimeLimit,
-): Promise<Attempt> {
+  timeLimit: TimeLimit,
+): Promise<AttemptResult> {
   if (email.ambiguousSince) {
-    const attempt = await lookUp(provider, email, email.ambiguousSince, patience)
-    if (attempt) return attempt
+    const earlier = await lookUp(provider, email, email.ambiguousSince, timeLimit)
+    if (earlier) return earlier
   }
-  return answerOf(() => provider.send(email), patience).catch(ambiguous)
+  return withTimeLimit(() => provider.send(email), timeLimit).catch(ambiguous)
 }
 
-/** Hands an SMS over. Networks cannot be asked what became of an earlier hand-over. Never throws. */
+/** Attempts to send an SMS. A network cannot be asked about an earlier attempt. Never throws. */
 export async function attemptSms(
   provider: SmsProvider,
   sms: OutgoingSms,
-  patience: TimeLimit,
+  timeLimit: TimeLimit,
 ): Promise<SmsSendResult> {
-  // What is not known here is lost to marketing: so what was not even begun must not count as that.
-  if (patience.signal.aborted) return { outcome: 'deferred', text: 'the worker stopped' }
-  return answerOf(() => provider.send(sms), patience).catch(ambiguous)
+  // An ambiguous marketing SMS is never sent again, so an attempt that did not begin is deferred instead.
+  if (timeLimit.signal.aborted) return { outcome: 'deferred', text: 'the worker stopped' }
+  return withTimeLimit(() => provider.send(sms), timeLimit).catch(ambiguous)
 }
 
-/** What became of the earlier hand-over, as far as that can be told; undefined when it never arrived. */
+/** Returns the result of the earlier attempt, or undefined if it never reached the provider. */
 async function lookUp(
   provider: EmailProvider,
   email: OutgoingEmail,
   since: Date,
-  patience: TimeLimit,
-): Promise<Attempt | undefined> {
+  timeLimit: TimeLimit,
+): Promise<AttemptResult | undefined> {
   try {
-    if (await answerOf(() => provider.lookup(email), patience)) return { outcome: 'sent' }
-    if (email.startedAt.getTime() - since.getTime() >= provider.settlesWithinMs) return undefined
+    if (await withTimeLimit(() => provider.lookup(email), timeLimit)) return { outcome: 'sent' }
+    if (email.startedAt.getTime() - since.getTime() >= provider.lookupDelayMs) return undefined
     // No `about`: a provider that responds to lookups may still refuse messages.
     const text = 'the provider does not know it yet'
     return { outcome: 'ambiguous', text, ambiguous_since: since }
@@ -61,29 +62,29 @@ async function lookUp(
   }
 }
 
-/** What the provider answers, as long as it is worth waiting for. */
-async function answerOf<Answer>(
-  ask: () => Promise<Answer>,
-  { signal, withinMs }: TimeLimit,
-): Promise<Answer> {
-  const stopped = () => new Stopped('the worker stopped before the provider answered')
+/** Calls a provider; throws when the worker stops or the time is over, whichever is first. */
+async function withTimeLimit<Response>(
+  callProvider: () => Promise<Response>,
+  { signal, timeoutMs }: TimeLimit,
+): Promise<Response> {
+  const stopped = () => new Stopped('the worker stopped before the provider responded')
   if (signal.aborted) throw stopped()
-  const { promise: givenUp, reject: giveUp } = Promise.withResolvers<never>()
-  const stopping = () => giveUp(stopped())
-  const tooLate = () => giveUp(new Error('the provider did not answer in time'))
-  const timer = setTimeout(tooLate, withinMs)
-  // One for each hand-over at a time. The worker's abort promise would keep them for good.
+  const { promise: interrupted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(stopped())
+  const onTimeout = () => reject(new Error('the provider did not respond in time'))
+  const timer = setTimeout(onTimeout, timeoutMs)
+  // Each attempt in progress adds a listener. A race with one promise of the worker would keep them for good.
   setMaxListeners(0, signal)
-  signal.addEventListener('abort', stopping)
+  signal.addEventListener('abort', onAbort)
   try {
-    return await Promise.race([givenUp, ask()])
+    return await Promise.race([interrupted, callProvider()])
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', stopping)
+    signal.removeEventListener('abort', onAbort)
   }
 }
 
-/** The worker stops; that says nothing of the provider. */
+/** The worker stopped, which says nothing about the provider. */
 class Stopped extends Error {}
 
 function ambiguous(error: unknown): SendResult {

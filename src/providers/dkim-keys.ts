@@ -3,18 +3,18 @@ import { promisify } from 'node:util'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { DkimKey } from './email.ts'
 
-/** RFC 8301 asks for 2048 at least; a longer one does not fit the strings of many DNS panels. */
+/** RFC 8301 recommends at least 2048. Longer keys do not fit the TXT fields of many DNS hosts. */
 const BITS = 2048
 
-const makePair = promisify(generateKeyPair)
+const generateKeyPairAsync = promisify(generateKeyPair)
 
-/** A new DKIM key that we sign with ourselves, its private half sealed (RFC 6376 3.6.1 for `value`). */
+/** Generates a DKIM key with a sealed private key; `value` is as in RFC 6376 3.6.1. */
 export async function makeDkimKey(
   secrets: Secrets,
   selector: string,
   state: DkimKey['state'],
 ): Promise<DkimKey> {
-  const { publicKey, privateKey } = await makePair('rsa', {
+  const { publicKey, privateKey } = await generateKeyPairAsync('rsa', {
     modulusLength: BITS,
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },

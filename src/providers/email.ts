@@ -3,49 +3,52 @@ import type { EmailToSend, SentEmail } from '../db/api.gen.ts'
 export type { SentEmail }
 
 /**
- * An email as a provider is handed it. Marketing to several recipients goes out as one copy each:
- * `copy` is the copy's number from 1 on, null for an email that goes out whole.
+ * An email as a provider receives it. A marketing email to several recipients is sent as one copy for
+ * each: `copy` is the number of the copy, from 1. It is null for an email that is sent as a whole.
  */
 export type OutgoingEmail = EmailToSend & { copy: number | null }
 
 /**
- * What became of a hand-over: sent, refused for good (failed), refused for now (deferred), or nobody
- * knows (ambiguous), as after a timeout.
+ * The result of one call to a provider:
+ * - `sent`: the provider took the message;
+ * - `failed`: it refused the message permanently;
+ * - `deferred`: it did not take the message, and a later attempt may succeed;
+ * - `ambiguous`: it may or may not have the message, for example after a timeout.
  */
 export type SendResult = {
   outcome: 'sent' | 'failed' | 'deferred' | 'ambiguous'
-  /** Of one that is deferred: when to try again, if the provider says so. */
+  /** If deferred: when to retry, if the provider says so. */
   retry_in_ms?: number
-  /** What a hand-over that did not succeed says of the provider; absent when the provider was not asked to take the message. */
+  /** What the failure concerns; absent if the provider was not asked to take the message. */
   about?: About
-  /** The provider's own code and words. */
+  /** The code and text that the provider gave. */
   code?: string
   text?: string
-  /** Of an email that is sent: those of its recipients that it does not go to, in lower case. */
+  /** If an email was sent: the recipients that the provider refused, in lower case. */
   refused?: Refused[]
 }
 
 /**
- * Whom a failure concerns, which decides whether it counts for the provider's health:
+ * What a failure concerns. It decides whether the failure counts for the provider's health:
  * - `message`: the provider works and refuses this message, its sender or its recipient;
- * - `provider`: it refuses every message now (wrong login, rate limit, its own fault), or did not confirm
- *   this one;
+ * - `provider`: it refuses every message now (wrong login, rate limit, internal error), or did not
+ *   confirm this one;
  * - `connection`: it cannot be reached.
  */
 export type About = 'message' | 'provider' | 'connection'
 
-/** A recipient that was refused for good at the hand-over, with the provider's code and words. */
+/** A recipient that the provider refused permanently during the attempt. */
 export type Refused = {
   recipient: string
   code?: string | undefined
   text?: string | undefined
 }
 
-/** What a provider reports of a message, as core.record_receipts takes it, hence its names. */
+/** A delivery receipt. The names are those that core.record_receipts takes. */
 export type Receipt = {
   message_id: string
   provider_event_id: string
-  /** `sent`: it has the message, which proves a hand-over whose outcome was not known. */
+  /** `sent`: the provider has the message, which settles an ambiguous attempt. */
   type: 'sent' | 'delivered' | 'deferred' | 'bounced' | 'complained' | 'failed' | 'opted_out'
   /** ISO 8601. */
   occurred_at: string
@@ -57,28 +60,28 @@ export type Receipt = {
   is_hard?: boolean
 }
 
-/** A callback whose signature is right. */
+/** A callback with a valid signature. */
 export type Callback = {
-  /** What makes its signature unique. */
+  /** Makes the signature unique. */
   token: string
   /** When it was signed, in Unix seconds. */
   signedAt: number
-  /** null for an event that means nothing to us. */
+  /** null: Postgram ignores events of this type. */
   receipt: Receipt | null
 }
 
-/** Of a domain's three DKIM keys one signs, one is published to sign next, one has signed until lately. */
+/** One of a domain's three DKIM keys: `active` signs, `next` signs next, `retired` signed before. */
 export type DkimKey = {
-  /** The selector's label. */
+  /** The label of the selector. */
   selector: string
   state: 'active' | 'next' | 'retired'
   /** The TXT value to publish. */
   value: string
-  /** Sealed with SECRET_KEY; null when the provider keeps it. */
+  /** Sealed with SECRET_KEY; null if only the provider has it. */
   private_key: string | null
 }
 
-/** What a domain's holder must publish for a provider, beside the DKIM CNAMEs. */
+/** What a domain must publish for a provider, beside the DKIM CNAME records. */
 export type Identity = {
   keys: DkimKey[]
   mail_from_mx: { priority: number; host: string }
@@ -86,52 +89,52 @@ export type Identity = {
   mail_from_spf: string
 }
 
-/** Who signs from now on, who has until now, and whose key is to be made anew: selectors. */
+/** A rotation of DKIM keys, by selector: which key signs from now on, which stops, which gets a new key. */
 export type Rotation = { activate: string; retire: string; renew: string }
 
-/** The provider cannot be reached, or not now: nothing is known to have changed there. */
+/** The provider cannot be reached or cannot respond now. Whether it changed anything is unknown. */
 export class ProviderUnavailable extends Error {}
 
-/** The provider takes no such domain, for the reason in its message. */
+/** The provider refuses this domain; the message says why. */
 export class DomainRefused extends Error {}
 
 /**
- * Takes emails off our hands. What is said of domains throws ProviderUnavailable, also where nobody
- * knows what happened: each of them may be repeated until it succeeds.
+ * Sends email and manages sending domains. The methods for domains throw ProviderUnavailable, also when
+ * the outcome is unknown. Callers may repeat each of them until it succeeds.
  */
 export type EmailProvider = {
   name: string
-  /** Where it makes the identities of domains; with another one they are all to be made anew. */
+  /** Identifies the account that holds the identities of domains. After a change all are made again. */
   account: string
-  /** Whether emails are signed here, with keys that we hold: none may leave without its key. */
+  /** Whether Postgram signs the emails with its keys. If so, no email is sent without a key. */
   signsHere: boolean
-  /** How long a hand-over may be unknown to `lookup` although it arrived. */
-  settlesWithinMs: number
-  /** Hand an email over. Whatever it throws counts as ambiguous. */
+  /** How long `lookup` may not find an email that the provider took. */
+  lookupDelayMs: number
+  /** Sends an email. Any exception counts as ambiguous. */
   send(email: OutgoingEmail): Promise<SendResult>
-  /** Whether an earlier hand-over of this email arrived; asked after an ambiguous one. */
+  /** Whether the provider has this email; called after an ambiguous attempt. */
   lookup(email: OutgoingEmail): Promise<boolean>
   /**
-   * Make the sending identity, or pick up the one that is there. Of these selectors the first gets
-   * the active key, the second the next one. Throws DomainRefused.
+   * Makes the sending identity, or returns the existing one. The first selector gets the active key,
+   * the second the next one. Throws DomainRefused.
    */
   createDomain(domain: { name: string; mailFrom: string; selectors: string[] }): Promise<Identity>
   /**
-   * Whether it may send; `unknown` when the provider has no such domain. Sees to it that the key of
-   * `selector`, the active one, is what signs.
+   * Whether the domain may send; `unknown` if the provider does not have it. Activates the key of
+   * `selector`, if it does not sign yet.
    */
   checkDomain(name: string, selector?: string): Promise<'active' | 'unverified' | 'unknown'>
-  /** Remove the sending identity; one that is not there is removed already. */
+  /** Removes the sending identity, if there is one. */
   deleteDomain(name: string): Promise<void>
-  /** Carry out a rotation, or what is left of one; answers the new key of `renew`. */
+  /** Carries out a rotation, or the remaining steps of one; returns the new key of `renew`. */
   rotateDkim(name: string, rotation: Rotation): Promise<DkimKey>
-  /** Let the provider send to an address again from this domain, which it may refuse by itself. */
+  /** Removes an address from the suppression lists that the provider keeps for this domain. */
   removeSuppression(domain: string, address: string): Promise<void>
-  /** What it knows by now of a message that it took; asked of those only that make callbacks. */
+  /** Returns all receipts of an email so far; called only for providers that make callbacks. */
   receiptsOf(email: SentEmail): Promise<Receipt[]>
-  /** Read a callback's body; undefined when it is forged or makes no sense. null: it makes none. */
+  /** Reads the body of a callback; returns undefined if it is forged or malformed. null: no callbacks. */
   readCallback: ((body: string) => Callback | undefined) | null
-  /** What is wrong with its settings or its far end, in one line with the cure; null when all is well. */
-  examine(): Promise<string | null>
+  /** Returns null if settings and provider work; otherwise a hint: the problem and its fix in one line. */
+  check(): Promise<string | null>
   close(): Promise<void>
 }

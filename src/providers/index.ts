@@ -23,11 +23,11 @@ export type ProviderOptions = {
   email: EmailSettings
   call: Call
   secrets: Secrets
-  /** How the outside reaches the service; null: made from where the API listens. */
+  /** PUBLIC_URL; null if it is not set, and then no callbacks are set up. */
   publicUrl: string | null
 }
 
-/** The email provider that the configuration names. */
+/** Creates the email provider that the configuration names. */
 export function createEmailProvider({
   email,
   call,
@@ -50,12 +50,12 @@ export function createEmailProvider({
 export type SmsProviderOptions = {
   sms: SmsSettings
   call: Call
-  /** null: nothing is listened for, as where settings are examined only. */
+  /** null: the provider does not listen, for example because only its settings are checked. */
   listener: SmsListener | null
   log: Logger
 }
 
-/** The SMS provider that the configuration names. */
+/** Creates the SMS provider that the configuration names. */
 export function createSmsProvider({ sms, call, listener, log }: SmsProviderOptions): SmsProvider {
   switch (sms.provider) {
     case 'sandbox':

@@ -1,31 +1,31 @@
 /**
- * What a worker may have in hand of large bodies, as api.start_emails counts them: each is in memory
- * several times while it is sent. More than the 16 MB that core.large_bytes counts at most.
+ * The most bytes of large emails in progress in one worker: sending needs several copies of each in
+ * memory. It exceeds the 16 MB that core.large_bytes() counts for one email, so each email fits.
  */
-const MAX_BYTES_IN_HAND = 24 * 1024 * 1024
+const MAX_BYTES_IN_PROGRESS = 24 * 1024 * 1024
 
 type WithLargeBytes = { largeBytes: number }
 
-/** Bounds the bytes of the large emails that a worker has in hand. */
+/** Limits the bytes of large emails that a worker has in progress. */
 export function createLargeBodies() {
-  let free = MAX_BYTES_IN_HAND
+  let free = MAX_BYTES_IN_PROGRESS
   return {
-    /** Offers all that is free to `start`, which begins no more than that; the rest is free again. */
+    /** Calls `start` with all free bytes; keeps those of the started emails and frees the rest. */
     async begin<Email extends WithLargeBytes>(
       start: (free: number) => Promise<Email[]>,
     ): Promise<Email[]> {
       const offered = free
       free = 0
-      let begun: Email[] = []
+      let started: Email[] = []
       try {
-        begun = await start(offered)
-        return begun
+        started = await start(offered)
+        return started
       } finally {
-        const taken = begun.reduce((bytes, { largeBytes }) => bytes + largeBytes, 0)
-        free += offered - taken
+        const used = started.reduce((bytes, { largeBytes }) => bytes + largeBytes, 0)
+        free += offered - used
       }
     },
-    /** An email is no longer in hand. */
+    /** Frees the bytes of an email whose attempt is over. */
     end({ largeBytes }: WithLargeBytes) {
       free += largeBytes
     },

@@ -3,8 +3,8 @@ import { encodeId, ID_DIGITS } from '../text/ids.ts'
 const OURS = /^<?em_([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.\d{1,2})?@[^<>@\s]+>?$/
 
 /**
- * The Message-ID of an email's hand-overs, without angle brackets: its id at the return-path host.
- * The same at every attempt, so that a provider can be asked for it; a copy's number follows the id.
+ * Returns the Message-ID of an email without angle brackets: its id, the number of the copy if it is
+ * one, and the MAIL FROM host. It is the same in every attempt, so that a provider can be asked for it.
  */
 export function messageIdOf(email: {
   id: string
@@ -15,7 +15,7 @@ export function messageIdOf(email: {
   return `${encodeId('em', email.id)}${copy}@${email.mailFromDomain}`
 }
 
-/** The UUID of the email that has this Message-ID, with or without angle brackets; undefined when it is none of ours. */
+/** Returns the UUID in a Message-ID, with or without angle brackets; undefined if it is foreign. */
 export function readMessageId(messageId: string): string | undefined {
   const [, digits] = OURS.exec(messageId) ?? []
   if (!digits) return undefined

@@ -2,22 +2,22 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
 import { encodeId } from '../text/ids.ts'
-import type { OnOutcome, Result } from './attempt-task.ts'
+import type { NamedResult, OnOutcome } from './attempt-task.ts'
 
-/** A provider that is down is one line a minute for each event, however many messages wait for it. */
+/** A provider that is down writes one line a minute for each kind of failure, however many messages wait. */
 const FAILURES_EVERY_MS = 60_000
 
 export type OutcomeLog = {
   noteEmail: OnOutcome
   noteSms: OnOutcome
-  /** Logs failures of providers that are not logged yet. */
+  /** Logs the provider failures that are not logged yet. */
   flush(): void
 }
 
 /**
- * Counts attempts and logs them: at info those that failed or are ambiguous, at debug those that are
- * retried, as in an outage these would be all messages; failures of a provider are summed up to a
- * warning a minute. Not the provider's words, which may quote an address; ops.messages has them.
+ * Counts and logs attempts. Failed and ambiguous ones are logged at info, the others at debug, since in an
+ * outage every message is deferred. Failures of a provider are summed to one warning a minute. The log
+ * leaves out the provider's text, which may quote an address; ops.messages has it.
  */
 export function createOutcomeLog({
   log,
@@ -26,16 +26,16 @@ export function createOutcomeLog({
   log: Logger
   metrics: Pick<Metrics, 'attemptSend'>
 }): OutcomeLog {
-  const failures = summarise<Result>(
+  const failures = summarise<NamedResult>(
     (result, messages) =>
       log.warn({ provider: result.provider, code: result.code, messages }, eventOf(result)),
     FAILURES_EVERY_MS,
   )
 
-  function note(channel: 'email' | 'sms', id: string, result: Result): void {
+  function note(channel: 'email' | 'sms', id: string, result: NamedResult): void {
     const { provider, outcome, about } = result
     metrics.attemptSend(channel, provider, outcome)
-    // The link to an SMSC logs its own loss. Callers choose the refusals of the sandbox.
+    // SmscLink logs its own failures. Refusals of the sandbox are simulated.
     const isFailing = about === 'provider' || (about === 'connection' && channel === 'email')
     if (isFailing && provider !== 'sandbox') {
       failures.note(`${provider} ${eventOf(result)}`, result)
@@ -43,7 +43,7 @@ export function createOutcomeLog({
     const level = outcome === 'failed' || outcome === 'ambiguous' ? 'info' : 'debug'
     if (!log.isLevelEnabled(level)) return
     const message = encodeId(channel === 'email' ? 'em' : 'sm', id)
-    log[level]({ message, provider, outcome }, 'handed over')
+    log[level]({ message, provider, outcome }, 'message attempted')
   }
 
   return {
@@ -53,8 +53,8 @@ export function createOutcomeLog({
   }
 }
 
-/** What the log calls a failure. A provider may have taken a message that it did not confirm. */
-function eventOf({ about, outcome }: Result): string {
+/** Returns the log message of a failure. A provider may have taken a message that it did not confirm. */
+function eventOf({ about, outcome }: NamedResult): string {
   if (about === 'connection') return 'provider cannot be reached'
   return outcome === 'ambiguous'
     ? 'provider does not confirm messages'

@@ -6,20 +6,21 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
 import type { IgnoredSms, InboundSms, SmsListener, SmsReceipt } from './sms.ts'
 
-/** As many as one commit should carry; more only make the first of them wait. */
+/** A larger transaction would only delay its first receipts. */
 const MAX_IN_ONE_COMMIT = 500
 
-/** Anybody can send messages, so each reason is logged once a minute, with the count. */
+/** Anyone can send an SMS, so each reason is logged once a minute, with the count. */
 const IGNORED_EVERY_MS = 60_000
 
-const NOBODY = 'no organisation has this number, and none wrote to the phone from it within 90 days'
+const NO_ORGANISATION =
+  'no organisation owns this sender ID, and none has sent from it to this phone within 90 days'
 
-/** A message from a phone as api.record_keywords takes it. */
+/** An inbound SMS, as api.record_keywords takes it. */
 export type InboundKeyword = Omit<InboundSms, 'body'> & { keyword: Keyword; word: string }
 
 /**
- * Records what comes from a network: receipts, and of what phones write the keywords. `flush` logs ignored
- * keywords that are not logged yet.
+ * Records receipts, and the keywords of inbound SMS; other inbound SMS are ignored. `flush` logs the
+ * ignored keywords that are not logged yet.
  */
 export function createSmsListener(
   call: Call,
@@ -54,7 +55,7 @@ export function createSmsListener(
       if (!keyword) return
       const outcome = await recordKeyword({ ...message, keyword, word: bareWords(body) })
       if (outcome === 'unknown') {
-        ignored.note(NOBODY, { ...message, body, keyword, reason: NOBODY })
+        ignored.note(NO_ORGANISATION, { ...message, body, keyword, reason: NO_ORGANISATION })
       }
     },
     onIgnored(message) {
@@ -65,7 +66,7 @@ export function createSmsListener(
   }
 }
 
-/** Enough of a number to find it in the records of the network, and not the whole. */
+/** Masks the middle of a number; the rest suffices to find it in the network's records. */
 function masked(number: string): string {
   return `${number.slice(0, 3)}…${number.slice(6).slice(-3)}`
 }

@@ -1,30 +1,30 @@
 import type { SmsToSend } from '../db/api.gen.ts'
 import type { SendResult } from './email.ts'
 
-/** An SMS as a provider is handed it. */
+/** An SMS as a provider receives it. */
 export type OutgoingSms = SmsToSend
 
 /**
- * What became of a hand-over, and which parts the network took in it, whatever the outcome: those are
- * never sent again. `sent` when all parts of the message are taken; `ambiguous` when a part was sent
- * of which nobody knows; otherwise `failed` for good or `deferred` for now.
+ * The result of an attempt, with the parts that the network took in it, whatever the outcome. Those
+ * parts are never sent again. `sent`: the network has all parts; `ambiguous`: it may have a part
+ * that it did not confirm; otherwise `failed` or `deferred`.
  */
 export type SmsSendResult = SendResult & { parts?: TakenPart[] }
 
-/** A part that the network took, as api.finish_messages takes it, hence its names. */
+/** A part that the network took. The names are those that api.finish_messages takes. */
 export type TakenPart = {
-  /** From 1 on. */
+  /** From 1. */
   part: number
-  /** The id that the network gave it, in lower case as it wrote it. */
+  /** The id that the network gave the part, in lower case. */
   network_id: string
 }
 
-/** What a network reports of a part, as api.record_sms_receipts takes it, hence its names. */
+/** The delivery receipt of a part. The names are those that api.record_sms_receipts takes. */
 export type SmsReceipt = {
   provider: string
-  /** How the id may have been spelt when the part was taken, the likeliest first; at most 8. */
+  /** Possible spellings of the id when the part was taken, the most likely first; at most 8. */
   network_ids: string[]
-  /** Whom the part was for, in E.164; absent when the network does not say. */
+  /** The recipient in E.164; absent if the network does not name it. */
   phone?: string
   type: 'delivered' | 'deferred' | 'failed' | 'expired'
   /** ISO 8601. */
@@ -33,19 +33,19 @@ export type SmsReceipt = {
   text?: string
 }
 
-/** A message from a phone to one of our numbers, as api.record_keywords takes it, hence its names. */
+/** An SMS from a phone to one of our sender IDs. The names are those that api.record_keywords takes. */
 export type InboundSms = {
   provider: string
   /** In E.164. */
   from: string
-  /** The sender ID that was written to. */
+  /** The sender ID that the phone wrote to. */
   to: string
   body: string
   /** ISO 8601. */
   received_at: string
 }
 
-/** A message from a phone that cannot be recorded, with the reason. */
+/** An SMS from a phone that cannot be recorded, with the reason. */
 export type IgnoredSms = {
   provider: string
   /** As the network wrote it. */
@@ -55,20 +55,20 @@ export type IgnoredSms = {
   reason: string
 }
 
-/** What comes from a network by itself. The network is told that we have it once these settle. */
+/** Takes receipts and inbound SMS. The provider confirms them to the network once the promises settle. */
 export type SmsListener = {
   onReceipt(receipt: SmsReceipt): Promise<void>
   onInbound(message: InboundSms): Promise<void>
   onIgnored(message: IgnoredSms): void
 }
 
-/** Takes SMS off our hands, and tells its listener what becomes of them and what phones answer. */
+/** Sends SMS, and passes receipts and inbound SMS to its listener. */
 export type SmsProvider = {
   name: string
-  /** Hand an SMS over, all its parts but those that are taken already. Whatever it throws counts as ambiguous. */
+  /** Sends the parts of an SMS that the network has not taken yet. Any exception counts as ambiguous. */
   send(sms: OutgoingSms): Promise<SmsSendResult>
-  /** What is wrong with its settings or its far end, in one line with the cure; null when all is well. */
-  examine(): Promise<string | null>
-  /** Stops taking and listening; what is under way gets a moment to finish. */
+  /** Returns null if settings and network work; otherwise a hint: the problem and its fix in one line. */
+  check(): Promise<string | null>
+  /** Stops sending and listening, and waits some seconds for attempts in progress. */
   close(): Promise<void>
 }

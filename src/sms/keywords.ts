@@ -1,9 +1,9 @@
-/** What a phone that answers may ask for: no more marketing, or marketing again. */
+/** `stop` opts the phone out of marketing, `start` opts it in again. */
 export type Keyword = 'stop' | 'start'
 
 /**
- * The words that opt out, by language, as src/docs/sms.md#stop-and-start lists them.
- * core.has_opt_out_footer knows those that a footer may ask for.
+ * The words that opt out, by language (src/docs/sms.md#stop-and-start). core.has_opt_out_footer() has those
+ * that a footer may name.
  */
 export const STOP_WORDS = {
   English: [
@@ -15,7 +15,7 @@ export const STOP_WORDS = {
   Sesotho: ['EMA', 'EMISA', 'KGAOTSA', 'TLOHELA'],
 } as const
 
-/** UNSUBSCRIBE is known to stop, so SUBSCRIBE undoes it. */
+/** SUBSCRIBE reverses UNSUBSCRIBE. */
 const KEYWORDS = new Map<string, Keyword>([
   ...Object.values(STOP_WORDS)
     .flat()
@@ -23,17 +23,17 @@ const KEYWORDS = new Map<string, Keyword>([
   ...['START', 'UNSTOP', 'SUBSCRIBE'].map((word) => [word, 'start'] as const),
 ])
 
-/** The keyword that a message from a phone consists of; null when it says anything else besides. */
+/** Returns the keyword if an inbound SMS has nothing else; otherwise null. */
 export function readKeyword(body: string): Keyword | null {
   return KEYWORDS.get(bareWords(body)) ?? null
 }
 
-/** The words of a message in capitals, without what stands around and between them. */
+/** Returns the words of a message in capitals, separated by single blanks, without punctuation. */
 export function bareWords(body: string): string {
   return (
     body
       .normalize('NFKC')
-      // What nobody sees, such as a zero-width space, parts no word.
+      // An invisible character, such as a zero-width space, does not separate words.
       .replace(/\p{Cf}/gu, '')
       .toUpperCase()
       .replace(/[^\p{L}\p{N}]+/gu, ' ')

@@ -1,6 +1,6 @@
-/** How a text travels as an SMS: which alphabet it needs, and where it is cut (3GPP TS 23.038, 23.040). */
+/** The encoding of an SMS and its segments (3GPP TS 23.038, 23.040). */
 
-/** The default alphabet in the order of its codes; the escape to the extension table stands at 0x1b. */
+/** The default alphabet in the order of its codes; 0x1b is the escape to the extension table. */
 const GSM =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
   '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'
@@ -18,7 +18,7 @@ const EXTENSION: Record<string, number> = {
   '€': 0x65,
 }
 
-/** The septets of each character that GSM-7 has: one, or two of the extension table. */
+/** The septets of each GSM-7 character: one, or two for the extension table. */
 const septets = new Map<string, readonly number[]>([
   ...[...GSM].flatMap((character, code) =>
     code === ESCAPE ? [] : [[character, [code]] as [string, number[]]],
@@ -28,7 +28,7 @@ const septets = new Map<string, readonly number[]>([
   ),
 ])
 
-/** What one SMS holds, alone and as a part of several, whose header takes the rest. */
+/** Capacity of a single SMS, and of one part of several, whose user data header needs the rest. */
 const CAPACITY = {
   gsm7: { alone: 160, part: 153 },
   ucs2: { alone: 70, part: 67 },
@@ -44,7 +44,7 @@ export type Segments = {
   parts: string[]
 }
 
-/** The segments of a text, which is cut neither inside an escape sequence nor inside a surrogate pair. */
+/** Splits a text into segments, never inside an escape sequence or a surrogate pair. */
 export function segmentsOf(text: string): Segments {
   const characters = [...text]
   const encoding = characters.every((character) => septets.has(character)) ? 'gsm7' : 'ucs2'
@@ -66,13 +66,13 @@ export function segmentsOf(text: string): Segments {
   return { encoding, parts }
 }
 
-/** The octets of a text on the wire: of GSM-7 one for each septet, as SMPP carries it; of UCS-2 big-endian. */
+/** Returns the octets of a text for SMPP: one for each septet of GSM-7, or big-endian UCS-2. */
 export function octetsOf(text: string, encoding: Segments['encoding']): Buffer {
   if (encoding === 'ucs2') return Buffer.from(text, 'utf16le').swap16()
   return Buffer.from([...text].flatMap((character) => septets.get(character) ?? []))
 }
 
-/** The text of GSM-7, one septet in each octet. What stands for nothing becomes U+FFFD. */
+/** Decodes GSM-7 with one septet in each octet. Unknown codes become U+FFFD. */
 export function textOf(octets: Buffer): string {
   let text = ''
   for (let place = 0; place < octets.length; place++) {
@@ -80,7 +80,7 @@ export function textOf(octets: Buffer): string {
     const next = octets[place + 1]
     const isEscaped = code === ESCAPE && next !== undefined
     if (isEscaped) place++
-    // TS 23.038, 6.2.1.1: what the extension table does not have stands for itself.
+    // TS 23.038, 6.2.1.1: an escaped code that the extension table lacks is read as unescaped.
     text +=
       (isEscaped ? charactersBySeptets.get(`${ESCAPE},${next}`) : undefined) ??
       charactersBySeptets.get(`${isEscaped ? next : code}`) ??

@@ -346,12 +346,12 @@ const bad: [name: string, values: string[], problem: string][] = [
   [
     'SMTP_URL',
     ['smtp://relay.example?debug=true', 'smtp://user:12?w@relay.example'],
-    'takes requireTLS, tls.rejectUnauthorized, maxConnections, name after its ?',
+    'accepts only the parameters requireTLS, tls.rejectUnauthorized, maxConnections, name',
   ],
   [
     'SMTP_URL',
     ['smtp://localhost:25', 'smtp://10.0.0.1'],
-    'needs ?name= with a public host name where its host is not one',
+    'needs ?name= with a public host name, because its host is not one',
   ],
   [
     'DKIM_ZONE',
@@ -408,17 +408,17 @@ const bad: [name: string, values: string[], problem: string][] = [
   [
     'SMPP_URL',
     ['smpp://1234567890123456:b@smsc.example'],
-    'must have a user of at most 15 plain characters',
+    'must have a user of at most 15 ASCII characters',
   ],
   [
     'SMPP_URL',
     ['smpp://a:hunter234@smsc.example'],
-    'must have a password of at most 8 characters, as SMPP has',
+    'must have a password of at most 8 characters, the limit of SMPP',
   ],
   [
     'SMPP_URL',
     ['smpp://a:b@smsc.example?debug=true'],
-    'takes systemType, tls.rejectUnauthorized after its ?',
+    'accepts only the parameters systemType, tls.rejectUnauthorized',
   ],
   ['SMPP_WINDOW', ['ten', '1.5', '-1'], 'must be a whole number'],
   ['SMPP_WINDOW', ['0'], 'must be at least 1'],

@@ -55,7 +55,7 @@ const shown = ({ name, type, status, found }: DnsRecord) => [
   ...found,
 ]
 
-/** What becomes of the record that these answers are about, all others being right. */
+/** Returns the result for the record that these responses concern; all others are correct. */
 async function resultOf(
   t: Test,
   published: Published,
@@ -74,7 +74,7 @@ async function resultOf(
   return result.slice(1)
 }
 
-t.test('a domain with all as it should be is verified, with what was found', async (t) => {
+t.test('checkRecords(): correct records are verified and show what was found', async (t) => {
   const resolver = knowing(right)
   const { records, failures } = await checkRecords(recordsFor('acme.zone'), resolver)
   t.same(failures, [])
@@ -85,12 +85,12 @@ t.test('a domain with all as it should be is verified, with what was found', asy
   t.same(resolver.asked, Object.keys(right), 'each is asked for once')
 })
 
-t.test('one that has published nothing misses everything', async (t) => {
+t.test('checkRecords(): a domain without records has all missing', async (t) => {
   const { records } = await checkRecords(recordsFor('acme.zone'), knowing({}))
   for (const { name, status, found } of records) t.same([status, found], ['missing', []], name)
 })
 
-t.test('a CNAME has to have our target', async (t) => {
+t.test('checkRecords(): a CNAME must have the expected target', async (t) => {
   const question = 'pg2._domainkey CNAME'
   t.same(await resultOf(t, { [question]: ['pg2.elsewhere.zone'] }), [
     'mismatch',
@@ -100,7 +100,7 @@ t.test('a CNAME has to have our target', async (t) => {
   t.same(await resultOf(t, { [question]: [] }), ['missing'])
 })
 
-t.test('a TXT record in place of the CNAME is right with our key in it', async (t) => {
+t.test('checkRecords(): a TXT record with our key is valid in place of the CNAME', async (t) => {
   const published = (text: string) => ({
     'pg1._domainkey CNAME': [],
     'pg1._domainkey TXT': [text],
@@ -116,7 +116,7 @@ t.test('a TXT record in place of the CNAME is right with our key in it', async (
   t.same(await resultOf(t, published('k=rsa; p=aaaa'), keys), ['mismatch', 'k=rsa; p=aaaa'])
 })
 
-t.test('our MX has to be among the first, whatever its number', async (t) => {
+t.test('checkRecords(): the MX must be among those with the lowest preference', async (t) => {
   for (const hosts of [
     ['50 mx.provider.zone'],
     ['0 mx.provider.zone', '10 backup.zone'],
@@ -135,7 +135,7 @@ t.test('our MX has to be among the first, whatever its number', async (t) => {
   }
 })
 
-t.test('other TXT records at a name do not disturb', async (t) => {
+t.test('checkRecords(): other TXT records at a name are ignored', async (t) => {
   const site = 'google-site-verification=abc'
   const spf = 'v=spf1 include:_spf.google.com include:provider.zone -all'
   t.same(await resultOf(t, { 'mail TXT': [site, spf] }), ['verified', spf])
@@ -148,14 +148,14 @@ t.test('other TXT records at a name do not disturb', async (t) => {
   ])
 })
 
-t.test('two SPF or two DMARC records are an error for receivers, and so here', async (t) => {
+t.test('checkRecords(): two SPF or two DMARC records are a mismatch', async (t) => {
   const spfs = ['v=spf1 include:provider.zone ~all', 'v=spf1 -all']
   t.same(await resultOf(t, { 'mail TXT': [...spfs, 'another'] }), ['mismatch', ...spfs])
   const policies = ['v=DMARC1; p=none', 'v=DMARC1; p=reject']
   t.same(await resultOf(t, { '_dmarc TXT': policies }), ['mismatch', ...policies])
 })
 
-t.test('a CNAME where other records should stand is shown as what is in the way', async (t) => {
+t.test('checkRecords(): a CNAME that prevents other records is shown', async (t) => {
   const published = (records: Published) => ({ ...records, 'mail CNAME': ['shops.host.zone'] })
   t.same(await resultOf(t, { ...published({ 'mail MX': [] }) }), [
     'mismatch',
@@ -177,7 +177,7 @@ t.test('a CNAME where other records should stand is shown as what is in the way'
   ])
 })
 
-t.test('what is shown is bounded, what is judged is not', async (t) => {
+t.test('checkRecords(): found values are bounded, but all are compared', async (t) => {
   const long = `v=spf1 ${'ip4:192.0.2.1 '.repeat(200)}include:provider.zone -all`
   const [status, ...found] = await resultOf(t, { 'mail TXT': [long] })
   t.equal(status, 'verified')
@@ -189,7 +189,7 @@ t.test('what is shown is bounded, what is judged is not', async (t) => {
   ])
 })
 
-t.test('a record whose lookup failed stays as it was, and the failure is told', async (t) => {
+t.test('checkRecords(): a failed lookup leaves the record unchanged and is returned', async (t) => {
   const before = recordsFor('acme.zone').map(
     (record): DnsRecord => ({ ...record, status: 'mismatch', found: ['what was there'] }),
   )
@@ -216,15 +216,15 @@ t.test('a record whose lookup failed stays as it was, and the failure is told', 
     ['mismatch', 'mismatch', 'verified', 'mismatch', 'verified', 'verified'],
   )
   t.same(records[0], before[0])
-  t.same(before[2]?.status, 'mismatch', 'what was handed in is left alone')
+  t.same(before[2]?.status, 'mismatch', 'the argument is not changed')
 })
 
-t.test('an error of ours is none of DNS', async (t) => {
+t.test('checkRecords(): other errors are thrown', async (t) => {
   const resolver = { ...knowing({}), look: () => Promise.reject(new TypeError('a bug')) }
   await t.rejects(checkRecords(recordsFor('acme.zone'), resolver), { message: 'a bug' })
 })
 
-t.test('in the sandbox everything is published, missing or wrong as the name says', async (t) => {
+t.test('checkRecords(): the name of a sandbox domain selects the result', async (t) => {
   const resolver = createResolver({ servers: [], hasSandbox: true })
   const statuses = async (name: string) => {
     const { records, failures } = await checkRecords(recordsFor(name), resolver)
@@ -239,7 +239,7 @@ t.test('in the sandbox everything is published, missing or wrong as the name say
   t.same(await statuses('wrong7.example'), ['mismatch', 1])
 })
 
-t.test('against a name server', { skip: noNsd }, async (t) => {
+t.test('checkRecords() with a name server', { skip: noNsd }, async (t) => {
   const alias = (selector: string) => `${selector}._domainkey CNAME ${aliasFor(selector)}.`
   const { address, publish } = await startNsd({
     'acme.zone': `
@@ -274,11 +274,11 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
     return records.map(({ status }) => status)
   }
 
-  t.test('a domain as holders publish it is verified', async (t) => {
+  t.test('correct records are verified', async (t) => {
     t.same(await statusesOf(t, 'acme.zone'), Array(6).fill('verified'))
   })
 
-  t.test('wrong and missing records are told apart, and shown', async (t) => {
+  t.test('wrong records are a mismatch with their values, absent ones are missing', async (t) => {
     const { records, failures } = await checkRecords(recordsFor('half.zone'), resolver)
     t.same(failures, [])
     t.same(
@@ -294,13 +294,13 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
     )
   })
 
-  t.test('a host that resolves CNAMEs itself shows our key', async (t) => {
+  t.test('a DNS host that resolves CNAMEs itself verifies by our key', async (t) => {
     const keys = ['pg1', 'pg2'].map((selector) => ({ selector, value: 'k=rsa; p=AAAA' }))
     const [first, second, third] = await statusesOf(t, 'flat.zone', keys)
     t.same([first, second, third], ['verified', 'mismatch', 'missing'])
   })
 
-  t.test('a domain nobody can answer for stays as it was', async (t) => {
+  t.test('a domain without a working name server stays unchanged', async (t) => {
     const before = recordsFor('broken.zone')
     const silent = createResolver({
       servers: [await startSilence()],
@@ -322,7 +322,7 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
     t.same(new Set(refused.failures.map(({ code }) => code)), new Set(['EREFUSED']))
   })
 
-  t.test('what was missing is verified once it is published', async (t) => {
+  t.test('a missing record is verified once it is published', async (t) => {
     const [, second] = await statusesOf(t, 'flat.zone')
     t.equal(second, 'mismatch')
     await publish('flat.zone', alias('pg2'))

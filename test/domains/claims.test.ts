@@ -77,7 +77,7 @@ async function isBarred(t: Test, organisation: TestOrganisation, name: string) {
 }
 
 for (const keyMode of ['liveKey', 'testKey'] as const) {
-  t.test(`a name claimed with a ${keyMode} and never proved is free after 72 hours`, async (t) => {
+  t.test(`a name added with a ${keyMode} and never verified is free after 72 hours`, async (t) => {
     const name = `squatted-${keyMode.toLowerCase()}.example`
     const squatter = await createOrganisation(sql)
     const owner = await createOrganisation(sql)
@@ -106,7 +106,7 @@ for (const keyMode of ['liveKey', 'testKey'] as const) {
   })
 }
 
-t.test('a claim whose records cannot be looked up lapses after 72 hours as well', async (t) => {
+t.test('a claim lapses after 72 hours also if its records cannot be looked up', async (t) => {
   const squatter = await createOrganisation(sql)
   const owner = await createOrganisation(sql)
   await add(squatter, 'lame.example')
@@ -116,7 +116,7 @@ t.test('a claim whose records cannot be looked up lapses after 72 hours as well'
   t.equal((await add(owner, 'lame.example')).status, 201)
 })
 
-t.test('a verified domain is held however old, and holds nothing once it failed', async (t) => {
+t.test('a verified domain holds its name at any age, a failed one does not', async (t) => {
   const first = await createOrganisation(sql)
   const next = await createOrganisation(sql)
   const { json } = await add(first, 'sold.example')
@@ -133,7 +133,7 @@ t.test('a verified domain is held however old, and holds nothing once it failed'
   t.equal((await add(next, 'sold.example')).status, 201)
 })
 
-t.test('a claim that is removed and made again holds no name for ever', async (t) => {
+t.test('a claim that is removed and added again lapses after 72 hours in all', async (t) => {
   const squatter = await createOrganisation(sql)
   const owner = await createOrganisation(sql)
   const { json } = await add(squatter, 'again.example')
@@ -147,7 +147,7 @@ t.test('a claim that is removed and made again holds no name for ever', async (t
   t.equal((await add(squatter, 'again.example')).status, 201, 'after a week it may')
 })
 
-t.test('a failed claim that nobody else asked for can be verified late, or removed', async (t) => {
+t.test('a failed claim can be verified or removed while nobody else adds the name', async (t) => {
   const owner = await createOrganisation(sql)
   const { json } = await add(owner, 'late.example')
   await fail('late.example')
@@ -158,7 +158,7 @@ t.test('a failed claim that nobody else asked for can be verified late, or remov
   t.equal((await add(owner, 'late.example')).status, 201)
 })
 
-t.test('a provider that cannot be reached leaves a lapsed claim as it was', async (t) => {
+t.test('a lapsed claim stays unchanged while the provider cannot be reached', async (t) => {
   const squatter = await createOrganisation(sql)
   const owner = await createOrganisation(sql)
   const { json } = await add(squatter, 'away.example')
@@ -172,7 +172,7 @@ t.test('a provider that cannot be reached leaves a lapsed claim as it was', asyn
   t.equal((await add(owner, 'away.example')).status, 201)
 })
 
-t.test('of many that claim a lapsed name at once one gets it', async (t) => {
+t.test('several organisations that add a lapsed name at once: one gets it', async (t) => {
   const squatter = await createOrganisation(sql)
   await add(squatter, 'race.example')
   await fail('race.example')
@@ -182,12 +182,12 @@ t.test('of many that claim a lapsed name at once one gets it', async (t) => {
   t.strictSame(asked.slice(1), ['delete race.example', 'create race.example'])
 })
 
-t.test('proof that comes while another claims the lapsed name keeps it', async (t) => {
+t.test('a verification while another organisation adds the name keeps it', async (t) => {
   const owner = await createOrganisation(sql)
   const other = await createOrganisation(sql)
   const { json } = await add(owner, 'proved.example')
   await fail('proved.example')
-  // A check that was in hand before and ends now.
+  // A check that began earlier and ends now.
   beforeRemoval = async () => {
     const records = json.records.map((record: object) => ({ ...record, status: 'verified' }))
     await sql`
@@ -200,7 +200,7 @@ t.test('proof that comes while another claims the lapsed name keeps it', async (
   t.same(row, { change: null, isDue: true }, 'a check makes its entry at the provider again')
 })
 
-t.test('ops.release_domain frees a name at once, and its entry at the provider goes', async (t) => {
+t.test('ops.release_domain: frees a name at once and deletes it at the provider', async (t) => {
   const squatter = await createOrganisation(sql)
   const owner = await createOrganisation(sql)
   for (const name of ['released.example', 'cleared.example']) {
@@ -240,7 +240,7 @@ t.test('ops.release_domain frees a name at once, and its entry at the provider g
   })
 })
 
-t.test('ops.verify_domain takes a name over whose claim lapsed', async (t) => {
+t.test('ops.verify_domain: takes over a name whose claim lapsed', async (t) => {
   const squatter = await createOrganisation(sql)
   const owner = await createOrganisation(sql)
   const { json } = await add(squatter, 'moved.example')
@@ -291,7 +291,7 @@ t.test('calls that make the service ask outside are limited for each organisatio
   await t.rejects(atOnce(21), { code: 'rate_limited' })
 })
 
-t.test('checks of one domain at a time share one check of the provider', async (t) => {
+t.test('concurrent checks of one domain ask the provider once', async (t) => {
   const { id: organisation } = await createOrganisation(sql)
   let checks = 0
   let waiting = 0

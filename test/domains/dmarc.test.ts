@@ -25,14 +25,14 @@ const wrong = [
 ]
 const none = ['', 'v=dmarc1; p=none', 'v=DMARC2; p=none', 'p=none; v=DMARC1', ' v=DMARC1; p=none']
 
-t.test('a record that receivers apply is right', async (t) => {
+t.test('isPolicy(): a record that receivers apply is valid', async (t) => {
   for (const text of right) t.ok(isDmarc(text) && isPolicy(text), text)
 })
 
-t.test('one that they discard is wrong', async (t) => {
+t.test('isPolicy(): a record that receivers discard is invalid', async (t) => {
   for (const text of wrong) t.ok(isDmarc(text) && !isPolicy(text), text)
 })
 
-t.test('one that does not begin with its version is none', async (t) => {
+t.test('isDmarc(): a record without the version first is not DMARC', async (t) => {
   for (const text of none) t.notOk(isDmarc(text) || isPolicy(text), text)
 })

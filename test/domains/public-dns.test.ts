@@ -19,7 +19,7 @@ const lineOf = ({ type, name, value }: Row) =>
   `${name}. ${type} ${type === 'TXT' ? `"${value}"` : `${value}.`}`
 
 t.test(
-  'a domain is verified by what a real name server says, and a key that signs is found there',
+  'a domain is verified and its signing key found with a real name server',
   { skip: noNsd },
   async (t) => {
     const { url, sql } = await createDatabase()
@@ -63,7 +63,7 @@ t.test(
     t.same([...new Set(statuses(half))].sort(), ['mismatch', 'verified'])
 
     await names.publish(SHOP, records.map(lineOf).join('\n'))
-    const after = await until('the mistake to be mended', async () => {
+    const after = await until('the mistake to be fixed', async () => {
       const domain = await check()
       return !statuses(domain).includes('mismatch') && domain
     })

@@ -54,7 +54,7 @@ const list = async (key: string) =>
 const namesOf = async (key: string) => (await list(key)).map(({ name }) => name)
 
 for (const moment of ['before', 'after'] as const) {
-  t.test(`a provider that is out of reach ${moment} it adds a domain`, async (t) => {
+  t.test(`add(): a provider that fails ${moment} the addition changes nothing`, async (t) => {
     const { liveKey, domain } = await createOrganisation(sql)
     const name = `${moment}.add.example`
     const key = { 'Idempotency-Key': moment }
@@ -70,7 +70,7 @@ for (const moment of ['before', 'after'] as const) {
     t.equal(headers.get('idempotent-replayed'), null)
   })
 
-  t.test(`a provider that is out of reach ${moment} it removes a domain`, async (t) => {
+  t.test(`remove(): a provider that fails ${moment} the removal changes nothing`, async (t) => {
     const { liveKey, domain } = await createOrganisation(sql)
     const name = `${moment}.remove.example`
     const { json } = await add(liveKey, name)
@@ -82,13 +82,13 @@ for (const moment of ['before', 'after'] as const) {
 
     outage = 'none'
     t.equal((await verify(liveKey, json.id)).json.status, 'verified')
-    t.ok(identities.has(name), 'what was gone there already is made anew')
+    t.ok(identities.has(name), 'a missing identity is made again')
     t.equal((await remove(liveKey, json.id)).status, 200)
     t.notOk(identities.has(name))
   })
 }
 
-t.test('a provider that is out of reach when a domain is checked', async (t) => {
+t.test('verify(): a provider that cannot be reached changes nothing', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const { json } = await add(liveKey, 'check.example')
   outage = 'before'
@@ -102,33 +102,30 @@ t.test('a provider that is out of reach when a domain is checked', async (t) => 
   t.equal(again.headers.get('idempotent-replayed'), null)
 })
 
-t.test(
-  'of many calls at once for one name one adds it, and the provider is asked once',
-  async (t) => {
-    const one = await createOrganisation(sql)
-    const other = await createOrganisation(sql)
-    const answers = await Promise.all(
-      [one, other, one, other, one, other, one, other].map(async ({ id, liveKey }) => ({
-        id,
-        status: (await add(liveKey, 'race.example')).status,
-      })),
-    )
-    const winner = answers.find(({ status }) => status === 201)?.id
-    t.same(answers.map(({ id, status }) => [id === winner, status]).sort(), [
-      [false, 409],
-      [false, 409],
-      [false, 409],
-      [false, 409],
-      [true, 200],
-      [true, 200],
-      [true, 200],
-      [true, 201],
-    ])
-    t.equal(identities.get('race.example'), 1)
-  },
-)
+t.test('add(): concurrent calls for one name add it once and ask the provider once', async (t) => {
+  const one = await createOrganisation(sql)
+  const other = await createOrganisation(sql)
+  const answers = await Promise.all(
+    [one, other, one, other, one, other, one, other].map(async ({ id, liveKey }) => ({
+      id,
+      status: (await add(liveKey, 'race.example')).status,
+    })),
+  )
+  const winner = answers.find(({ status }) => status === 201)?.id
+  t.same(answers.map(({ id, status }) => [id === winner, status]).sort(), [
+    [false, 409],
+    [false, 409],
+    [false, 409],
+    [false, 409],
+    [true, 200],
+    [true, 200],
+    [true, 200],
+    [true, 201],
+  ])
+  t.equal(identities.get('race.example'), 1)
+})
 
-t.test('of many calls at once with one key one is carried out and the others replay', async (t) => {
+t.test('add(): concurrent calls with one Idempotency-Key run once and replay', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const key = { 'Idempotency-Key': 'many' }
   const answers = await Promise.all(
@@ -140,7 +137,7 @@ t.test('of many calls at once with one key one is carried out and the others rep
   t.equal(identities.get('many.example'), 1)
 })
 
-t.test('the plan is not overrun by many calls at once', async (t) => {
+t.test('add(): concurrent calls do not exceed the plan', async (t) => {
   const { id, liveKey } = await createOrganisation(sql)
   await sql`select ops.create_plan('three', 'Three', 0, 100, 0, 3)`
   await sql`select ops.set_plan(${id}, 'three')`
@@ -151,12 +148,12 @@ t.test('the plan is not overrun by many calls at once', async (t) => {
   t.equal((await list(liveKey)).length, 3)
 })
 
-/** What a process leaves that was killed while it asked the provider. */
+/** Inserts the row that a process leaves when it is killed while it asks the provider. */
 const abandon = (name: string, organisation: string, change: string, age: string) => sql`
   insert into app.domains (id, organisation_id, name, change, change_since)
   values (gen_random_uuid(), core.decode_id('org', ${organisation}), ${name}, ${change}, now() - ${age}::interval)`
 
-t.test('a name that a killed process reserved can be had by anyone a while later', async (t) => {
+t.test('add(): a name reserved by a killed process is free after 3 minutes', async (t) => {
   const one = await createOrganisation(sql)
   const other = await createOrganisation(sql)
   await abandon('own.example', one.id, 'adding', '3 minutes')
@@ -167,7 +164,7 @@ t.test('a name that a killed process reserved can be had by anyone a while later
   t.same((await namesOf(one.liveKey)).sort(), ['others.example', 'own.example', one.domain].sort())
 })
 
-t.test('a key that a killed process used is good again a while later', async (t) => {
+t.test('add(): the Idempotency-Key of a killed process is free after 3 minutes', async (t) => {
   const { id, liveKey } = await createOrganisation(sql)
   const key = { 'Idempotency-Key': 'killed' }
   await sql`
@@ -178,7 +175,7 @@ t.test('a key that a killed process used is good again a while later', async (t)
   isRefused(t, await post(`${base}/v1/emails`, liveKey, email, key), 'idempotency_conflict')
 })
 
-t.test('a removal that a killed process began did not happen', async (t) => {
+t.test('remove(): a removal by a killed process is undone by the next check', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const { json } = await add(liveKey, 'begun.example')
   await verify(liveKey, json.id)
@@ -193,10 +190,10 @@ t.test('a removal that a killed process began did not happen', async (t) => {
     where d.name = 'begun.example' and d.change is null`
   t.equal(jobs.length, 1, 'a check is to come')
   t.equal((await verify(liveKey, json.id)).json.status, 'verified')
-  t.ok(identities.has('begun.example'), 'which makes it anew at the provider')
+  t.ok(identities.has('begun.example'), 'which makes it again at the provider')
 })
 
-t.test('a domain of another provider is made at this one, and keeps what was found', async (t) => {
+t.test('verify(): a domain of another provider is made at this one', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const { json } = await add(liveKey, 'moved.example')
   await verify(liveKey, json.id)
@@ -209,7 +206,7 @@ t.test('a domain of another provider is made at this one, and keeps what was fou
   t.same(row, { provider: 'stand-in' })
 })
 
-t.test('one that an operator vouched for gets its records at the first check', async (t) => {
+t.test('verify(): a manually verified domain gets its records at the first check', async (t) => {
   const { liveKey, domain } = await createOrganisation(sql)
   const [before] = (await get(`${base}/v1/domains`, liveKey)).json.data
   t.match(before, { name: domain, status: 'verified', records: [] })
@@ -218,7 +215,7 @@ t.test('one that an operator vouched for gets its records at the first check', a
   t.equal(json.status, 'verified')
 })
 
-t.test('after a change of provider the clock has all domains made at the new one', async (t) => {
+t.test('enqueue_due_domain_checks: all domains follow a change of provider', async (t) => {
   const { liveKey } = await createOrganisation(sql)
   const { json } = await add(liveKey, 'changed.example')
   await verify(liveKey, json.id)
@@ -246,46 +243,40 @@ t.test('after a change of provider the clock has all domains made at the new one
   t.equal(await isDue(), true, 'and again soon, should that check come to nothing')
 })
 
-t.test(
-  'a domain that the provider will not take is looked at, not tried again and again',
-  async (t) => {
-    const { domain } = await createOrganisation(sql)
-    const registry = createRegistry({
-      call: caller(service),
-      provider: createStandIn({
-        createDomain: async () => Promise.reject(new DomainRefused('it is another account’s')),
-      }),
-      resolver: createResolver({ servers: [], hasSandbox: true }),
-      dkimZone: 'dkim.test',
-      mailFromLabel: 'mail',
-    })
-    const [row] = await sql<{ id: string }[]>`select id from app.domains where name = ${domain}`
-    await registry.check(row?.id ?? '')
-    const [after] = await sql`
+t.test('check(): a domain that the provider refuses is checked once and not retried', async (t) => {
+  const { domain } = await createOrganisation(sql)
+  const registry = createRegistry({
+    call: caller(service),
+    provider: createStandIn({
+      createDomain: async () => Promise.reject(new DomainRefused('it is another account’s')),
+    }),
+    resolver: createResolver({ servers: [], hasSandbox: true }),
+    dkimZone: 'dkim.test',
+    mailFromLabel: 'mail',
+  })
+  const [row] = await sql<{ id: string }[]>`select id from app.domains where name = ${domain}`
+  await registry.check(row?.id ?? '')
+  const [after] = await sql`
     select status, records, last_checked_at > created_at as is_checked from app.domains where name = ${domain}`
-    t.same(after, { status: 'verified', records: [], isChecked: true }, 'it stays vouched for')
-  },
-)
+  t.same(after, { status: 'verified', records: [], isChecked: true }, 'it stays manually verified')
+})
 
-t.test(
-  'what is being removed is not checked, and a removal that took too long is none',
-  async (t) => {
-    const { id, liveKey } = await createOrganisation(sql)
-    const { json } = await add(liveKey, 'slow.example')
-    await sql`
+t.test('remove(): blocks checks, and has no effect if it takes too long', async (t) => {
+  const { id, liveKey } = await createOrganisation(sql)
+  const { json } = await add(liveKey, 'slow.example')
+  await sql`
     update app.domains set change = 'removing', change_since = now() where name = 'slow.example'`
-    const [work] = await sql<{ verdict: string }[]>`
+  const [work] = await sql<{ verdict: string }[]>`
     select verdict from api.begin_check(core.decode_id('org', ${id}), 'live', 'x', ${json.id})`
-    t.equal(work?.verdict, 'busy')
+  t.equal(work?.verdict, 'busy')
 
+  await sql`update app.domains set change = null, change_since = null where name = 'slow.example'`
+  const { deleteDomain } = provider
+  provider.deleteDomain = async () => {
     await sql`update app.domains set change = null, change_since = null where name = 'slow.example'`
-    const { deleteDomain } = provider
-    provider.deleteDomain = async () => {
-      await sql`update app.domains set change = null, change_since = null where name = 'slow.example'`
-    }
-    isRefused(t, await remove(liveKey, json.id), 'email_provider_unavailable')
-    provider.deleteDomain = deleteDomain
-    t.match((await get(`${base}/v1/domains/${json.id}`, liveKey)).json, { name: 'slow.example' })
-    t.equal((await remove(liveKey, json.id)).status, 200)
-  },
-)
+  }
+  isRefused(t, await remove(liveKey, json.id), 'email_provider_unavailable')
+  provider.deleteDomain = deleteDomain
+  t.match((await get(`${base}/v1/domains/${json.id}`, liveKey)).json, { name: 'slow.example' })
+  t.equal((await remove(liveKey, json.id)).status, 200)
+})

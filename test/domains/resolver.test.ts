@@ -8,7 +8,7 @@ const at = (servers: string[], options = {}) =>
 
 const failure = (code: string) => ({ name: 'Error', host: 'acme.zone', type: 'TXT', code })
 
-t.test('with a name server', { skip: noNsd }, async (t) => {
+t.test('look() with a name server', { skip: noNsd }, async (t) => {
   const { address, publish } = await startNsd({
     'acme.zone': String.raw`
 alias CNAME Target.ELSEWHERE.Zone.
@@ -25,7 +25,7 @@ long TXT ${`"${'x'.repeat(255)}" `.repeat(8)}
   })
   const { look } = at([address])
 
-  t.test('hosts come in lower case without their last dot, MX by priority', async (t) => {
+  t.test('hosts are in lower case without the final dot, MX sorted by preference', async (t) => {
     t.same(await look('alias.acme.zone', 'CNAME'), ['target.elsewhere.zone'])
     t.same(await look('ALIAS.acme.zone', 'CNAME'), ['target.elsewhere.zone'])
     t.same(await look('dangling.acme.zone', 'CNAME'), ['nothing.acme.zone'])
@@ -33,38 +33,38 @@ long TXT ${`"${'x'.repeat(255)}" `.repeat(8)}
     t.same(await look('nomail.acme.zone', 'MX'), ['0 .'])
   })
 
-  t.test('the strings of a TXT record come as one', async (t) => {
+  t.test('strings of a TXT record are joined', async (t) => {
     const texts = await look('text.acme.zone', 'TXT')
     t.same(texts.sort(), ['another', 'v=spf1 include:provider.example ~all'])
     t.same(await look('long.acme.zone', 'TXT'), ['x'.repeat(255 * 8)], 'also by TCP')
   })
 
-  t.test('characters that a database or a terminal would choke on are replaced', async (t) => {
+  t.test('control characters are replaced', async (t) => {
     t.same(await look('bytes.acme.zone', 'TXT'), ['a\uFFFDb\uFFFDc\td\u00C8e'])
   })
 
-  t.test('absence is an empty answer, whether of the name or of the type', async (t) => {
+  t.test('an absent name or type returns an empty list', async (t) => {
     t.same(await look('nowhere.acme.zone', 'TXT'), [])
     t.same(await look('mail.acme.zone', 'TXT'), [])
     t.same(await look('mail.acme.zone', 'CNAME'), [])
     t.same(await look('dangling.acme.zone', 'MX'), [])
   })
 
-  t.test('a zone that cannot be served and a name of no zone are failures', async (t) => {
+  t.test('a zone that is not served or refused is a failure', async (t) => {
     await t.rejects(look('text.broken.zone', 'TXT'), { code: 'ESERVFAIL' })
     await t.rejects(look('acme.elsewhere', 'TXT'), { code: 'EREFUSED' })
   })
 
-  t.test('a name that cannot be is a failure, not an absence', async (t) => {
+  t.test('an invalid name is a failure', async (t) => {
     await t.rejects(look(`${'x'.repeat(64)}.acme.zone`, 'TXT'), { code: 'EBADNAME' })
   })
 
-  t.test('a server that is silent or gone is passed over for the next', async (t) => {
+  t.test('a server that does not respond is skipped', async (t) => {
     const resolver = at([await startSilence(), await freeAddress(), address], { timeoutMs: 15_000 })
     t.same(await resolver.look('mail.acme.zone', 'MX'), ['5 a.example', '20 b.example'])
   })
 
-  t.test('what is published now is found now', async (t) => {
+  t.test('a new record is found at once', async (t) => {
     t.same(await look('new.acme.zone', 'TXT'), [])
     await publish('acme.zone', 'new TXT "here"')
     // For a moment the old records may be answered again after the new ones.
@@ -76,13 +76,13 @@ long TXT ${`"${'x'.repeat(255)}" `.repeat(8)}
   })
 })
 
-t.test('silence is a failure in the time that is given', async (t) => {
+t.test('look(): no response is a failure at the time limit', async (t) => {
   const silences = [await startSilence(), await startSilence(), await startSilence()]
   const { look } = at(silences, { timeoutMs: 600 })
   await t.rejects(look('acme.zone', 'TXT'), failure('ETIMEOUT'))
 })
 
-t.test('where nobody listens, that is a failure', async (t) => {
+t.test('look(): a refused connection is a failure', async (t) => {
   const { look } = at([await freeAddress()])
   const error = await look('acme.zone', 'TXT').catch((error) => error)
   t.ok(error instanceof LookupFailed)
@@ -90,7 +90,7 @@ t.test('where nobody listens, that is a failure', async (t) => {
   t.equal(error.message, 'the TXT records of acme.zone could not be looked up: ECONNREFUSED')
 })
 
-t.test('names under .test and .example belong to the sandbox, where there is one', async (t) => {
+t.test('isSandbox(): names under .test and .example, if enabled', async (t) => {
   const names = ['acme.test', 'mail.acme.example', 'acme.com', 'test', 'example.com', 'acme.latest']
   const sandbox = createResolver({ servers: [], hasSandbox: true })
   t.same(names.filter(sandbox.isSandbox), ['acme.test', 'mail.acme.example'])

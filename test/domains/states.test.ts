@@ -52,7 +52,7 @@ async function given(
   return row?.id ?? ''
 }
 
-/** What a check makes of it. */
+/** Returns the domain after a check. */
 async function judged(tx: Tx, id: string, isActive: boolean, found: Found[]): Promise<Domain> {
   const [row] = await tx<Domain[]>`
     select d.status, d.verified_at, d.wrong_since, d.next_check_at,
@@ -67,7 +67,7 @@ const notices = (tx: Tx) =>
 
 const RIGHT: Found[] = ['verified', 'verified']
 
-t.test('a pending domain whose required records are right is verified', async (t) => {
+t.test('finish_check: a pending domain with all required records is verified', async (t) => {
   await rolledBack(sql, async (tx) => {
     const domain = await judged(tx, await given(tx, 'pending'), true, RIGHT)
     t.equal(domain.status, 'verified')
@@ -77,7 +77,7 @@ t.test('a pending domain whose required records are right is verified', async (t
   })
 })
 
-t.test('neither the provider nor DNS alone verifies one', async (t) => {
+t.test('finish_check: neither provider nor DNS alone verifies a domain', async (t) => {
   for (const [isActive, ...found] of [
     [false, 'verified', 'verified'],
     [true, 'verified', 'missing'],
@@ -92,7 +92,7 @@ t.test('neither the provider nor DNS alone verifies one', async (t) => {
   }
 })
 
-t.test('a pending domain has failed after 72 hours, and its owner is told', async (t) => {
+t.test('finish_check: a pending domain fails after 72 hours with a notice', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'pending', { age: '71 hours 59 minutes' })
     t.equal((await judged(tx, id, true, ['verified', 'missing'])).status, 'pending')
@@ -113,7 +113,7 @@ t.test('a pending domain has failed after 72 hours, and its owner is told', asyn
   })
 })
 
-t.test('an outage of DNS fails no domain', async (t) => {
+t.test('finish_check: an outage of DNS fails no domain', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'pending', { age: '80 hours' })
     t.match(await judged(tx, id, true, ['pending', 'verified']), {
@@ -123,14 +123,14 @@ t.test('an outage of DNS fails no domain', async (t) => {
   })
 })
 
-t.test('one that is right at the last moment is verified', async (t) => {
+t.test('finish_check: correct records just before 72 hours verify a domain', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'pending', { age: '80 hours' })
     t.equal((await judged(tx, id, true, RIGHT)).status, 'verified')
   })
 })
 
-t.test('a failed domain is verified by a later check', async (t) => {
+t.test('finish_check: a failed domain is verified by a later check', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'failed', { age: '100 days' })
     t.equal((await judged(tx, id, true, ['missing', 'verified'])).status, 'failed')
@@ -141,7 +141,7 @@ t.test('a failed domain is verified by a later check', async (t) => {
   })
 })
 
-t.test('a verified domain stays so for 72 hours after its records went wrong', async (t) => {
+t.test('finish_check: a verified domain stays so for 72 hours of wrong records', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'verified', { age: '100 days' })
     const first = await judged(tx, id, true, ['missing', 'verified'])
@@ -158,7 +158,7 @@ t.test('a verified domain stays so for 72 hours after its records went wrong', a
   })
 })
 
-t.test('one that comes right again in time starts anew', async (t) => {
+t.test('finish_check: correct records within 72 hours reset the period', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'verified', { age: '100 days', wrongFor: '71 hours' })
     t.match(await judged(tx, id, true, RIGHT), { status: 'verified', wrongSince: null })
@@ -169,14 +169,14 @@ t.test('one that comes right again in time starts anew', async (t) => {
   })
 })
 
-t.test('a suggested record that is missing is no harm', async (t) => {
+t.test('finish_check: a missing optional record does not matter', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'verified', { age: '100 days', wrongFor: '80 hours' })
     t.match(await judged(tx, id, true, RIGHT), { status: 'verified', wrongSince: null })
   })
 })
 
-t.test('what an operator vouched for stays verified', async (t) => {
+t.test('finish_check: a manually verified domain stays verified', async (t) => {
   await rolledBack(sql, async (tx) => {
     const id = await given(tx, 'verified', { isManuallyVerified: true, wrongFor: '100 hours' })
     t.match(await judged(tx, id, false, ['missing', 'missing']), { status: 'verified' })
@@ -184,7 +184,7 @@ t.test('what an operator vouched for stays verified', async (t) => {
   })
 })
 
-t.test('a domain that is gone is not judged', async (t) => {
+t.test('finish_check: a deleted domain is ignored', async (t) => {
   await rolledBack(sql, async (tx) => {
     const [row] = await tx`
       select (core.evaluate_domain(gen_random_uuid(), true, ${tx.json(records(...RIGHT))})).id`

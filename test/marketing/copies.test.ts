@@ -14,17 +14,7 @@ const marketing = (to: string[], overrides: Partial<ReturnType<typeof emailTo>> 
 
 const three = ['Ann <Ann@c.example>', 'bob@c.example', '"Cy <cy@x>" <CY@c.example>']
 
-t.test('a transactional email goes out whole and as it was written', async (t) => {
-  const email = emailTo('a@c.example', {
-    to: ['a@c.example', 'b@c.example'],
-    html: '<a href="{{unsubscribe_url}}">',
-    text: '{{unsubscribe_url}}',
-    headers: { 'X-A': '1' },
-  })
-  t.strictSame([...copiesOf(email, links)], [{ ...email, copy: null }])
-})
-
-t.test('marketing to one goes out whole, with the unsubscribe headers', async (t) => {
+t.test('copiesOf(): one recipient gets a whole email with unsubscribe headers', async (t) => {
   const email = marketing(['Ann <Ann@c.example>'], { headers: { 'X-A': '1' }, text: 'Hi' })
   const url = links.url({
     organisationId: email.organisationId,
@@ -39,33 +29,30 @@ t.test('marketing to one goes out whole, with the unsubscribe headers', async (t
   t.strictSame([...copiesOf(email, links)], [{ ...email, copy: null, headers }])
 })
 
-t.test(
-  'marketing to several goes out as a copy each, that shows its recipient alone',
-  async (t) => {
-    const email = marketing(three, { text: 'Leave: {{unsubscribe_url}}' })
-    const copies = [...copiesOf(email, links)]
-    t.strictSame(
-      copies.map(({ copy, to, cc, bcc, recipients }) => ({ copy, to, cc, bcc, recipients })),
-      [
-        { copy: 1, to: [three[0]], cc: [], bcc: [], recipients: ['ann@c.example'] },
-        { copy: 2, to: [three[1]], cc: [], bcc: [], recipients: ['bob@c.example'] },
-        { copy: 3, to: [three[2]], cc: [], bcc: [], recipients: ['cy@c.example'] },
-      ],
-    )
-    for (const { recipients, text, headers } of copies) {
-      const { 'List-Unsubscribe': header = '' } = headers as Record<string, string>
-      const [, token = ''] = /^<https:\/\/postgram\.test\/u\/(.+)>$/.exec(header) ?? []
-      t.strictSame(links.read(token), {
-        organisationId: email.organisationId,
-        messageId: email.id,
-        email: recipients[0],
-      })
-      t.equal(text, `Leave: https://postgram.test/u/${token}`)
-    }
-  },
-)
+t.test('copiesOf(): each copy shows only its recipient', async (t) => {
+  const email = marketing(three, { text: 'Leave: {{unsubscribe_url}}' })
+  const copies = [...copiesOf(email, links)]
+  t.strictSame(
+    copies.map(({ copy, to, cc, bcc, recipients }) => ({ copy, to, cc, bcc, recipients })),
+    [
+      { copy: 1, to: [three[0]], cc: [], bcc: [], recipients: ['ann@c.example'] },
+      { copy: 2, to: [three[1]], cc: [], bcc: [], recipients: ['bob@c.example'] },
+      { copy: 3, to: [three[2]], cc: [], bcc: [], recipients: ['cy@c.example'] },
+    ],
+  )
+  for (const { recipients, text, headers } of copies) {
+    const { 'List-Unsubscribe': header = '' } = headers as Record<string, string>
+    const [, token = ''] = /^<https:\/\/postgram\.test\/u\/(.+)>$/.exec(header) ?? []
+    t.strictSame(links.read(token), {
+      organisationId: email.organisationId,
+      messageId: email.id,
+      email: recipients[0],
+    })
+    t.equal(text, `Leave: https://postgram.test/u/${token}`)
+  }
+})
 
-t.test('an address that is given twice gets one copy, and the numbers have no gap', async (t) => {
+t.test('copiesOf(): a repeated address gets one copy, and numbers have no gap', async (t) => {
   const to = ['ann@c.example', 'Ann <ANN@c.example>', 'bob@c.example', 'Bob <bob@C.example>']
   t.strictSame(
     [...copiesOf(marketing(to), links)].map((copy) => [copy.copy, copy.to]),
@@ -79,7 +66,7 @@ t.test('an address that is given twice gets one copy, and the numbers have no ga
   t.same(others, [])
 })
 
-t.test('whose copy is settled gets none, and the others keep their numbers', async (t) => {
+t.test('copiesOf(): a settled recipient gets no copy, others keep their number', async (t) => {
   const email = marketing(three, { settledRecipients: ['ann@c.example', 'cy@c.example'] })
   t.strictSame(
     [...copiesOf(email, links)].map(({ copy, recipients }) => [copy, recipients]),
@@ -87,7 +74,7 @@ t.test('whose copy is settled gets none, and the others keep their numbers', asy
   )
 })
 
-t.test('the placeholder becomes the link wherever it stands, with or without blanks', async (t) => {
+t.test('copiesOf(): replaces each placeholder with the link, with or without blanks', async (t) => {
   const [copy] = copiesOf(
     marketing(['ann@c.example'], {
       html: '<a href="{{unsubscribe_url}}">{{ unsubscribe_url }}</a> {{\tunsubscribe_url\n}}',
@@ -104,7 +91,7 @@ t.test('the placeholder becomes the link wherever it stands, with or without bla
   t.equal(copy?.text, `${url}${url} ${url} $& {unsubscribe_url} {{unsubscribe}}`)
 })
 
-t.test('a link that has to be escaped is, in html', async (t) => {
+t.test('copiesOf(): escapes the link in html', async (t) => {
   const odd = createUnsubscribeLinks({ secrets, publicUrl: `https://p.test/a&b'$&"<` })
   const email = marketing(['ann@c.example'], {
     html: '{{unsubscribe_url}}',
@@ -115,14 +102,14 @@ t.test('a link that has to be escaped is, in html', async (t) => {
   t.ok(copy?.text?.startsWith(`https://p.test/a&b'$&"</u/`))
 })
 
-t.test('a body of nothing but placeholders does not become many times as large', async (t) => {
+t.test('copiesOf(): replaces at most 100 placeholders', async (t) => {
   const html = '{{unsubscribe_url}}'.repeat(100_000)
   const [copy] = copiesOf(marketing(['a@c.example'], { html }), links)
   t.equal(copy?.html?.split('https:').length, 101)
   t.ok(copy?.html?.endsWith(html.slice(0, -100 * '{{unsubscribe_url}}'.length)))
 })
 
-t.test('a body that is none stays none', async (t) => {
+t.test('copiesOf(): a missing body stays null', async (t) => {
   t.match(
     [...copiesOf(marketing(['a@c.example'], { text: null, html: '<p>' }), links)],
     [{ text: null, html: '<p>' }],

@@ -15,7 +15,7 @@ const one = (email = 'ann@example.com') => ({
 })
 const tokenOf = (url: string) => url.slice('https://p.test/u/'.length)
 
-t.test('a link says whom it unsubscribes, from whom, and where it stood', async (t) => {
+t.test('read(): returns recipient, organisation and message of a link', async (t) => {
   for (const of of [
     one(),
     one('a@b'),
@@ -31,7 +31,7 @@ t.test('a link says whom it unsubscribes, from whom, and where it stood', async 
   }
 })
 
-t.test('a link is the same whenever it is made, and another for everyone else', async (t) => {
+t.test('url(): a recipient always has the same link, and no other has it', async (t) => {
   const of = one()
   t.equal(links.url(of), links.url(of))
   const others = [
@@ -42,7 +42,7 @@ t.test('a link is the same whenever it is made, and another for everyone else', 
   t.equal(new Set([of, ...others].map(links.url)).size, 4)
 })
 
-t.test('a link outlives a restart and a change of the key, but not the key', async (t) => {
+t.test('read(): a link is valid while its key is listed', async (t) => {
   const of = one()
   const token = tokenOf(linksOf(1).url(of))
   t.strictSame(linksOf(1).read(token), of)
@@ -52,7 +52,7 @@ t.test('a link outlives a restart and a change of the key, but not the key', asy
   t.not(tokenOf(linksOf(2, 1).url(of)), token, 'new ones are signed with the new key')
 })
 
-t.test('a token that was changed anywhere is none', async (t) => {
+t.test('read(): a token with any change is undefined', async (t) => {
   const token = tokenOf(links.url(one()))
   const changes = [...token].flatMap((_, place) =>
     [...'Ab7_.%/+=é\0'].map((one) => token.slice(0, place) + one + token.slice(place + 1)),
@@ -78,7 +78,7 @@ t.test('a token that was changed anywhere is none', async (t) => {
   }
 })
 
-t.test('what was signed for something else is no link', async (t) => {
+t.test('read(): a signature for another purpose is undefined', async (t) => {
   const bytes = Buffer.from(`${'\0'.repeat(32)}ann@example.com`)
   const signature = createSecrets([keyOf(1)]).sign(bytes)
   const token = `${bytes.toString('base64url')}.${signature.toString('base64url')}`

@@ -10,17 +10,17 @@ const write = (kind: Occasion['kind'], detail: unknown) =>
 
 const records = ['CNAME pg1._domainkey.acme.example: missing', 'MX mail.acme.example: mismatch']
 
-t.test('a pause is told with its figures, what it means and what to do', (t) => {
+t.test('org_paused: figures, effect and what to do', (t) => {
   const { subject, text } = write('org_paused', { complaints: 3, sent: 1234 })
   t.equal(subject, 'Sending is paused: too many recipients complained')
-  t.match(text, 'Sending for Acme is paused since 2026-11-20 09:05 UTC')
+  t.match(text, 'Sending for Acme has been paused since 2026-11-20 09:05 UTC')
   t.match(text, 'Complaints within 24 hours: 3\nEmails sent within 24 hours: 1234\n')
   t.match(text, '423 org_paused')
   t.match(text, '\nhttps://postgram.test/docs/errors#org_paused\n')
   t.end()
 })
 
-t.test('a domain that lost its records is told with them', (t) => {
+t.test('domain_failed: names the records', (t) => {
   const { subject, text } = write('domain_failed', { domain: 'acme.example', records })
   t.equal(subject, 'acme.example can no longer send: its DNS records are gone')
   t.match(text, 'Acme can no longer send from acme.example.')
@@ -32,7 +32,7 @@ t.test('a domain that lost its records is told with them', (t) => {
   t.end()
 })
 
-t.test('a domain that was never right is told with what is missing', (t) => {
+t.test('domain_not_found: names the missing records', (t) => {
   const { subject, text } = write('domain_not_found', { domain: 'acme.example', records })
   t.equal(subject, 'acme.example is not verified: its DNS records were not found')
   t.match(
@@ -41,7 +41,7 @@ t.test('a domain that was never right is told with what is missing', (t) => {
   )
   t.match(text, 'POST /v1/domains/{id}/verify')
   const unconfirmed = write('domain_not_found', { domain: 'acme.example', records: [] })
-  t.match(unconfirmed.text, '\n  none that DNS shows, but')
+  t.match(unconfirmed.text, '\n  none: DNS has all records, but')
   t.end()
 })
 
@@ -52,30 +52,30 @@ const endpoint = {
   lastError: 'responded 500',
 }
 
-t.test('an endpoint that fails is told with what it last came to', (t) => {
+t.test('webhook_failing: has the result of the last attempt', (t) => {
   const { subject, text } = write('webhook_failing', endpoint)
   t.equal(subject, 'A webhook endpoint has been failing for a day')
   t.match(
     text,
     'No event of Acme could be delivered to https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC.',
   )
-  t.match(text, '\n\nThe last attempt came to this: responded 500\n')
+  t.match(text, '\n\nResult of the last attempt: responded 500\n')
   t.match(text, 'within 10 seconds')
   t.match(text, '\nhttps://postgram.test/docs/webhooks#retries\n')
   t.end()
 })
 
-t.test('one that was disabled is told what became of its events', (t) => {
+t.test('webhook_disabled: explains what happens to its events', (t) => {
   const { subject, text } = write('webhook_disabled', { ...endpoint, lastError: null })
   t.equal(subject, 'A webhook endpoint was disabled: it failed for three days')
   t.match(text, 'https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC')
-  t.match(text, 'came to this: no answer')
-  t.match(text, 'kept for 30 days')
+  t.match(text, 'Result of the last attempt: no response')
+  t.match(text, 'stored for 30 days')
   t.match(text, '\nhttps://postgram.test/docs/webhooks#disabled-endpoints\n')
   t.end()
 })
 
-t.test('there are words for every kind, and details that make no sense have none', async (t) => {
+t.test('writeNotice(): has a text for every kind, and refuses malformed details', async (t) => {
   const kinds = await sql<{ kind: Occasion['kind'] }[]>`
     select unnest(enum_range(null::app.notice_kind)) as kind`
   t.equal(kinds.length, 5)

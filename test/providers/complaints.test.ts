@@ -15,7 +15,7 @@ const call = caller(service)
 
 const record = (receipts: object[]) => call('finish_poll', { receipts: anyJson(receipts) })
 
-/** An organisation that sent so many, as many complaints one by one, and what became of it. */
+/** Returns the state of an organisation that sent `sent` emails, after `complaints` receipts one by one. */
 async function afterComplaints(complaints: number, sent: number, how?: Sent) {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, sent, how)
@@ -35,7 +35,7 @@ const ageComplaints = ({ id }: TestOrganisation, hours: number) => sql`
   update app.complaints set received_at = received_at - ${hours}::float8 * interval '1 hour'
   where organisation_id = core.decode_id('org', ${id})`
 
-t.test('the third complaint pauses, the second does not', async (t) => {
+t.test('complaints: the third one pauses sending, the second does not', async (t) => {
   t.match(await afterComplaints(2, 2), { state: 'active', reason: null })
   const { organisation, state, reason } = await afterComplaints(3, 10)
   t.equal(state, 'paused')
@@ -46,7 +46,7 @@ t.test('the third complaint pauses, the second does not', async (t) => {
   t.match(since, { isNow: true })
 })
 
-t.test('at 0.1 % sending is paused, below it goes on', async (t) => {
+t.test('complaints: a rate of 0.1 % pauses sending, a lower one does not', async (t) => {
   t.match(await afterComplaints(3, 3000), { state: 'paused' })
   const busy = await afterComplaints(3, 3001)
   t.match(busy, { state: 'active' })
@@ -57,14 +57,14 @@ t.test('at 0.1 % sending is paused, below it goes on', async (t) => {
   })
 })
 
-t.test('complaints that come in one call count as those that come one by one', async (t) => {
+t.test('complaints: one call with several counts like several calls', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, 3)
   await record(ids.map((id) => aComplaint(id)))
   t.match(await stateOf(sql, organisation), { state: 'paused' })
 })
 
-t.test('a complaint counts once for each message and recipient', async (t) => {
+t.test('complaints: each counts once for message and recipient', async (t) => {
   const organisation = await createOrganisation(sql)
   const [one = '', two = ''] = await haveSent(sql, organisation, 2)
   const again = aComplaint(one)
@@ -80,7 +80,7 @@ t.test('a complaint counts once for each message and recipient', async (t) => {
   t.match(await stateOf(sql, organisation), { state: 'paused' })
 })
 
-t.test('complaints count for 24 hours from when we received them', async (t) => {
+t.test('complaints: each counts for 24 hours after it was received', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, 10)
   const longAgo = new Date(Date.now() - 100 * 3_600_000).toISOString()
@@ -96,7 +96,7 @@ t.test('complaints count for 24 hours from when we received them', async (t) => 
   })
 })
 
-t.test('only live emails sent within 24 hours are compared with complaints', async (t) => {
+t.test('complaints: the rate counts only live emails sent within 24 hours', async (t) => {
   for (const [how, state] of [
     [{}, 'active'],
     [{ acceptedAgo: 23.9, sentAgo: 23.9 }, 'active'],
@@ -116,7 +116,7 @@ t.test('only live emails sent within 24 hours are compared with complaints', asy
   }
 })
 
-t.test('what was sent since the first complaint can be enough to know', async (t) => {
+t.test('complaints: emails since the first complaint alone can keep the rate low', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, 4)
   await record(ids.slice(0, 2).map((id) => aComplaint(id)))
@@ -134,7 +134,7 @@ t.test('what was sent since the first complaint can be enough to know', async (t
   t.match(await stateOf(sql, organisation), { state: 'paused' }, 'and with the next it is not')
 })
 
-t.test('complaints about rehearsals and test messages do not count', async (t) => {
+t.test('complaints: those about sandbox and test messages do not count', async (t) => {
   for (const how of [{ isSandbox: true }, { mode: 'test' }] as const) {
     const { organisation, state } = await afterComplaints(5, 5, how)
     t.equal(state, 'active', JSON.stringify(how))
@@ -142,7 +142,7 @@ t.test('complaints about rehearsals and test messages do not count', async (t) =
   }
 })
 
-t.test('the owner is told once, however many complaints follow', async (t) => {
+t.test('complaints: the owner gets one notice however many follow', async (t) => {
   const { organisation, ids } = await afterComplaints(3, 20)
   await record(ids.slice(3, 9).map((id) => aComplaint(id)))
   t.equal(await countedOf(organisation), 9, 'they are counted all the same')
@@ -156,22 +156,19 @@ t.test('the owner is told once, however many complaints follow', async (t) => {
   t.equal(jobs.length, 1)
 })
 
-t.test(
-  'a suspended organisation is paused by complaints as well, and paused once reinstated',
-  async (t) => {
-    const organisation = await createOrganisation(sql)
-    const ids = await haveSent(sql, organisation, 5)
-    await sql`select ops.suspend(${organisation.id}, 'unpaid')`
-    await record(ids.map((id) => aComplaint(id)))
-    t.same(await stateOf(sql, organisation), { state: 'suspended', reason: 'unpaid' })
-    t.match([...(await noticesOf(sql, organisation))], [{ kind: 'org_paused' }])
-    await sql`select ops.reinstate(${organisation.id})`
-    const reason = '5 complaints about 5 emails sent within 24 hours'
-    t.same(await stateOf(sql, organisation), { state: 'paused', reason })
-  },
-)
+t.test('complaints: a suspended organisation is paused too, also once reinstated', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await haveSent(sql, organisation, 5)
+  await sql`select ops.suspend(${organisation.id}, 'unpaid')`
+  await record(ids.map((id) => aComplaint(id)))
+  t.same(await stateOf(sql, organisation), { state: 'suspended', reason: 'unpaid' })
+  t.match([...(await noticesOf(sql, organisation))], [{ kind: 'org_paused' }])
+  await sql`select ops.reinstate(${organisation.id})`
+  const reason = '5 complaints about 5 emails sent within 24 hours'
+  t.same(await stateOf(sql, organisation), { state: 'paused', reason })
+})
 
-t.test('a complaint pause outlives a suspension that came after it', async (t) => {
+t.test('complaints: a pause stays after a later suspension ends', async (t) => {
   const { organisation } = await afterComplaints(3, 20)
   const before = await stateOf(sql, organisation)
   t.match(before, { state: 'paused' })
@@ -181,7 +178,7 @@ t.test('a complaint pause outlives a suspension that came after it', async (t) =
   t.equal((await noticesOf(sql, organisation)).length, 1)
 })
 
-t.test('a complaint about one organisation is nothing to another', async (t) => {
+t.test('complaints: those about one organisation do not pause another', async (t) => {
   const [one, other] = [await createOrganisation(sql), await createOrganisation(sql)]
   const mine = await haveSent(sql, one, 2)
   const theirs = await haveSent(sql, other, 3)
@@ -190,7 +187,7 @@ t.test('a complaint about one organisation is nothing to another', async (t) => 
   t.match(await stateOf(sql, other), { state: 'paused' })
 })
 
-t.test('after a resumption the same complaints pause no more, new ones do', async (t) => {
+t.test('complaints: after a resumption only new ones pause again', async (t) => {
   const { organisation, ids } = await afterComplaints(3, 20)
   await sql`select ops.resume(${organisation.id})`
   t.same(await stateOf(sql, organisation), { state: 'active', reason: null })
@@ -203,10 +200,10 @@ t.test('after a resumption the same complaints pause no more, new ones do', asyn
     state: 'paused',
     reason: '3 complaints about 20 emails sent within 24 hours',
   })
-  t.equal((await noticesOf(sql, organisation)).length, 2, 'and the owner is told again')
+  t.equal((await noticesOf(sql, organisation)).length, 2, 'and the owner gets another notice')
 })
 
-t.test('complaints that came while the operator looked at them are old, too', async (t) => {
+t.test('complaints: those that came before the resumption do not pause again', async (t) => {
   const { organisation, ids } = await afterComplaints(3, 20)
   await sql.begin(async (tx) => {
     await tx`select * from ops.complaint_rates`
@@ -240,7 +237,7 @@ async function meet<Result>(
   return work
 }
 
-t.test('of complaints that come at the same time none is missed', async (t) => {
+t.test('complaints: concurrent ones are all counted', async (t) => {
   for (let round = 0; round < 5; round++) {
     const organisation = await createOrganisation(sql)
     const ids = await haveSent(sql, organisation, 8)
@@ -254,7 +251,7 @@ t.test('of complaints that come at the same time none is missed', async (t) => {
   }
 })
 
-t.test('receipts of several organisations, in any order, do not lock each other out', async (t) => {
+t.test('complaints: concurrent receipts of several organisations do not deadlock', async (t) => {
   const organisations = [
     await createOrganisation(sql),
     await createOrganisation(sql),
@@ -275,7 +272,7 @@ t.test('receipts of several organisations, in any order, do not lock each other 
   }
 })
 
-t.test('complaints and operators at the same time leave one of both states', async (t) => {
+t.test("complaints: concurrent with an operator's change one of both states wins", async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await haveSent(sql, organisation, 60)
   const operate = (name: string) =>
@@ -294,7 +291,7 @@ t.test('complaints and operators at the same time leave one of both states', asy
   t.equal(state, row?.complaints >= 3 ? 'paused' : 'active')
 })
 
-t.test('complaints are forgotten after a week', async (t) => {
+t.test('complaints: deleted after a week', async (t) => {
   await sql`delete from app.complaints`
   const { organisation } = await afterComplaints(2, 2)
   t.equal(await call('delete_old_complaints', {}), 0)

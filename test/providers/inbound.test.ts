@@ -32,7 +32,7 @@ const aNumber = () => {
 
 type Said = { from: string; to: string; keyword?: string; word?: string; received_at?: string }
 
-/** How many of keywords that arrive together change something. */
+/** Records keywords in one call; returns how many changed something. */
 const say = async (...messages: Said[]) => {
   const outcomes = await call('record_keywords', {
     messages: anyJson(
@@ -60,7 +60,7 @@ const approve = ({ id }: TestOrganisation, sender: string) => sql`
   insert into app.senders (organisation_id, sender, approved_at)
   values (core.decode_id('org', ${id}), ${sender}, now())`
 
-/** An SMS that was handed over. */
+/** An SMS after its attempt. */
 async function sent(organisation: TestOrganisation, overrides: Record<string, unknown>) {
   const id = await sendSms(base, organisation, overrides)
   await worker.attemptSend(id)
@@ -90,7 +90,7 @@ const confirmationsTo = (phone: string) => sql<
 const optOutsIn = async (id: string) =>
   (await timelineOf(sql, id)).filter(({ type }) => type === 'opted_out')
 
-t.test('STOP to an own number opts out, is told of and confirmed once', async (t) => {
+t.test("STOP to the organisation's number opts out and is confirmed once", async (t) => {
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   await consent(organisation, phone)
@@ -143,7 +143,7 @@ t.test('STOP to an own number opts out, is told of and confirmed once', async (t
   t.same(await sql`select from app.suppressions`, [], 'which are for email')
 })
 
-t.test('of many STOPs at once one is new', async (t) => {
+t.test('STOP sent several times at once is recorded once for each phone', async (t) => {
   const { organisation, number } = await withNumber()
   const phones = Array.from({ length: 5 }, aNumber)
   const ids = await Promise.all(phones.map((to) => sent(organisation, { to, senderId: number })))
@@ -163,7 +163,7 @@ t.test('of many STOPs at once one is new', async (t) => {
   }
 })
 
-t.test('STOP from who was never written to is kept, and confirmed', async (t) => {
+t.test('STOP from a phone without messages is recorded and confirmed', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   t.equal(await say({ from: phone, to: number }), 1)
@@ -171,7 +171,7 @@ t.test('STOP from who was never written to is kept, and confirmed', async (t) =>
   t.equal((await confirmationsTo(phone)).length, 1)
 })
 
-t.test('STOP to the shared sender means who wrote last from it', async (t) => {
+t.test('STOP to the shared sender opts out of its last organisation', async (t) => {
   const shared = aNumber()
   await sql`update app.sms_settings set shared_sender = ${shared}`
   const [first, last] = [
@@ -194,7 +194,7 @@ t.test('STOP to the shared sender means who wrote last from it', async (t) => {
   await sql`update app.sms_settings set shared_sender = default`
 })
 
-t.test('STOP to a name is taken where a network carries it, and not confirmed', async (t) => {
+t.test('STOP to an alphanumeric sender ID is recorded and not confirmed', async (t) => {
   const organisation = await createPayer(sql, { included: 1000 })
   await approve(organisation, 'Acme')
   const phone = aNumber()
@@ -204,7 +204,7 @@ t.test('STOP to a name is taken where a network carries it, and not confirmed', 
   t.same(await confirmationsTo(phone), [])
 })
 
-t.test('STOP to a number of the network means who wrote last under a name', async (t) => {
+t.test('STOP to a number of the network opts out of the last sender by name', async (t) => {
   const { organisation: numbered, number } = await withNumber()
   const organisation = await createPayer(sql, { included: 1000 })
   const phone = aNumber()
@@ -216,9 +216,9 @@ t.test('STOP to a number of the network means who wrote last under a name', asyn
   t.equal(await say({ from: phone, to: 'Postgram' }), 0)
 })
 
-t.test('an SMS of 90 days ago is answered no more', async (t) => {
+t.test('STOP matches an SMS of the last 90 days only', async (t) => {
   const organisation = await createPayer(sql, { included: 1000 })
-  // Of earlier months there are no partitions by themselves.
+  // Partitions of earlier months do not exist by default.
   await sql.begin(async (tx) => {
     await tx`select set_config('postgram.shift', '-90 days', true)`
     await tx`select api.make_partitions()`
@@ -236,7 +236,7 @@ t.test('an SMS of 90 days ago is answered no more', async (t) => {
   }
 })
 
-t.test('what nobody can mean changes nothing', async (t) => {
+t.test('STOP from an invalid number or to an unknown sender changes nothing', async (t) => {
   const { number } = await withNumber()
   t.equal(await say({ from: aNumber(), to: 'Postgram' }), 0, 'never written to')
   for (const from of ['12345', 'Acme', '', '+0123456789', "'; drop table"]) {
@@ -245,7 +245,7 @@ t.test('what nobody can mean changes nothing', async (t) => {
   t.equal(await say(), 0)
 })
 
-t.test('START brings back consent where there was some, and only that', async (t) => {
+t.test('START restores an earlier consent and gives none to others', async (t) => {
   const { organisation, number } = await withNumber()
   const [agreed, never] = [aNumber(), aNumber()]
   await consent(organisation, agreed)
@@ -263,11 +263,11 @@ t.test('START brings back consent where there was some, and only that', async (t
   t.match(await optOutOf(organisation, never), { optedOutBy: 'STOP' })
   t.equal(await start(aNumber()), 0)
 
-  t.equal(await say({ from: agreed, to: number }), 1, 'and can opt out anew')
+  t.equal(await say({ from: agreed, to: number }), 1, 'and can opt out again')
   t.equal((await confirmationsTo(agreed)).length, 2)
 })
 
-t.test('keywords that arrive together count in their order', async (t) => {
+t.test('keywords of one call apply in their order', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   await consent(organisation, phone)
@@ -279,7 +279,7 @@ t.test('keywords that arrive together count in their order', async (t) => {
   t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
 })
 
-t.test('an opt-out of a rehearsal is confirmed as one', async (t) => {
+t.test('STOP to a sandbox message is confirmed as a sandbox message', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = '+447700900006'
   const id = await sent(organisation, { to: phone, senderId: number })
@@ -288,7 +288,7 @@ t.test('an opt-out of a rehearsal is confirmed as one', async (t) => {
   t.match(await confirmationsTo(phone), [{ isSandbox: true }])
 })
 
-t.test('the listener of a provider records keywords and receipts', async (t) => {
+t.test('createSmsListener(): records keywords and receipts', async (t) => {
   const { organisation, number } = await withNumber()
   const phone = aNumber()
   const id = await sent(organisation, { to: phone, senderId: number })
@@ -320,7 +320,7 @@ t.test('the listener of a provider records keywords and receipts', async (t) => 
   t.same(counted, [['sms', 'delivered']])
 })
 
-t.test('a keyword that is not recorded is logged with the reason, once a minute', async (t) => {
+t.test('createSmsListener(): logs an ignored keyword with its reason once a minute', async (t) => {
   const warnings: Record<string, unknown>[] = []
   const log = pino({ level: 'warn' }, { write: (line) => warnings.push(JSON.parse(line)) })
   const listener = createSmsListener(call, { metrics: { receipt: () => undefined }, log })
@@ -343,7 +343,7 @@ t.test('a keyword that is not recorded is logged with the reason, once a minute'
       keyword: 'stop',
       from: `+27…${stranger.slice(-3)}`,
       to: 'Postgram',
-      reason: /^no organisation has this number, and none wrote to the phone/,
+      reason: /^no organisation owns this sender ID, and none has sent from it/,
       messages: 1,
       msg: 'keyword SMS ignored',
     },
@@ -352,7 +352,7 @@ t.test('a keyword that is not recorded is logged with the reason, once a minute'
   t.equal(warnings.length, 2)
 })
 
-t.test('a stop logs the ignored keywords that are not logged yet, with the count', async (t) => {
+t.test('flush(): logs the ignored keywords that are not logged yet, with the count', async (t) => {
   const lines: Record<string, unknown>[] = []
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line)) })
   const message = { provider: 'stand-in', from: '0821234567', to: 'Postgram', body: 'STOP' }
@@ -362,7 +362,7 @@ t.test('a stop logs the ignored keywords that are not logged yet, with the count
     log,
     createSmsProvider: (_, listener) => {
       for (const _ of [1, 2]) listener.onIgnored(foreign)
-      // What the network still delivers while the link closes.
+      // The network still delivers this while the link closes.
       return createSmsStandIn({ close: async () => listener.onIgnored(foreign) })
     },
   })
@@ -373,7 +373,7 @@ t.test('a stop logs the ignored keywords that are not logged yet, with the count
   t.same(counts(), [1, 2])
 })
 
-t.test('the network is not told that we have what the database did not take', async (t) => {
+t.test('createSmsListener(): rejects if the database did not record', async (t) => {
   const metrics = { receipt: () => t.fail('it is not recorded') }
   const listener = createSmsListener(() => Promise.reject(new Error('the database is away')), {
     metrics,

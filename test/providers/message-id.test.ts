@@ -22,7 +22,7 @@ function uuidOf(value: bigint): string {
   return [0, 8, 12, 16, 20].map((at, n) => hex.slice(at, [8, 12, 16, 20, 32][n])).join('-')
 }
 
-t.test("ids are written as the database writes them, at the return path's host", async (t) => {
+t.test('messageIdOf(): the id as the database writes it, at the MAIL FROM host', async (t) => {
   const rows = await sql<{ id: string }[]>`
     select core.encode_id('em', u.id) as id
     from unnest(${uuids}::uuid[]) with ordinality as u (id, place)
@@ -33,7 +33,7 @@ t.test("ids are written as the database writes them, at the return path's host",
   )
 })
 
-t.test('ids are read as the database reads them, with their brackets or without', async (t) => {
+t.test('readMessageId(): reads ids as the database does, with or without brackets', async (t) => {
   const ids = uuids.map((uuid) => idOf(uuid))
   const rows = await sql<{ id: string }[]>`
     select core.decode_id('em', split_part(m.id, '@', 1)) as id
@@ -46,7 +46,7 @@ t.test('ids are read as the database reads them, with their brackets or without'
   )
 })
 
-t.test('each copy has an id of its own, of the same email', async (t) => {
+t.test('messageIdOf(): each copy has its own Message-ID for the same email', async (t) => {
   const uuid = randomUUID()
   const copies = Array.from({ length: 50 }, (_, n) => idOf(uuid, n + 1))
   t.equal(new Set([...copies, idOf(uuid)]).size, 51)
@@ -55,7 +55,7 @@ t.test('each copy has an id of its own, of the same email', async (t) => {
   t.equal(readMessageId(`<${copies[49]}>`), uuid)
 })
 
-t.test("what is none of ours is nobody's", async (t) => {
+t.test('readMessageId(): a foreign Message-ID is undefined', async (t) => {
   const [name = ''] = idOf(randomUUID()).split('@')
   const digits = name.slice(3)
   const foreign = [
@@ -94,7 +94,7 @@ t.test("what is none of ours is nobody's", async (t) => {
   }
 })
 
-t.test('a hostile id of any length is judged at once', async (t) => {
+t.test('readMessageId(): a long malformed id is refused in linear time', async (t) => {
   const long = 'a'.repeat(10_000_000)
   const [name = ''] = idOf(randomUUID()).split('@')
   for (const messageId of [

@@ -13,27 +13,24 @@ function logged() {
   return { lines, counted, outcomes: createOutcomeLog({ log, metrics }) }
 }
 
-t.test(
-  'a provider that is down is a warning at once and one a minute with the count',
-  async (t) => {
-    const { lines, counted, outcomes } = logged()
-    const refused = { provider: 'smtp', outcome: 'deferred', about: 'connection' } as const
-    for (const code of ['ECONNREFUSED', 'ECONNREFUSED', 'ENOTFOUND']) {
-      outcomes.noteEmail(ID, { ...refused, code, text: 'quotes ann@there.example' })
-    }
-    const first = { level: 40, provider: 'smtp', msg: 'provider cannot be reached' }
-    t.match(lines, [{ ...first, code: 'ECONNREFUSED', messages: 1 }])
-    t.equal(lines.length, 1)
-    outcomes.flush()
-    t.match(lines.slice(1), [{ ...first, code: 'ENOTFOUND', messages: 2 }])
-    t.notMatch(JSON.stringify(lines), /ann@/)
-    outcomes.noteSms(ID, { provider: 'smpp', outcome: 'deferred', about: 'provider', code: 'X' })
-    t.match(lines[2], { provider: 'smpp', messages: 1, msg: 'provider refuses messages' })
-    t.strictSame(counted, [...Array(3).fill('email smtp deferred'), 'sms smpp deferred'])
-  },
-)
+t.test('createOutcomeLog(): a provider that is down logs one warning a minute', async (t) => {
+  const { lines, counted, outcomes } = logged()
+  const refused = { provider: 'smtp', outcome: 'deferred', about: 'connection' } as const
+  for (const code of ['ECONNREFUSED', 'ECONNREFUSED', 'ENOTFOUND']) {
+    outcomes.noteEmail(ID, { ...refused, code, text: 'quotes ann@there.example' })
+  }
+  const first = { level: 40, provider: 'smtp', msg: 'provider cannot be reached' }
+  t.match(lines, [{ ...first, code: 'ECONNREFUSED', messages: 1 }])
+  t.equal(lines.length, 1)
+  outcomes.flush()
+  t.match(lines.slice(1), [{ ...first, code: 'ENOTFOUND', messages: 2 }])
+  t.notMatch(JSON.stringify(lines), /ann@/)
+  outcomes.noteSms(ID, { provider: 'smpp', outcome: 'deferred', about: 'provider', code: 'X' })
+  t.match(lines[2], { provider: 'smpp', messages: 1, msg: 'provider refuses messages' })
+  t.strictSame(counted, [...Array(3).fill('email smtp deferred'), 'sms smpp deferred'])
+})
 
-t.test('messages that a provider does not confirm are not called refused', async (t) => {
+t.test('createOutcomeLog(): unconfirmed messages are logged apart from refused ones', async (t) => {
   const { lines, outcomes } = logged()
   const provider = 'mailgun'
   const refused = { provider, outcome: 'deferred', about: 'provider', code: '429' } as const
@@ -54,17 +51,14 @@ t.test('messages that a provider does not confirm are not called refused', async
   )
 })
 
-t.test(
-  'refusals of a message, of the sandbox and of a lost SMSC link are no warnings',
-  async (t) => {
-    const { lines, outcomes } = logged()
-    const deferred = { outcome: 'deferred', code: '451' } as const
-    outcomes.noteEmail(ID, { ...deferred, provider: 'smtp', about: 'message' })
-    outcomes.noteEmail(ID, { ...deferred, provider: 'smtp' })
-    outcomes.noteEmail(ID, { ...deferred, provider: 'sandbox', about: 'provider' })
-    outcomes.noteSms(ID, { ...deferred, provider: 'smpp', about: 'connection' })
-    t.strictSame(lines, [])
-    outcomes.noteEmail(ID, { provider: 'smtp', outcome: 'failed', about: 'message' })
-    t.match(lines, [{ level: 30, message: /^em_/, outcome: 'failed', msg: 'handed over' }])
-  },
-)
+t.test('createOutcomeLog(): a refusal of one message or the sandbox is no warning', async (t) => {
+  const { lines, outcomes } = logged()
+  const deferred = { outcome: 'deferred', code: '451' } as const
+  outcomes.noteEmail(ID, { ...deferred, provider: 'smtp', about: 'message' })
+  outcomes.noteEmail(ID, { ...deferred, provider: 'smtp' })
+  outcomes.noteEmail(ID, { ...deferred, provider: 'sandbox', about: 'provider' })
+  outcomes.noteSms(ID, { ...deferred, provider: 'smpp', about: 'connection' })
+  t.strictSame(lines, [])
+  outcomes.noteEmail(ID, { provider: 'smtp', outcome: 'failed', about: 'message' })
+  t.match(lines, [{ level: 30, message: /^em_/, outcome: 'failed', msg: 'message attempted' }])
+})

@@ -63,7 +63,7 @@ async function record(id: string, receipts: Receipt[]): Promise<number> {
   return stored.length
 }
 
-/** All messages here have the same recipients: what bounced in one case must not stop the next. */
+/** Deletes suppressions: all messages have the same recipients, and a bounce of one case must not stop the next. */
 async function forgetSuppressions() {
   await sql`delete from app.suppressions`
   await sql`delete from app.hard_bounces`
@@ -83,11 +83,11 @@ const finish = async (id: string, outcome = 'sent') =>
 async function suppressionsOf() {
   const rows = await sql<{ email: string; reason: string }[]>`
     select email, reason from app.suppressions order by email`
-  // Of two that block everything the first stays.
+  // The first of two suppressions that block everything stays.
   return rows.map(({ email, reason }) => [email, reason === 'unsubscribe'])
 }
 
-/** All that receipts decide; times of our own making left out. */
+/** Everything that receipts decide, without times that the database sets. */
 async function stateOf(id: string) {
   const { status, deliveredAt, errorCode, errorMessage, sentAt } = await messageOf(sql, id)
   const timeline = (await timelineOf(sql, id)).map((event) =>
@@ -146,7 +146,7 @@ const aHistory = fc.constantFrom(1, 3).chain((recipients) =>
           .shuffledSubarray([...receipts, ...receipts.slice(0, 3)], { minLength: 0 })
           .map((some) => [...some, ...receipts.filter((one) => !some.includes(one))]),
         cuts: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 12, maxLength: 12 }),
-        /** Before which of the calls the hand-over is noted; null: never, as after a crash. */
+        /** The call before which the attempt ends; null: never, as after a crash. */
         finishBefore: receipts.some(({ type }) => type === 'sent')
           ? fc.option(fc.integer({ min: 0, max: 8 }))
           : fc.integer({ min: 0, max: 8 }),
@@ -156,7 +156,7 @@ const aHistory = fc.constantFrom(1, 3).chain((recipients) =>
 
 const RANK = ['queued', 'sent', 'delivered', 'expired', 'failed', 'bounced', 'complained']
 
-t.test('no order and no repetition of receipts makes a difference', async (t) => {
+t.test('record_receipts: order and repetition of receipts do not change the result', async (t) => {
   await fc.assert(
     fc.asyncProperty(aHistory, async ({ recipients, receipts, arrivals, cuts, finishBefore }) => {
       const [inOrder, shuffled] = [aMessage(recipients), aMessage(recipients)]
@@ -188,7 +188,7 @@ t.test('no order and no repetition of receipts makes a difference', async (t) =>
   )
   const [queued] =
     await sql`select count(*)::integer as n from app.messages where status = 'queued'`
-  t.equal(await backlogOf(sql, organisation), queued?.n, 'each departure was counted once')
+  t.equal(await backlogOf(sql, organisation), queued?.n, 'each attempt was counted once')
   const [sent] = await sql`
     select d.emails_sent::integer as counted,
       (select count(*)::integer from app.messages where sent_at is not null) as n
@@ -196,7 +196,7 @@ t.test('no order and no repetition of receipts makes a difference', async (t) =>
   t.equal(sent?.counted, sent?.n, 'and so was each that was sent')
 })
 
-t.test('a message that was bounced is not delivered by a receipt that comes late', async (t) => {
+t.test('record_receipts: a late delivery does not change a bounced message', async (t) => {
   const id = aMessage()
   await start(id)
   await finish(id)
@@ -211,58 +211,52 @@ t.test('a message that was bounced is not delivered by a receipt that comes late
   ])
 })
 
-t.test(
-  'a complaint counts after a delivery, and a delivery does not after a complaint',
-  async (t) => {
-    const id = aMessage()
+t.test('record_receipts: complained follows delivered, but not the reverse', async (t) => {
+  const id = aMessage()
+  await start(id)
+  await finish(id)
+  await record(id, [receipt('complained', 5)])
+  t.match(await messageOf(sql, id), { status: 'complained', deliveredAt: null })
+  const delivered = receipt('delivered', 1)
+  await record(id, [delivered])
+  t.match(await messageOf(sql, id), {
+    status: 'complained',
+    deliveredAt: new Date(delivered.occurred_at),
+    errorCode: null,
+  })
+})
+
+t.test('record_receipts: the last delivery or the first bounce sets the status', async (t) => {
+  const [all, one] = [aMessage(3), aMessage(3)]
+  for (const id of [all, one]) {
     await start(id)
     await finish(id)
-    await record(id, [receipt('complained', 5)])
-    t.match(await messageOf(sql, id), { status: 'complained', deliveredAt: null })
-    const delivered = receipt('delivered', 1)
-    await record(id, [delivered])
-    t.match(await messageOf(sql, id), {
-      status: 'complained',
-      deliveredAt: new Date(delivered.occurred_at),
-      errorCode: null,
-    })
-  },
-)
+  }
+  for (const [place, recipient] of RECIPIENTS.entries()) {
+    t.equal((await messageOf(sql, all)).status, 'sent')
+    await record(all, [receipt('delivered', place, { recipient })])
+    await record(all, [receipt('delivered', place + 10, { recipient })])
+  }
+  t.match(await messageOf(sql, all), { status: 'delivered' })
 
-t.test(
-  'a message to several is delivered with the last, bounced with the first, whose address its error has',
-  async (t) => {
-    const [all, one] = [aMessage(3), aMessage(3)]
-    for (const id of [all, one]) {
-      await start(id)
-      await finish(id)
-    }
-    for (const [place, recipient] of RECIPIENTS.entries()) {
-      t.equal((await messageOf(sql, all)).status, 'sent')
-      await record(all, [receipt('delivered', place, { recipient })])
-      await record(all, [receipt('delivered', place + 10, { recipient })])
-    }
-    t.match(await messageOf(sql, all), { status: 'delivered' })
+  await record(one, [receipt('delivered', 1, { recipient: RECIPIENTS[0] as string })])
+  await record(one, [receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'full' })])
+  t.match(await messageOf(sql, one), {
+    status: 'bounced',
+    errorCode: 'soft_bounce',
+    errorMessage: `${RECIPIENTS[1]}: full`,
+    deliveredAt: null,
+  })
+  await record(one, [
+    receipt('bounced', 3, { recipient: RECIPIENTS[2] as string, text: 'none', is_hard: true }),
+  ])
+  t.match(await messageOf(sql, one), {
+    errorCode: 'soft_bounce',
+    errorMessage: `${RECIPIENTS[1]}: full`,
+  })
+})
 
-    await record(one, [receipt('delivered', 1, { recipient: RECIPIENTS[0] as string })])
-    await record(one, [receipt('bounced', 2, { recipient: RECIPIENTS[1] as string, text: 'full' })])
-    t.match(await messageOf(sql, one), {
-      status: 'bounced',
-      errorCode: 'soft_bounce',
-      errorMessage: `${RECIPIENTS[1]}: full`,
-      deliveredAt: null,
-    })
-    await record(one, [
-      receipt('bounced', 3, { recipient: RECIPIENTS[2] as string, text: 'none', is_hard: true }),
-    ])
-    t.match(await messageOf(sql, one), {
-      errorCode: 'soft_bounce',
-      errorMessage: `${RECIPIENTS[1]}: full`,
-    })
-  },
-)
-
-t.test('the error of a message is that of the receipt that gave it its status', async (t) => {
+t.test('record_receipts: the error comes from the receipt that set the status', async (t) => {
   const id = aMessage(3)
   await start(id)
   await finish(id)
@@ -277,7 +271,7 @@ t.test('the error of a message is that of the receipt that gave it its status', 
   })
 })
 
-t.test('a receipt is stored once by its provider event id', async (t) => {
+t.test('record_receipts: a receipt is stored once by its provider event id', async (t) => {
   const id = aMessage()
   await start(id)
   await finish(id)
@@ -295,7 +289,7 @@ t.test('a receipt is stored once by its provider event id', async (t) => {
   t.equal((await timelineOf(sql, id)).filter(({ type }) => type === 'deferred').length, 2)
 })
 
-t.test('receipts of messages that are unknown are passed over, the others count', async (t) => {
+t.test('record_receipts: receipts of unknown messages are ignored', async (t) => {
   const id = aMessage()
   await start(id)
   await finish(id)
@@ -316,31 +310,28 @@ t.test('receipts of messages that are unknown are passed over, the others count'
   t.same(await call('finish_poll', { receipts: [] }), [])
 })
 
-t.test(
-  'a receipt that comes before the hand-over was noted counts its departure once',
-  async (t) => {
-    const before = await backlogOf(sql, organisation)
-    const id = aMessage()
-    await start(id)
-    const { attemptStartedAt } = await messageOf(sql, id)
-    await record(id, [receipt('delivered', 1)])
-    t.equal(await backlogOf(sql, organisation), before - 1)
-    t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
-    await finish(id)
-    await finish(id)
-    await record(id, [receipt('complained', 2)])
-    t.equal(await backlogOf(sql, organisation), before - 1)
-    t.match(await messageOf(sql, id), {
-      status: 'complained',
-      sentAt: attemptStartedAt,
-      attemptStartedAt: null,
-      provider: 'stand-in',
-    })
-    t.same(await start(id), [], 'it is not handed over again')
-  },
-)
+t.test('record_receipts: a receipt before the end of its attempt counts it once', async (t) => {
+  const before = await backlogOf(sql, organisation)
+  const id = aMessage()
+  await start(id)
+  const { attemptStartedAt } = await messageOf(sql, id)
+  await record(id, [receipt('delivered', 1)])
+  t.equal(await backlogOf(sql, organisation), before - 1)
+  t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
+  await finish(id)
+  await finish(id)
+  await record(id, [receipt('complained', 2)])
+  t.equal(await backlogOf(sql, organisation), before - 1)
+  t.match(await messageOf(sql, id), {
+    status: 'complained',
+    sentAt: attemptStartedAt,
+    attemptStartedAt: null,
+    provider: 'stand-in',
+  })
+  t.same(await start(id), [], 'there is no further attempt')
+})
 
-t.test('a receipt and the end of its hand-over at the same time count it once', async (t) => {
+t.test('record_receipts: a receipt during the end of its attempt counts it once', async (t) => {
   const before = await backlogOf(sql, organisation)
   const ids = Array.from({ length: 20 }, () => aMessage())
   await Promise.all(ids.map(start))
@@ -351,7 +342,7 @@ t.test('a receipt and the end of its hand-over at the same time count it once', 
   t.equal(await backlogOf(sql, organisation), before - ids.length)
 })
 
-t.test('a provider that has a message settles a hand-over that nobody knew of', async (t) => {
+t.test('record_receipts: `sent` settles an ambiguous attempt', async (t) => {
   const before = await backlogOf(sql, organisation)
   const id = aMessage()
   await start(id)
@@ -368,7 +359,7 @@ t.test('a provider that has a message settles a hand-over that nobody knew of', 
     (await timelineOf(sql, id)).map(({ type }) => type),
     ['queued', 'sent', 'deferred'],
   )
-  t.same(await start(id), [], 'it is not handed over again')
+  t.same(await start(id), [], 'there is no further attempt')
   await record(id, [receipt('sent', 3), receipt('delivered', 4)])
   t.match(await messageOf(sql, id), { status: 'delivered', sentAt: attemptStartedAt })
   await record(id, [receipt('sent', 5)])
@@ -376,7 +367,7 @@ t.test('a provider that has a message settles a hand-over that nobody knew of', 
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
-t.test('a provider that has a message before its answer is noted adds its name', async (t) => {
+t.test('record_receipts: `sent` before the end of its attempt names the provider', async (t) => {
   const before = await backlogOf(sql, organisation)
   const id = aMessage()
   await start(id)
@@ -391,7 +382,7 @@ t.test('a provider that has a message before its answer is noted adds its name',
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
-t.test('what has not begun, or was refused, is not sent because it is said to be', async (t) => {
+t.test('record_receipts: `sent` without an attempt or after a refusal is ignored', async (t) => {
   const waiting = aMessage()
   await record(waiting, [receipt('sent', 1)])
   t.match(await messageOf(sql, waiting), { status: 'queued', sentAt: null })
@@ -410,7 +401,7 @@ t.test('what has not begun, or was refused, is not sent because it is said to be
   }
 })
 
-t.test('a copy that was taken says nothing of the other copies', async (t) => {
+t.test('record_receipts: `sent` for one copy does not settle the others', async (t) => {
   const to = ['one@example.com', 'two@example.com']
   const [id = ''] = await sendBatch(base, organisation, [{ to, class: 'marketing' }])
   await start(id)
@@ -424,7 +415,7 @@ const suppressionOf = async (email: string) => {
   return row && { ...row }
 }
 
-t.test('an opt-out is in the timeline and blocks marketing, no more', async (t) => {
+t.test('record_receipts: opted_out is in the timeline and blocks marketing only', async (t) => {
   const id = aMessage()
   const [recipient = ''] = RECIPIENTS
   await start(id)
@@ -444,7 +435,7 @@ t.test('an opt-out is in the timeline and blocks marketing, no more', async (t) 
   t.same(await suppressionOf(recipient), entry, 'a second one changes nothing')
 })
 
-t.test('an opt-out weakens no entry, and what is stronger takes its place', async (t) => {
+t.test('record_receipts: opted_out never replaces a stronger suppression', async (t) => {
   const [recipient = ''] = RECIPIENTS
   const strong = [
     receipt('complained', 1, { text: 'spam' }),
@@ -473,7 +464,7 @@ t.test('an opt-out weakens no entry, and what is stronger takes its place', asyn
   t.match(await suppressionOf(recipient), { reason: 'manual', note: 'ours' })
 })
 
-t.test('what was ended before it left stays ended', async (t) => {
+t.test('record_receipts: a message that ended before its attempt stays ended', async (t) => {
   const id = aMessage()
   await start(id)
   await finish(id, 'failed')
@@ -482,28 +473,25 @@ t.test('what was ended before it left stays ended', async (t) => {
   t.same(await messageOf(sql, id), before)
 })
 
-t.test(
-  'receipts of many messages from many callers at once do not lock each other out',
-  async (t) => {
-    const ids = Array.from({ length: 60 }, () => aMessage(3))
-    const uuids = await Promise.all(ids.map(uuidOf))
-    await forgetSuppressions()
-    await call('start_emails', { ids: uuids })
-    const batches = Array.from({ length: 12 }, (_, caller) => {
-      const receipts = uuids.map((message_id, place) => ({
-        message_id,
-        ...receipt('bounced', caller, {
-          provider_event_id: `${caller % 6}`,
-          recipient: RECIPIENTS[(place + caller) % 3] as string,
-          is_hard: true,
-        }),
-      }))
-      return caller % 2 ? receipts : receipts.toReversed()
-    })
-    const stored = await Promise.all(
-      batches.map((receipts) => call('finish_poll', { receipts: anyJson(receipts) })),
-    )
-    t.equal(stored.flat().length, 6 * ids.length)
-    for (const id of ids) t.match(await messageOf(sql, id), { status: 'bounced' })
-  },
-)
+t.test('record_receipts: concurrent calls for many messages do not deadlock', async (t) => {
+  const ids = Array.from({ length: 60 }, () => aMessage(3))
+  const uuids = await Promise.all(ids.map(uuidOf))
+  await forgetSuppressions()
+  await call('start_emails', { ids: uuids })
+  const batches = Array.from({ length: 12 }, (_, caller) => {
+    const receipts = uuids.map((message_id, place) => ({
+      message_id,
+      ...receipt('bounced', caller, {
+        provider_event_id: `${caller % 6}`,
+        recipient: RECIPIENTS[(place + caller) % 3] as string,
+        is_hard: true,
+      }),
+    }))
+    return caller % 2 ? receipts : receipts.toReversed()
+  })
+  const stored = await Promise.all(
+    batches.map((receipts) => call('finish_poll', { receipts: anyJson(receipts) })),
+  )
+  t.equal(stored.flat().length, 6 * ids.length)
+  for (const id of ids) t.match(await messageOf(sql, id), { status: 'bounced' })
+})

@@ -87,7 +87,7 @@ async function taken(segments = 1) {
 
 const earlyReceipts = async () => (await sql`select from app.early_receipts`).length
 
-/** All that receipts decide; times of our own making left out. */
+/** Everything that receipts decide, without times that the database sets. */
 async function stateOf(id: string) {
   const { status, deliveredAt, errorCode, errorMessage, sentAt } = await messageOf(sql, id)
   const timeline = (await timelineOf(sql, id)).map((event) =>
@@ -96,7 +96,7 @@ async function stateOf(id: string) {
   return { status, deliveredAt, errorCode, errorMessage, isSent: sentAt !== null, timeline }
 }
 
-/** What a network says of the parts of one SMS: of each part each kind of thing at most once. */
+/** The receipts of one SMS: at most one of each type for each part. */
 const aHistory = fc.constantFrom(1, 3).chain((segments) =>
   fc
     .uniqueArray(
@@ -131,7 +131,7 @@ const aHistory = fc.constantFrom(1, 3).chain((segments) =>
 
 const RANK = ['queued', 'sent', 'delivered', 'expired', 'failed']
 
-t.test('no order and no repetition of receipts makes a difference', async (t) => {
+t.test('record_sms_receipts: order and repetition do not change the result', async (t) => {
   await fc.assert(
     fc.asyncProperty(aHistory, async ({ segments, receipts, arrivals, cuts, finishBefore }) => {
       const [inOrder, shuffled] = [
@@ -182,10 +182,10 @@ t.test('no order and no repetition of receipts makes a difference', async (t) =>
   t.equal(await earlyReceipts(), 0, 'each found its part')
   const [queued] =
     await sql`select count(*)::integer as n from app.messages where status = 'queued'`
-  t.equal(await backlogOf(sql, organisation), queued?.n, 'each departure was counted once')
+  t.equal(await backlogOf(sql, organisation), queued?.n, 'each attempt was counted once')
 })
 
-t.test('an SMS is delivered with the last of its parts', async (t) => {
+t.test('record_sms_receipts: an SMS is delivered with its last part', async (t) => {
   const { id, ids } = await taken(3)
   for (const [place, one] of ids.entries()) {
     t.equal((await messageOf(sql, id)).status, 'sent')
@@ -205,7 +205,7 @@ t.test('an SMS is delivered with the last of its parts', async (t) => {
   ])
 })
 
-t.test('an SMS is failed, or expired, with the first of its parts', async (t) => {
+t.test('record_sms_receipts: an SMS fails or expires with its first part that does', async (t) => {
   for (const [type, errorCode] of [
     ['failed', 'network_rejected'],
     ['expired', 'expired'],
@@ -222,7 +222,7 @@ t.test('an SMS is failed, or expired, with the first of its parts', async (t) =>
   }
 })
 
-t.test('a receipt finds its part by any of its spellings, the likeliest first', async (t) => {
+t.test('record_sms_receipts: a receipt finds its part by any spelling', async (t) => {
   const [one, other] = [anSms(), anSms()]
   for (const [id, networkId] of [
     [one, '16'],
@@ -236,7 +236,7 @@ t.test('a receipt finds its part by any of its spellings, the likeliest first', 
   t.equal((await messageOf(sql, one)).status, 'sent')
 })
 
-t.test('of parts with one id the phone decides, then which was taken last', async (t) => {
+t.test('record_sms_receipts: the phone decides between parts with the same id', async (t) => {
   const [first, second] = [anSms(), anSms()]
   const [theirs = ''] = await sendSmsBatch(base, organisation, [{ to: '+27829999999' }])
   const [networkId = ''] = networkIds(1)
@@ -255,7 +255,7 @@ t.test('of parts with one id the phone decides, then which was taken last', asyn
   await sql`delete from app.early_receipts`
 })
 
-t.test('the ids of one network mean nothing to another', async (t) => {
+t.test('record_sms_receipts: ids of one provider do not match parts of another', async (t) => {
   const { id, first } = await taken()
   await record([receipt(first, 'failed', { provider: 'another' })])
   t.equal((await messageOf(sql, id)).status, 'sent')
@@ -263,7 +263,7 @@ t.test('the ids of one network mean nothing to another', async (t) => {
   await sql`delete from app.early_receipts`
 })
 
-t.test('a receipt is stored once, however often it comes', async (t) => {
+t.test('record_sms_receipts: a repeated receipt is stored once', async (t) => {
   const { first } = await taken()
   t.equal(await record([receipt(first), receipt(first)]), 1)
   t.equal(await record([receipt(first)]), 0)
@@ -283,7 +283,7 @@ t.test('a receipt is stored once, however often it comes', async (t) => {
   await sql`delete from app.early_receipts`
 })
 
-t.test('receipts come before the answer of their hand-over is noted', async (t) => {
+t.test('record_sms_receipts: an early receipt is applied when its attempt ends', async (t) => {
   const before = await backlogOf(sql, organisation)
   const id = anSms(3)
   const ids = networkIds(3)
@@ -300,7 +300,7 @@ t.test('receipts come before the answer of their hand-over is noted', async (t) 
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
-t.test('a part that failed ends an SMS whose other parts are still to go', async (t) => {
+t.test('record_sms_receipts: a failed part ends an SMS with parts not sent yet', async (t) => {
   const before = await backlogOf(sql, organisation)
   const id = anSms(3)
   const [first = ''] = networkIds(1)
@@ -312,7 +312,7 @@ t.test('a part that failed ends an SMS whose other parts are still to go', async
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
-t.test('what waits is what it says: a receipt for nobody is forgotten after a day', async (t) => {
+t.test('record_sms_receipts: an unmatched receipt is deleted after a day', async (t) => {
   const [kept = '', old = ''] = networkIds(2)
   await record([receipt(kept), receipt(old)])
   await sql`
@@ -323,7 +323,7 @@ t.test('what waits is what it says: a receipt for nobody is forgotten after a da
   await sql`delete from app.early_receipts`
 })
 
-t.test('of a receipt and the answer at the same moment neither is lost', async (t) => {
+t.test('record_sms_receipts: a receipt during the end of its attempt is applied', async (t) => {
   const waitForLock = () =>
     until('the other transaction to wait', async () => {
       const [row] = await sql`
@@ -345,7 +345,7 @@ t.test('of a receipt and the answer at the same moment neither is lost', async (
     await late
   }
 
-  t.test('when the answer is first', async (t) => {
+  t.test('the attempt ends first', async (t) => {
     const id = anSms()
     const ids = networkIds(1)
     await start(id)
@@ -358,7 +358,7 @@ t.test('of a receipt and the answer at the same moment neither is lost', async (
     t.equal(await earlyReceipts(), 0)
   })
 
-  t.test('when the receipt is first', async (t) => {
+  t.test('the receipt comes first', async (t) => {
     const id = anSms()
     const ids = networkIds(1)
     await start(id)
@@ -371,7 +371,7 @@ t.test('of a receipt and the answer at the same moment neither is lost', async (
     t.equal(await earlyReceipts(), 0)
   })
 
-  t.test('however many they are', async (t) => {
+  t.test('many at the same time', async (t) => {
     const messages = Array.from({ length: 40 }, () => ({ id: anSms(3), ids: networkIds(3) }))
     await Promise.all(messages.map(({ id }) => start(id)))
     await Promise.all(

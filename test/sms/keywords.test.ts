@@ -26,13 +26,13 @@ const forms: Record<string, (word: string) => string> = {
 }
 
 for (const [name, form] of Object.entries(forms)) {
-  t.test(`keywords are read ${name}`, async (t) => {
+  t.test(`readKeyword(): reads keywords ${name}`, async (t) => {
     for (const word of STOPS) t.equal(readKeyword(form(word)), 'stop', form(word))
     for (const word of STARTS) t.equal(readKeyword(form(word)), 'start', form(word))
   })
 }
 
-t.test('who says anything else besides has not opted out', async (t) => {
+t.test('readKeyword(): a keyword with other text is null', async (t) => {
   for (const body of [
     'please stop calling me at the bus stop',
     'STOP it',
@@ -65,11 +65,11 @@ t.test('who says anything else besides has not opted out', async (t) => {
   }
 })
 
-t.test('names of what every object has are no keywords', async (t) => {
+t.test('readKeyword(): names of object properties are null', async (t) => {
   for (const body of ['constructor', '__proto__', 'toString']) t.equal(readKeyword(body), null)
 })
 
-t.test('the words are kept as they were meant', async (t) => {
+t.test('bareWords(): returns the words in capitals', async (t) => {
   t.equal(bareWords(' "opt-out!" '), 'OPT OUT')
   t.equal(bareWords('Stop.'), 'STOP')
   t.equal(bareWords('\ufeffST\u200bO\u00adP\u200e'), 'STOP', 'with what nobody sees')

@@ -28,7 +28,7 @@ type Item = { segments: number; isSandbox: boolean }
 type Send = { mode: 'live' | 'test'; items: Item[] }
 type Debit = { credits: number; included: number; period: number }
 
-/** The rules of design section 8 in the plainest form. */
+/** A plain model of the rules for credits and included segments. */
 class Account {
   readonly organisation: TestOrganisation
   readonly included: number
@@ -36,7 +36,7 @@ class Account {
   credits = 0
   period = 0
   refunds = 0
-  /** What each live message took, until it is given back; null for a test message. */
+  /** What each live message paid, until it is refunded; null for a test message. */
   readonly messages: { id: string; debit: Debit | null }[] = []
 
   constructor(organisation: TestOrganisation, included: number) {
@@ -44,7 +44,7 @@ class Account {
     this.included = included
   }
 
-  /** What each item pays in credits, or null where it is refused. */
+  /** The credits that each item pays, or null if it is refused. */
   price(send: Send): (Debit | null)[] {
     let left = this.included - this.used
     let credits = send.mode === 'live' ? this.credits : Number.POSITIVE_INFINITY
@@ -102,7 +102,7 @@ class Sends implements fc.AsyncCommand<Account, null> {
   check = () => true
   async run(account: Account) {
     const { organisation } = account
-    // What a test key is answered does not depend on those that it happens to arrive with.
+    // The response to a test key does not depend on the other calls of its batch.
     const tests = this.sends.map((send) => (send.mode === 'test' ? account.price(send) : []))
     const expected = this.sends.map((send, n) =>
       send.mode === 'live' ? account.price(send) : tests[n],
@@ -195,29 +195,26 @@ const send: fc.Arbitrary<Send> = fc.record({
   items: fc.array(item, { minLength: 1, maxLength: 5 }),
 })
 
-t.test(
-  'any order of grants, sends, refunds and period ends leaves the ledger_check right',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.nat(12),
-        fc.commands<Account, null, false>(
-          [
-            fc.integer({ min: -8, max: 16 }).map((credits) => new Grant(credits)),
-            fc.array(send, { minLength: 1, maxLength: 4 }).map((sends) => new Sends(sends)),
-            fc.array(fc.nat(12), { maxLength: 6 }).map((places) => new Refund(places)),
-            fc.constant(new EndPeriod()),
-          ],
-          { maxCommands: 25 },
-        ),
-        async (included, commands) => {
-          await moveClock(0)
-          const organisation = await createPayer(sql, { included })
-          const setup = () => ({ model: new Account(organisation, included), real: null })
-          await fc.asyncModelRun(setup, commands)
-        },
+t.test('any order of grants, sends, refunds and period ends balances', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(12),
+      fc.commands<Account, null, false>(
+        [
+          fc.integer({ min: -8, max: 16 }).map((credits) => new Grant(credits)),
+          fc.array(send, { minLength: 1, maxLength: 4 }).map((sends) => new Sends(sends)),
+          fc.array(fc.nat(12), { maxLength: 6 }).map((places) => new Refund(places)),
+          fc.constant(new EndPeriod()),
+        ],
+        { maxCommands: 25 },
       ),
-      { numRuns: 60 },
-    )
-  },
-)
+      async (included, commands) => {
+        await moveClock(0)
+        const organisation = await createPayer(sql, { included })
+        const setup = () => ({ model: new Account(organisation, included), real: null })
+        await fc.asyncModelRun(setup, commands)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})

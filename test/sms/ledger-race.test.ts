@@ -19,7 +19,7 @@ const bases = (await Promise.all([spawnService(url, 'api'), spawnService(url, 'a
   ({ base }) => base,
 )
 
-t.test('refunds amid 500 sends over two processes are spent again, to the last', async (t) => {
+t.test('refunds during 500 sends over two processes can be spent again completely', async (t) => {
   const organisation = await createPayer(sql, { included: 40, credits: 260 })
   const accepted: string[] = []
   const refunds: Promise<number>[] = []
@@ -53,7 +53,7 @@ t.test('refunds amid 500 sends over two processes are spent again, to the last',
   t.equal(more, 300 - (accepted.length - refunded), 'and all of the rest can be')
 })
 
-t.test('a refund and a send that meet come one after the other', async (t) => {
+t.test('a concurrent refund and send run one after the other', async (t) => {
   for (let round = 0; round < 5; round++) {
     const organisation = await createPayer(sql, { credits: 1 })
     const send = () => post(`${bases[0]}/v1/sms`, organisation.liveKey, smsOf(1))
@@ -68,7 +68,7 @@ t.test('a refund and a send that meet come one after the other', async (t) => {
   }
 })
 
-t.test('two operators who take back the same credits: one finds too few', async (t) => {
+t.test('two operators who take back the same credits: one is refused', async (t) => {
   const organisation = await createPayer(sql, { credits: 10 })
   const outcomes = await meetAt(sql, organisation, 2, () =>
     Promise.allSettled([grant(sql, organisation, -7), grant(sql, organisation, -7)]),
@@ -77,40 +77,37 @@ t.test('two operators who take back the same credits: one finds too few', async 
   t.match(await moneyOf(sql, organisation), { smsCredits: 3 })
 })
 
-t.test(
-  'accepts, refunds and grants over several organisations never block each other',
-  async (t) => {
-    const payers = await Promise.all(
-      Array.from({ length: 4 }, () => createPayer(sql, { included: 100_000, credits: 1000 })),
-    )
-    const work = Array.from({ length: 4 }, async (_, worker) => {
-      for (let round = 0; round < 25; round++) {
-        // Each begins with another organisation.
-        const order = [...payers.slice(worker), ...payers.slice(0, worker)]
-        const answers = await acceptSmsTogether(
-          sql,
-          order.map((organisation, n) => ({
-            organisation,
-            key: `${worker} ${round} ${n}`,
-            isBatch: true,
-            messages: [smsOf(1), smsOf(2)],
-          })),
-        )
-        const ids = answers.map(({ body }) => JSON.parse(body ?? '').results[worker % 2].data.id)
-        await Promise.all([
-          reject(sql, ids),
-          reject(sql, ids.toReversed()),
-          ...payers.map((organisation) => grant(sql, organisation, 1)),
-        ])
-      }
-    })
-    await Promise.all(work)
-    t.same(await wrongBooks(sql), [])
-    for (const organisation of payers) {
-      const { accepted } = await moneyOf(sql, organisation)
-      t.equal(accepted, 200)
-      const refunds = (await ledgerOf(sql, organisation)).filter(({ kind }) => kind === 'refund')
-      t.equal(refunds.length, 100)
+t.test('concurrent accepts, refunds and grants do not deadlock', async (t) => {
+  const payers = await Promise.all(
+    Array.from({ length: 4 }, () => createPayer(sql, { included: 100_000, credits: 1000 })),
+  )
+  const work = Array.from({ length: 4 }, async (_, worker) => {
+    for (let round = 0; round < 25; round++) {
+      // Each begins with another organisation.
+      const order = [...payers.slice(worker), ...payers.slice(0, worker)]
+      const answers = await acceptSmsTogether(
+        sql,
+        order.map((organisation, n) => ({
+          organisation,
+          key: `${worker} ${round} ${n}`,
+          isBatch: true,
+          messages: [smsOf(1), smsOf(2)],
+        })),
+      )
+      const ids = answers.map(({ body }) => JSON.parse(body ?? '').results[worker % 2].data.id)
+      await Promise.all([
+        reject(sql, ids),
+        reject(sql, ids.toReversed()),
+        ...payers.map((organisation) => grant(sql, organisation, 1)),
+      ])
     }
-  },
-)
+  })
+  await Promise.all(work)
+  t.same(await wrongBooks(sql), [])
+  for (const organisation of payers) {
+    const { accepted } = await moneyOf(sql, organisation)
+    t.equal(accepted, 200)
+    const refunds = (await ledgerOf(sql, organisation)).filter(({ kind }) => kind === 'refund')
+    t.equal(refunds.length, 100)
+  }
+})

@@ -30,7 +30,7 @@ async function send({ liveKey }: TestOrganisation, segments: number, overrides =
   return json.id as string
 }
 
-t.test('a refund gives back credits and what the plan includes, once', async (t) => {
+t.test('refund: returns credits and included segments once', async (t) => {
   const organisation = await createPayer(sql, { included: 3, credits: 4 })
   const first = await send(organisation, 2)
   const second = await send(organisation, 3)
@@ -51,7 +51,7 @@ t.test('a refund gives back credits and what the plan includes, once', async (t)
   t.same(await wrongBooks(sql), [])
 })
 
-t.test('many are refunded at a time, each to its organisation', async (t) => {
+t.test('refund: several messages at a time, each to its organisation', async (t) => {
   const payers = await Promise.all([5, 6].map((credits) => createPayer(sql, { credits })))
   const ids = []
   for (const organisation of [...payers, ...payers, ...payers])
@@ -65,13 +65,13 @@ t.test('many are refunded at a time, each to its organisation', async (t) => {
   t.same(await wrongBooks(sql), [])
 })
 
-t.test('what was never paid is passed over', async (t) => {
+t.test('refund: unpaid messages are skipped', async (t) => {
   const organisation = await createPayer(sql, { credits: 1 })
   const { liveKey, testKey, domain } = organisation
-  const rehearsal = await send(organisation, 1, { to: '+447700900001' })
+  const sandboxMessage = await send(organisation, 1, { to: '+447700900001' })
   const { json } = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
   const { json: test } = await post(`${base}/v1/sms`, testKey, smsOf(1, { to }))
-  t.equal(await reject(sql, [rehearsal]), 1)
+  t.equal(await reject(sql, [sandboxMessage]), 1)
   await sql`select core.refund_sms(array[core.decode_id('em', ${json.id}), core.decode_id('sm', ${test.id})])`
   await sql`select core.refund_sms(null)`
   await sql`select core.refund_sms('{}')`
@@ -79,7 +79,7 @@ t.test('what was never paid is passed over', async (t) => {
   t.equal((await ledgerOf(sql, organisation)).length, 1)
 })
 
-t.test('what an ended period included does not come back, credits do', async (t) => {
+t.test('refund: included segments of an ended period are lost, credits are returned', async (t) => {
   const organisation = await createPayer(sql, { included: 2, credits: 5 })
   const ids = [await send(organisation, 1), await send(organisation, 3)]
   await sql.begin(async (tx) => {
@@ -94,7 +94,7 @@ t.test('what an ended period included does not come back, credits do', async (t)
   t.same(await wrongBooks(sql), [], 'also in the period that the refund began')
 })
 
-t.test('an operator gives credits and takes back what is not spent', async (t) => {
+t.test('ops.grant_credits: an operator grants credits and takes back unspent ones', async (t) => {
   const organisation = await createPayer(sql, {})
   t.equal(await grant(sql, organisation, 10), 10)
   await send(organisation, 4)
@@ -115,7 +115,7 @@ t.test('an operator gives credits and takes back what is not spent', async (t) =
   )
 })
 
-t.test('ledger_check that do not balance are found', async (t) => {
+t.test('ops.ledger_check: an unbalanced ledger is found', async (t) => {
   const organisation = await createPayer(sql, { included: 3, credits: 4 })
   const id = await send(organisation, 5)
   await reject(sql, [id])

@@ -30,7 +30,7 @@ const textOf = (...alphabets: string[][]) =>
     )
     .map((runs) => runs.flat().join(''))
 
-/** What another library makes of a text without characters that are joined to one another. */
+/** The segments of another library, for texts without combined characters. */
 const oracle = (text: string) => {
   const { encodingName, segments } = new SegmentedMessage(text)
   return {
@@ -51,7 +51,7 @@ const kinds: Record<string, fc.Arbitrary<string>> = {
 }
 
 for (const [kind, arbitrary] of Object.entries(kinds)) {
-  t.test(`${numRuns} texts of ${kind} are cut as another library cuts them`, async () => {
+  t.test(`segmentsOf(): ${numRuns} texts of ${kind} match another library`, async () => {
     fc.assert(
       fc.property(arbitrary, (text) => assert.deepEqual(segmentsOf(text), oracle(text))),
       { numRuns },
@@ -59,7 +59,7 @@ for (const [kind, arbitrary] of Object.entries(kinds)) {
   })
 }
 
-t.test('of any text the parts give the text, each fits, and no pair is torn', async () => {
+t.test('segmentsOf(): parts join to the text, fit, and split no surrogate pair', async () => {
   const any = fc.oneof(...Object.values(kinds), fc.string({ unit: 'binary', maxLength: 500 }))
   fc.assert(
     fc.property(any, (text) => {
@@ -83,7 +83,7 @@ t.test('of any text the parts give the text, each fits, and no pair is torn', as
   )
 })
 
-t.test('segments begin where one more septet or unit does not fit', async (t) => {
+t.test('segmentsOf(): a new segment begins where one more unit does not fit', async (t) => {
   const counts: [text: string, encoding: string, segments: number][] = [
     ['', 'gsm7', 1],
     ['a'.repeat(160), 'gsm7', 1],
@@ -120,13 +120,13 @@ t.test('segments begin where one more septet or unit does not fit', async (t) =>
   }
 })
 
-t.test('a carriage return and a line feed are two characters of GSM-7', async (t) => {
+t.test('segmentsOf(): CR and LF are two GSM-7 characters', async (t) => {
   const { encoding, parts } = segmentsOf(`${'a'.repeat(152)}\r\n${'b'.repeat(10)}`)
   t.equal(encoding, 'gsm7')
   t.strictSame(parts, [`${'a'.repeat(152)}\r`, `\n${'b'.repeat(10)}`])
 })
 
-t.test('characters have the codes of 3GPP TS 23.038', async (t) => {
+t.test('octetsOf(): characters have the codes of 3GPP TS 23.038', async (t) => {
   t.equal(octetsOf('@£$¥èéùìòÇ\n', 'gsm7').toString('hex'), '000102030405060708090a')
   t.equal(octetsOf('Aa¡¿à', 'gsm7').toString('hex'), '416140607f')
   t.equal(

@@ -87,7 +87,7 @@ t.test('a notice is sent to the owner once, from SYSTEM_FROM', async (t) => {
     bcc: [],
     class: 'transactional',
     subject: 'Sending is paused: too many recipients complained',
-    text: /Sending for Acme is paused.*Complaints within 24 hours: 3\n/s,
+    text: /Sending for Acme has been paused.*Complaints within 24 hours: 3\n/s,
     html: null,
     copy: null,
   })
@@ -149,7 +149,7 @@ t.test('after a crash during the attempt the provider is asked first', async (t)
 
 t.test('the provider is asked again while it may not know the notice yet', async (t) => {
   const { provider, id, run } = await setUp()
-  provider.settlesWithinMs = 60_000
+  provider.lookupDelayMs = 60_000
   await call('start_notice', { id, from_domain: 'system.example' })
   for (let attempt = 0; attempt < 3; attempt++) await t.rejects(run)
   t.same([provider.handed, provider.asked], [[], [id, id, id]])

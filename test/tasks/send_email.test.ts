@@ -66,6 +66,18 @@ t.test('a hand-over is committed as begun before the provider is called', async 
   t.equal(provider.handed.length, 1)
 })
 
+t.test('send_email: a transactional email is attempted as a whole and unchanged', async (t) => {
+  const provider = createStandIn()
+  const to = ['ann@c.example', 'bob@c.example']
+  const text = 'Leave: {{unsubscribe_url}}'
+  const headers = { 'X-A': '1' }
+  const id = await send(base, organisation, { to, text, headers })
+  await aWorker(sql, asService, provider).attemptSend(id)
+  t.match(provider.emails, [{ copy: null, to, text, headers }])
+  t.strictSame(Object.keys(provider.emails[0]?.headers ?? {}), ['X-A'])
+  t.equal(provider.emails.length, 1)
+})
+
 t.test('a recipient suppressed after the message was accepted gets nothing', async (t) => {
   for (const { reason, kind, isSent } of [
     { reason: 'manual', kind: 'transactional', isSent: false },
@@ -321,7 +333,7 @@ t.test('a provider that cannot even be asked is not handed the message', async (
 })
 
 t.test('a provider that learns late of what it took is given the time', async (t) => {
-  const provider = createStandIn({ settlesWithinMs: 600_000 })
+  const provider = createStandIn({ lookupDelayMs: 600_000 })
   const { attemptSend } = aWorker(sql, asService, provider)
   const id = await send(base, organisation)
   const began = async (minutesAgo: number) => {
@@ -421,7 +433,7 @@ t.test('a provider that does not answer in time is asked before the next attempt
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), {
     type: 'deferred',
-    detail: { text: 'the provider did not answer in time' },
+    detail: { text: 'the provider did not respond in time' },
   })
   provider.onLookup = () => true
   await attemptSend()

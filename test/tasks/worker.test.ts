@@ -14,7 +14,7 @@ const organisation = await createOrganisation(sql)
 await liftRate(sql, organisation)
 const tryAgain = await restFailedJobs(sql)
 
-const handoversOf = async (id: string) => {
+const attemptsOf = async (id: string) => {
   const [row] = await sql<{ attempts: number }[]>`
     select attempts from app.sandbox_messages where message_id = core.decode_id('em', ${id})`
   return row?.attempts ?? 0
@@ -100,7 +100,7 @@ t.test('jobs for messages that are gone or sent go away', async (t) => {
     return jobs.length === 0
   })
   t.match(await messageOf(sql, id), { attempts: 1 })
-  t.equal(await handoversOf(id), 1)
+  t.equal(await attemptsOf(id), 1)
 })
 
 t.test('what was handed over but could not be noted is not handed over again', async (t) => {
@@ -116,7 +116,7 @@ t.test('what was handed over but could not be noted is not handed over again', a
   await sql`grant execute on function api.finish_messages to postgram_service`
   await tryAgain()
   t.match(await departure(id), { status: 'sent', attempts: 2, attemptStartedAt: null })
-  t.equal(await handoversOf(id), 1)
+  t.equal(await attemptsOf(id), 1)
   await sql`grant execute on function api.sandbox_report to postgram_service`
 })
 
@@ -134,7 +134,7 @@ t.test('what was delivered before it could be noted as sent has all of its timel
     (await timelineOf(sql, id)).map(({ type }) => type),
     ['queued', 'sent', 'delivered'],
   )
-  t.equal(await handoversOf(id), 1)
+  t.equal(await attemptsOf(id), 1)
   t.equal(await backlogOf(sql, organisation), before)
 })
 
@@ -143,11 +143,11 @@ t.test('a message whose start could not be noted is not handed over', async (t) 
   const id = await send(base, organisation)
   await until('a failed job', async () => (await jobsOf(sql, id))[0]?.lastError)
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 0, attemptStartedAt: null })
-  t.equal(await handoversOf(id), 0)
+  t.equal(await attemptsOf(id), 0)
   await sql`grant execute on function api.start_emails to postgram_service`
   await tryAgain()
   t.match(await departure(id), { attempts: 1 })
-  t.equal(await handoversOf(id), 1)
+  t.equal(await attemptsOf(id), 1)
 })
 
 t.test('a test key hands nothing over', async (t) => {
@@ -158,5 +158,5 @@ t.test('a test key hands nothing over', async (t) => {
   )
   t.match(await messageOf(sql, json.id), { status: 'sent', attempts: 0, provider: null })
   t.same(await jobsOf(sql, json.id), [])
-  t.equal(await handoversOf(json.id), 0)
+  t.equal(await attemptsOf(json.id), 0)
 })

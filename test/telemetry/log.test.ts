@@ -140,7 +140,9 @@ for (const level of ['info', 'debug']) {
         err: { code: '42883' },
       })
       t.match(
-        lines.find(({ msg, message }) => msg === 'handed over' && message === rejected.json.id),
+        lines.find(
+          ({ msg, message }) => msg === 'message attempted' && message === rejected.json.id,
+        ),
         { level: 'info', provider: 'sandbox', outcome: 'failed' },
       )
       if (level === 'debug') {
@@ -152,7 +154,9 @@ for (const level of ['info', 'debug']) {
         })
         t.match(lineOf(batch, 'request'), { message: batch.json.results[0].data.id, messages: 2 })
         t.match(lineOf(sms, 'request'), { route: '/v1/sms', message: sms.json.id })
-        t.ok(lines.some(({ msg, message }) => msg === 'handed over' && message === sent.json.id))
+        t.ok(
+          lines.some(({ msg, message }) => msg === 'message attempted' && message === sent.json.id),
+        )
       } else {
         t.notOk(lineOf(sent, 'request'), 'what went well is not told of')
       }

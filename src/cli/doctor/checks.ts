@@ -138,7 +138,7 @@ async function checkSpace(sql: Sql): Promise<Check> {
 
 async function checkEmail(sql: Sql, config: Config, secrets: Secrets): Promise<Check[]> {
   const provider = createEmailProvider({ ...config, call: caller(sql), secrets })
-  const problem = await provider.examine()
+  const problem = await provider.check()
   await provider.close()
   return [
     { name: 'email provider', ok: problem === null, hint: problem ?? '' },
@@ -153,7 +153,7 @@ async function checkEmail(sql: Sql, config: Config, secrets: Secrets): Promise<C
 async function checkSms(sql: Sql, config: Config): Promise<Check> {
   const log = createLog('silent')
   const provider = createSmsProvider({ ...config, call: caller(sql), listener: null, log })
-  const problem = await provider.examine()
+  const problem = await provider.check()
   await provider.close()
   return { name: 'SMS provider', ok: problem === null, hint: problem ?? '' }
 }

@@ -8,16 +8,16 @@ import { readMessageId } from '../message-id.ts'
 const MAX_TEXT_LENGTH = 1000
 const MAX_CODE_LENGTH = 50
 
-/** RFC 3463 and 7505; the second is also what Exchange says of a recipient that it does not find. */
+/** RFC 3463 and RFC 7505. Exchange also uses the second for an unknown recipient. */
 const NO_SUCH_MAILBOX = ['5.1.1', '5.1.10']
 
-/** "not delivering to …" an address that Mailgun itself keeps from being sent to. */
+/** Codes of "not delivering to …": the address is on a suppression list of Mailgun. */
 const SUPPRESSED_BY_MAILGUN = /^(605|606|607)$/
 
-/** An enhanced status code, alone or before the words of the server that said it. */
+/** An enhanced status code, alone or before the text of the reply. */
 const ENHANCED_CODE = /^(?:smtp; *)?(?:[245]\d\d[ -])?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/i
 
-/** What Mailgun's events are to us; all others mean nothing here. */
+/** The receipt type of each Mailgun event; other events are ignored. */
 const types = new Map<string, Receipt['type']>([
   ['accepted', 'sent'],
   ['rejected', 'failed'],
@@ -30,15 +30,15 @@ const types = new Map<string, Receipt['type']>([
 
 const word = v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,200}$/))
 
-/** Words for people: whatever they are, they must not lose us the event. */
-const words = v.fallback(v.pipe(v.union([v.string(), v.number()]), v.transform(String)), '')
+/** Text for people. A malformed one must not make the event invalid. */
+const freeText = v.fallback(v.pipe(v.union([v.string(), v.number()]), v.transform(String)), '')
 
 const deliveryStatus = v.object({
-  code: words,
-  'enhanced-code': words,
-  'bounce-code': words,
-  message: words,
-  description: words,
+  code: freeText,
+  'enhanced-code': freeText,
+  'bounce-code': freeText,
+  message: freeText,
+  description: freeText,
 })
 
 const eventSchema = v.object({
@@ -56,9 +56,9 @@ const eventSchema = v.object({
       v.transform((text) => text.replace(/[^@]+$/, (domain) => domainToASCII(domain) || domain)),
     ),
   ),
-  severity: words,
-  reason: words,
-  reject: v.fallback(v.object({ reason: words }), { reason: '' }),
+  severity: freeText,
+  reason: freeText,
+  reject: v.fallback(v.object({ reason: freeText }), { reason: '' }),
   'delivery-status': v.fallback(deliveryStatus, v.getFallbacks(deliveryStatus)),
   message: v.object({ headers: v.object({ 'message-id': v.string() }) }),
   flags: v.fallback(v.object({ 'is-routed': v.fallback(v.boolean(), false) }), {
@@ -73,8 +73,8 @@ const callbackSchema = v.pipe(
   v.parseJson(),
   v.object({
     signature: v.object({
-      // Signed is this and the token without a break between them: with more digits or fewer, some
-      // of one could pass for the other's. Ten it is until the year 2286.
+      // The signed bytes are this and the token without a separator, so the length must be fixed: else
+      // digits of one could pass as part of the other. Ten digits suffice until 2286.
       timestamp: v.pipe(v.string(), v.regex(/^\d{10}$/)),
       token: word,
       signature: v.string(),
@@ -84,8 +84,9 @@ const callbackSchema = v.pipe(
 )
 
 /**
- * Reads bodies of Mailgun's webhooks, of which the signature covers time and token but not the event
- * (documentation.mailgun.com, "Securing webhooks"). Undefined when one is forged or makes no sense.
+ * Creates a reader for the bodies of Mailgun's callbacks. It returns undefined if a body is forged or
+ * malformed. The signature covers time and token but not the event (documentation.mailgun.com,
+ * "Securing webhooks").
  */
 export function createCallbackReader(signingKey: string): (body: string) => Callback | undefined {
   return (body) => {
@@ -99,14 +100,14 @@ export function createCallbackReader(signingKey: string): (body: string) => Call
   }
 }
 
-/** Takes the same time wherever the two differ. */
+/** Compares in constant time. */
 function isEqual(expected: Buffer, given: Buffer): boolean {
   return expected.length === given.length && timingSafeEqual(expected, given)
 }
 
 /**
- * What an event of Mailgun's means, as its webhooks and its events API tell it; null when it means
- * nothing to us, or is of mail that is not ours.
+ * Returns the receipt of an event from Mailgun's callbacks or its events API; null if Postgram ignores events
+ * of this type or did not send the message.
  */
 export function receiptOf(event: unknown): Receipt | null {
   const parsed = v.safeParse(eventSchema, event)
@@ -114,7 +115,7 @@ export function receiptOf(event: unknown): Receipt | null {
   const { id, timestamp, recipient, message, flags } = parsed.output
   const type = typeOf(parsed.output)
   const messageId = readMessageId(message.headers['message-id'])
-  // What a route passes on came from outside, where anyone may write a Message-ID of ours on it.
+  // A routed message came from outside, where anyone can copy a Message-ID of ours.
   if (!type || !messageId || flags['is-routed']) return null
   return {
     message_id: messageId,
@@ -122,19 +123,19 @@ export function receiptOf(event: unknown): Receipt | null {
     type,
     occurred_at: new Date(timestamp * 1000).toISOString(),
     ...(recipient === undefined ? {} : { recipient }),
-    ...saidOf(parsed.output),
+    ...codeAndText(parsed.output),
     ...(type === 'bounced' ? { is_hard: isHard(parsed.output) } : {}),
   }
 }
 
 function typeOf({ event, severity, reason }: MailgunEvent): Receipt['type'] | undefined {
   if (event !== 'failed') return types.get(event)
-  // It gives up with the reason "old", whatever severity it says, which for a domain without MX is
-  // temporary (feedback.mailgun.com/forums/914635, suggestion 37219720).
+  // Reason "old" means that Mailgun stopped trying. The severity of that event is "temporary" for a domain
+  // without MX (feedback.mailgun.com/forums/914635, suggestion 37219720).
   return types.get(`failed ${reason === 'old' ? 'permanent' : severity}`)
 }
 
-function saidOf({ 'delivery-status': status, reject }: MailgunEvent): {
+function codeAndText({ 'delivery-status': status, reject }: MailgunEvent): {
   code?: string
   text?: string
 } {
@@ -146,7 +147,7 @@ function saidOf({ 'delivery-status': status, reject }: MailgunEvent): {
   }
 }
 
-/** Only what says that the mailbox does not exist (interface 2.4): this is suppressed for everyone. */
+/** Whether the mailbox does not exist. Only then is the address suppressed for every organisation. */
 function isHard({ 'delivery-status': status, reason }: MailgunEvent): boolean {
   if (reason.startsWith('suppress-') || SUPPRESSED_BY_MAILGUN.test(status.code)) return false
   const [enhanced] = [

@@ -2,27 +2,26 @@ import Mailgun from 'mailgun.js'
 import type { Interfaces } from 'mailgun.js/definitions'
 import { createTransport, MailgunError } from './transport.ts'
 
-/** What Mailgun's own client offers, with the part that its types leave out. */
+/** Mailgun's client, with the part that its types lack. */
 export type Client = Interfaces.IMailgunClient & {
   domains: { domainKeys: Interfaces.IDomainKeysClient }
 }
 
 export type Account = { apiKey: string; apiBase: string }
 
-/** mailgun.js at an address, with a limit for every answer; what it asks for throws MailgunError. */
-export function createClient({ apiKey, apiBase }: Account, answersWithinMs: number): Client {
+/** Creates a client of mailgun.js with a time limit for each request. Its requests throw MailgunError. */
+export function createClient({ apiKey, apiBase }: Account, timeoutMs: number): Client {
   const client = new Mailgun(FormData).client({ username: 'api', key: apiKey, url: apiBase })
-  client.request.requestProvider = createTransport(apiKey, answersWithinMs)
-  // It warns at every call that events are to be read from the logs, which cannot be asked for a
-  // Message-ID.
+  client.request.requestProvider = createTransport(apiKey, timeoutMs)
+  // Its events client warns at every call to use the logs API, which has no filter for a Message-ID.
   Object.assign(client.events, { logger: { warn: () => undefined } })
   return client as Client
 }
 
-/** The answer, or null when Mailgun has nothing by that name. */
-export async function found<Answer>(asked: Promise<Answer>): Promise<Answer | null> {
+/** Returns the response, or null if Mailgun responds with 404. */
+export async function found<Response>(request: Promise<Response>): Promise<Response | null> {
   try {
-    return await asked
+    return await request
   } catch (error) {
     if (error instanceof MailgunError && error.status === 404) return null
     throw error

@@ -5,10 +5,10 @@ import { MailgunError } from './transport.ts'
 
 type Domain = Awaited<ReturnType<Client['domains']['get']>>
 
-/** What Mailgun itself adds to emails, and keeps lists of: ours are the only ones. */
+/** Mailgun's own tracking is off: Postgram has its own unsubscribe links and lists. */
 const TRACKING = ['open', 'click', 'unsubscribe']
 
-/** Make a domain at Mailgun, or go on with one that is half made. Throws DomainRefused. */
+/** Creates a domain at Mailgun, or completes one that was created in part. Throws DomainRefused. */
 export async function createDomain(
   client: Client,
   { name, mailFrom, selectors }: { name: string; mailFrom: string; selectors: string[] },
@@ -23,7 +23,7 @@ export async function createDomain(
     const keys = await keysOf(client, name)
     const active = keys.get(first) ?? (await makeKey(client, name, first))
     const next = keys.get(second) ?? (await makeKey(client, name, second))
-    // Refused until its record is in DNS: the check comes back to it.
+    // Mailgun refuses until the record is in DNS; checkDomain() repeats this.
     await activate(client, name, active)
     return {
       keys: [dkimKey(active, 'active'), dkimKey(next, 'next')],
@@ -36,16 +36,16 @@ export async function createDomain(
 }
 
 /**
- * The first key is made with the domain, and so is the sign that a domain is one of ours. Another
- * one in the same account must not be had by whoever names it: who adds a domain may also remove it.
- * An operator who gives it that key at Mailgun hands it over.
+ * Creates the domain with its first key. That key marks a domain as created by Postgram. Any other domain of
+ * the same Mailgun account is refused, because an organisation that adds a domain can also delete it. An
+ * operator who adds that key at Mailgun releases the domain to Postgram.
  */
 async function ensureDomain(client: Client, name: string, selector: string) {
   try {
     await client.domains.create({
       name,
       dkim_selector: selector,
-      // mailgun.js takes a number for this and then cannot put it into its form.
+      // The types of mailgun.js require a number, but its form data requires text.
       dkim_key_size: '2048' as unknown as 2048,
       force_dkim_authority: true,
       use_automatic_sender_security: false,
@@ -54,11 +54,13 @@ async function ensureDomain(client: Client, name: string, selector: string) {
     if (!(refusal instanceof MailgunError && refusal.isRefusal)) throw refusal
     if (!(await found(client.domains.get(name)))) throw refusal
     if ((await keysOf(client, name)).has(selector)) return
-    throw new DomainRefused('the Mailgun account has this domain already, and not from here')
+    throw new DomainRefused(
+      'the Mailgun account already has this domain, and Postgram did not create it',
+    )
   }
 }
 
-/** What Mailgun asks for at the MAIL FROM host, else anywhere, else what it has always asked for. */
+/** Returns the records that Mailgun requires at the MAIL FROM host, else at any host, else its usual ones. */
 function mailFromOf(domain: Domain, mailFrom: string): Omit<Identity, 'keys'> {
   const records = [...(domain.receiving_dns_records ?? []), ...(domain.sending_dns_records ?? [])]
   const byPlace = [...records.filter(({ name }) => name === mailFrom), ...records]
@@ -73,7 +75,7 @@ function mailFromOf(domain: Domain, mailFrom: string): Omit<Identity, 'keys'> {
 const HOST = /^(?=.{1,253}$)(?:[a-z0-9-]+\.)+[a-z]+$/
 const SPF = /^v=spf1 [\x20-\x7e]{1,500}$/
 
-/** Have Mailgun look at DNS now; sees to it that the key of `selector` signs. */
+/** Makes Mailgun check DNS now, and activates the key of `selector`. */
 export async function checkDomain(
   client: Client,
   name: string,
@@ -91,7 +93,7 @@ export async function deleteDomain(client: Client, name: string): Promise<void> 
   await found(client.domains.destroy(name))
 }
 
-/** Take an address off the lists by which Mailgun refuses it for a domain. */
+/** Removes an address from Mailgun's suppression lists of a domain. */
 export async function removeSuppression(
   client: Client,
   name: string,

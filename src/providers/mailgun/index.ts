@@ -8,69 +8,70 @@ import { sendEmail } from './send.ts'
 import type { MailgunError } from './transport.ts'
 import { ensureWebhooks } from './webhooks.ts'
 
-const SENDS_WITHIN_MS = 30_000
-const ANSWERS_WITHIN_MS = 10_000
+const SEND_TIMEOUT_MS = 30_000
+const TIMEOUT_MS = 10_000
 
-/** How long Mailgun is given to show an event of what it took; it names no figure itself. */
-const SETTLES_WITHIN_MS = 30_000
+/** How long Mailgun may take to list an event of an email that it took. Mailgun documents no figure. */
+const LOOKUP_DELAY_MS = 30_000
 
 export type MailgunOptions = Account & {
   signingKey: string
-  /** Where Mailgun is to call; without it nothing is changed about that. */
+  /** The URL for Mailgun's callbacks; without it Mailgun's settings stay as they are. */
   callbackUrl?: string
 }
 
-/** Mailgun through mailgun.js. */
+/** Sends through Mailgun with mailgun.js. */
 export function createMailgun(
   { signingKey, callbackUrl, ...account }: MailgunOptions,
-  { sendsWithinMs = SENDS_WITHIN_MS, answersWithinMs = ANSWERS_WITHIN_MS } = {},
+  { sendTimeoutMs = SEND_TIMEOUT_MS, timeoutMs = TIMEOUT_MS } = {},
 ): EmailProvider {
-  const sender = createClient(account, sendsWithinMs)
-  const client = createClient(account, answersWithinMs)
+  const sender = createClient(account, sendTimeoutMs)
+  const client = createClient(account, timeoutMs)
   return {
     name: 'mailgun',
     account: 'mailgun',
     signsHere: false,
-    settlesWithinMs: SETTLES_WITHIN_MS,
+    lookupDelayMs: LOOKUP_DELAY_MS,
     send: async (email) => sendEmail(sender, { ...email, domain: inPath(email.domain) }),
-    lookup: (email) => asked(email.domain, () => isKnown(client, email)),
+    lookup: (email) => request(email.domain, () => isKnown(client, email)),
     createDomain: (domain) =>
-      asked(domain.name, async () => {
+      request(domain.name, async () => {
         const identity = await createDomain(client, domain)
         if (callbackUrl) await ensureWebhooks(client, domain.name, callbackUrl)
         return identity
       }),
     checkDomain: (name, selector) =>
-      asked(name, async () => {
+      request(name, async () => {
         const state = await checkDomain(client, name, selector)
         if (callbackUrl && state !== 'unknown') await ensureWebhooks(client, name, callbackUrl)
         return state
       }),
-    deleteDomain: (name) => asked(name, () => deleteDomain(client, name)),
-    rotateDkim: (name, rotation) => asked(name, () => rotateDkim(client, name, rotation)),
+    deleteDomain: (name) => request(name, () => deleteDomain(client, name)),
+    rotateDkim: (name, rotation) => request(name, () => rotateDkim(client, name, rotation)),
     removeSuppression: (domain, address) =>
-      asked(domain, () => removeSuppression(client, domain, address)),
-    receiptsOf: (email) => asked(email.domain, () => receiptsOf(client, email)),
+      request(domain, () => removeSuppression(client, domain, address)),
+    receiptsOf: (email) => request(email.domain, () => receiptsOf(client, email)),
     readCallback: createCallbackReader(signingKey),
-    async examine() {
+    async check() {
       try {
         await client.domains.list({ limit: 1 })
         return null
       } catch (error) {
         const { message, status } = error as MailgunError
         return status === 401
-          ? `Mailgun does not accept MAILGUN_API_KEY at ${account.apiBase}: check it, and MAILGUN_API_BASE, which differs for accounts in the EU`
-          : `${message}; check MAILGUN_API_BASE and the way to it`
+          ? `Mailgun does not accept MAILGUN_API_KEY at ${account.apiBase}: check the key, and MAILGUN_API_BASE, which differs for accounts in the EU`
+          : `${message}; check MAILGUN_API_BASE and the connection to it`
       }
     },
     close: async () => undefined,
   }
 }
 
-async function asked<Answer>(domain: string, ask: () => Promise<Answer>): Promise<Answer> {
+/** Turns any error but DomainRefused into ProviderUnavailable. */
+async function request<Response>(domain: string, send: () => Promise<Response>): Promise<Response> {
   inPath(domain)
   try {
-    return await ask()
+    return await send()
   } catch (error) {
     if (error instanceof DomainRefused) throw error
     const { message } = error as Error
@@ -78,7 +79,7 @@ async function asked<Answer>(domain: string, ask: () => Promise<Answer>): Promis
   }
 }
 
-/** mailgun.js puts a domain's name into the path as it is. */
+/** mailgun.js puts the name of a domain into the path without escaping it. */
 function inPath(domain: string): string {
   if (!/^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i.test(domain)) {
     throw new DomainRefused(`${domain} is not a domain name`)

@@ -3,7 +3,7 @@ import type { DkimKey, Rotation } from '../email.ts'
 import type { Client } from './client.ts'
 import { MailgunError } from './transport.ts'
 
-/** A DKIM key at Mailgun, which has the private half and never shows it. */
+/** A DKIM key at Mailgun, which does not reveal the private key. */
 type Key = { selector: string; value: string; isActive: boolean }
 
 const keySchema = v.pipe(
@@ -23,7 +23,7 @@ const keySchema = v.pipe(
   ),
 )
 
-/** A domain's keys by selector. */
+/** Returns a domain's keys by selector. */
 export async function keysOf(client: Client, name: string): Promise<Map<string, Key>> {
   const { items } = await client.domains.domainKeys.list(name)
   return new Map(v.parse(v.array(keySchema), items).map((key) => [key.selector, key]))
@@ -37,12 +37,12 @@ export async function makeKey(client: Client, name: string, selector: string): P
   )
 }
 
-/** The key as it is kept here. */
+/** Returns the key as Postgram stores it. */
 export function dkimKey({ selector, value }: Key, state: DkimKey['state']): DkimKey {
   return { selector, state, value, private_key: null }
 }
 
-/** Have a key sign; false when Mailgun refuses, as it does until it has found it in DNS. */
+/** Activates a key; returns false if Mailgun refuses, as it does until it finds the key in DNS. */
 export async function activate(client: Client, name: string, key?: Key): Promise<boolean> {
   if (!key) return false
   if (key.isActive) return true
@@ -55,7 +55,7 @@ export async function activate(client: Client, name: string, key?: Key): Promise
   }
 }
 
-/** Each step is left out when it is found done, so that a rotation cut off can be repeated. */
+/** Rotates the keys. Steps that are already done are skipped, so an interrupted rotation can be repeated. */
 export async function rotateDkim(
   client: Client,
   name: string,

@@ -5,12 +5,12 @@ import { MailgunError } from './transport.ts'
 
 type Form = Parameters<Client['messages']['create']>[1]
 
-/** Hands an email over, under a Message-ID of ours by which Mailgun can be asked for it. */
+/** Sends an email with our Message-ID, by which Mailgun can be asked about it. */
 export async function sendEmail(client: Client, email: OutgoingEmail): Promise<SendResult> {
   try {
     const { id } = await client.messages.create(email.domain, formOf(email))
     if (id) return { outcome: 'sent' }
-    const text = 'Mailgun did not say that it took the email'
+    const text = 'Mailgun did not confirm the email'
     return { outcome: 'ambiguous', about: 'provider', text }
   } catch (error) {
     if (!(error instanceof MailgunError)) throw error
@@ -20,9 +20,8 @@ export async function sendEmail(client: Client, email: OutgoingEmail): Promise<S
 }
 
 /**
- * What a failure means for the email. Mailgun may have taken what it answers a 5xx to. Other
- * refusals than of this very email, such as of a key or for a spent quota, pass when the operator
- * has seen to them.
+ * Returns the outcome of a failed request. After a 5xx response Mailgun may have the email. An email is
+ * deferred if the refusal concerns the API key or a quota, which the operator can fix.
  */
 function outcomeOf({ status, isRefusal, isUnsent }: MailgunError): SendResult['outcome'] {
   if (isRefusal) return 'failed'
@@ -30,16 +29,16 @@ function outcomeOf({ status, isRefusal, isUnsent }: MailgunError): SendResult['o
   return status === null || status >= 500 ? 'ambiguous' : 'deferred'
 }
 
-/** Keys, quotas and rates are those of the account; a domain that may not send is its customer's matter. */
+/** API key, quota and rate limit concern the account. A domain that may not send concerns its organisation. */
 function aboutOf({ isRefusal, isUnsent, isOfDomain }: MailgunError): About {
   if (isUnsent) return 'connection'
   return isRefusal || isOfDomain ? 'message' : 'provider'
 }
 
 /**
- * Mailgun puts in variables such as %recipient.name% only with recipient-variables or on a mailing
- * list of its own, and %unsubscribe_url% only where its unsubscribe tracking is on: a text that has
- * them goes out as it is.
+ * Returns the form of the request. Text such as %recipient.name% or %unsubscribe_url% stays as it is: Mailgun
+ * replaces the first only with recipient-variables or on its mailing lists, the second only if its
+ * unsubscribe tracking is on.
  */
 function formOf(email: OutgoingEmail): Form {
   const headers = (email.headers ?? {}) as Record<string, string>
@@ -48,22 +47,22 @@ function formOf(email: OutgoingEmail): Form {
     to: email.to,
     cc: email.cc,
     bcc: email.bcc,
-    subject: filled(email.subject),
+    subject: nonEmpty(email.subject),
     'o:tag': email.tags.filter(isAscii),
     'o:tracking': 'no',
     'o:tracking-clicks': 'no',
     'o:tracking-opens': 'no',
     'h:Message-Id': `<${messageIdOf(email)}>`,
   }
-  if (email.text !== null) form.text = filled(email.text)
-  if (email.html !== null) form.html = filled(email.html)
+  if (email.text !== null) form.text = nonEmpty(email.text)
+  if (email.html !== null) form.html = nonEmpty(email.html)
   if (email.replyTo !== null) form['h:Reply-To'] = email.replyTo
-  for (const [name, value] of Object.entries(headers)) form[`h:${name}`] = filled(value)
+  for (const [name, value] of Object.entries(headers)) form[`h:${name}`] = nonEmpty(value)
   return form as Form
 }
 
-/** mailgun.js leaves out what is empty, and Mailgun refuses an email without a body. */
-const filled = (text: string) => text || ' '
+/** mailgun.js omits empty fields, and Mailgun refuses an email without a body. */
+const nonEmpty = (text: string) => text || ' '
 
-/** All that Mailgun allows in a tag. They serve its own statistics only: ours are in the database. */
+/** Mailgun allows only ASCII in tags. It uses them only for its statistics; the database has all tags. */
 const isAscii = (tag: string) => /^[\x20-\x7e]+$/.test(tag)

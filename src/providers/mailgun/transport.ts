@@ -1,36 +1,36 @@
 import type { Interfaces } from 'mailgun.js/definitions'
 import { storable } from '../../text/storable.ts'
 
-/** Kept in timelines and shown to operators. */
-const MAX_WORDS = 500
+/** Timelines store the text and show it to operators. */
+const MAX_TEXT_LENGTH = 500
 
-type Failed = { status?: number; code: string; isUnsent?: boolean }
+type Details = { status?: number; code: string; isUnsent?: boolean }
 
-/** Mailgun said no, or gave no answer that can be read. */
+/** Mailgun refused the request, or gave no readable response. */
 export class MailgunError extends Error {
-  /** The HTTP status; null when none came, or a 2xx with nothing readable after it. */
+  /** The HTTP status; null if there is no response, or an unreadable one with a 2xx status. */
   readonly status: number | null
-  /** The status, or what the system calls the failure. */
+  /** The HTTP status, or the system's code for the failure. */
   readonly code: string
-  /** Whether it is certain that nothing of the request has left. */
+  /** Whether it is certain that nothing of the request was sent. */
   readonly isUnsent: boolean
 
-  constructor(words: string, { status, code, isUnsent = false }: Failed) {
-    super(words)
+  constructor(text: string, { status, code, isUnsent = false }: Details) {
+    super(text)
     this.status = status ?? null
     this.code = code
     this.isUnsent = isUnsent
   }
 
-  /** Whether Mailgun refuses this very request, which it would therefore refuse again. */
+  /** Whether Mailgun refuses this request, and would refuse it again. */
   get isRefusal(): boolean {
-    // A full quota and a disabled account get a 400 too: "Domain … is not allowed to send: recipient
-    // limit exceeded".
+    // An exhausted quota and a disabled account also get a 400: "Domain … is not allowed to send:
+    // recipient limit exceeded".
     if (this.status === 400) return !/is not allowed to send/i.test(this.message)
     return this.status === 413 || this.status === 422
   }
 
-  /** Whether Mailgun has no such domain, or lets only this one not send. */
+  /** Whether Mailgun does not have this domain, or allows only this domain not to send. */
   get isOfDomain(): boolean {
     return (
       (this.status === 404 && /domain not found/i.test(this.message)) ||
@@ -40,14 +40,11 @@ export class MailgunError extends Error {
 }
 
 /**
- * Takes requests of mailgun.js to Mailgun; throws MailgunError. Its own way there says status 400
- * also for a lost connection, for an answer cut off and for a wrong address, follows redirects with
- * a GET, and reads any page as success.
+ * Creates the transport of mailgun.js, which throws MailgunError. It replaces the default one, which reports
+ * status 400 also for a lost connection, an interrupted response or a wrong address, follows redirects with
+ * GET, and accepts any page as success.
  */
-export function createTransport(
-  apiKey: string,
-  answersWithinMs: number,
-): Interfaces.IRequestProvider {
+export function createTransport(apiKey: string, timeoutMs: number): Interfaces.IRequestProvider {
   const authorization = `Basic ${Buffer.from(`api:${apiKey}`).toString('base64')}`
   return {
     async makeRequest(
@@ -60,13 +57,14 @@ export function createTransport(
         headers: { authorization },
         body: data ?? null,
         redirect: 'manual',
-        signal: AbortSignal.timeout(answersWithinMs),
+        signal: AbortSignal.timeout(timeoutMs),
       })
-      const body = jsonOf(text)
+      const body = parseObject(text)
       if (status < 200 || status > 299) {
-        throw new MailgunError(wordsOf(body, text) || statusText, { status, code: `${status}` })
+        throw new MailgunError(textOf(body, text) || statusText, { status, code: `${status}` })
       }
-      if (!body) throw new MailgunError('Mailgun gave an unreadable answer', { code: `${status}` })
+      if (!body)
+        throw new MailgunError('Mailgun sent an unreadable response', { code: `${status}` })
       return { status, body }
     },
     setSubAccountHeader: () => undefined,
@@ -80,15 +78,15 @@ async function exchange(url: string, init: RequestInit) {
     const { status, statusText } = response
     return { status, statusText, text: await response.text() }
   } catch (error) {
-    throw noAnswer(error)
+    throw connectionError(error)
   }
 }
 
-/** Only codes are quoted: messages may hold the address, and with it what an operator put there. */
-function noAnswer(error: unknown): MailgunError {
+/** Quotes only codes: a message may contain the URL, and with it a secret from the settings. */
+function connectionError(error: unknown): MailgunError {
   const { name, cause } = error as { name?: string; cause?: Failure }
   if (name === 'TimeoutError') {
-    return new MailgunError('Mailgun did not answer in time', { code: 'timeout' })
+    return new MailgunError('Mailgun did not respond in time', { code: 'timeout' })
   }
   const code = cause?.code ?? 'failed'
   return isUnsent(cause)
@@ -98,13 +96,13 @@ function noAnswer(error: unknown): MailgunError {
 
 type Failure = { code?: string; syscall?: string; errors?: Failure[] }
 
-/** A certificate is looked at before anything is sent. */
+/** TLS checks the certificate before anything is sent. */
 const HANDSHAKE_FAILURE =
   /^(?:CERT_|DEPTH_ZERO_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_.*HANDSHAKE)/
 
 function isUnsent(failure: Failure | undefined): boolean {
   if (!failure) return false
-  // A host with several addresses fails with an error for each.
+  // A host with several addresses has one error for each.
   if (failure.errors) return failure.errors.every(isUnsent)
   return (
     failure.syscall === 'connect' ||
@@ -113,7 +111,7 @@ function isUnsent(failure: Failure | undefined): boolean {
   )
 }
 
-function jsonOf(text: string): Record<string, unknown> | undefined {
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value = JSON.parse(text)
     return typeof value === 'object' && value !== null ? value : undefined
@@ -122,9 +120,9 @@ function jsonOf(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** What Mailgun says, or empty: a page of HTML is not its own. */
-function wordsOf(body: Record<string, unknown> | undefined, text: string): string {
-  const words = body ? (body.message ?? body.error) : text
-  if (typeof words !== 'string' || words.trimStart().startsWith('<')) return ''
-  return storable(words.trim().slice(0, MAX_WORDS))
+/** Returns the text of a response, or '' for an HTML page, which is not from Mailgun itself. */
+function textOf(body: Record<string, unknown> | undefined, text: string): string {
+  const message = body ? (body.message ?? body.error) : text
+  if (typeof message !== 'string' || message.trimStart().startsWith('<')) return ''
+  return storable(message.trim().slice(0, MAX_TEXT_LENGTH))
 }

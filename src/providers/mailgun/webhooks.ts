@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import type { Client } from './client.ts'
 import { MailgunError } from './transport.ts'
 
-/** Mailgun's names of what callbacks are wanted for; all others mean nothing to us. */
-const WANTED = [
+/** Mailgun's names of the events that Postgram reads. */
+const EVENTS = [
   'accepted',
   'delivered',
   'temporary_fail',
@@ -12,7 +12,7 @@ const WANTED = [
   'unsubscribed',
 ] as const
 
-/** So many addresses Mailgun calls for one kind of event. */
+/** Mailgun's limit for one kind of event. */
 const MAX_URLS = 3
 
 const listSchema = v.fallback(
@@ -21,12 +21,12 @@ const listSchema = v.fallback(
 )
 
 /**
- * Have Mailgun call this address for what becomes of a domain's messages, beside those that it calls
- * already. An address that it does not take is left out: what callbacks do not tell is asked for.
+ * Registers this URL at Mailgun for the events of a domain, beside those already registered. If Mailgun
+ * refuses the URL, the domain works without callbacks: the task poll_receipts asks for its receipts.
  */
 export async function ensureWebhooks(client: Client, name: string, url: string): Promise<void> {
   const webhooks = v.parse(listSchema, await client.webhooks.list(name, {}))
-  for (const kind of WANTED) {
+  for (const kind of EVENTS) {
     const urls = webhooks[kind]?.urls ?? []
     if (urls.includes(url) || urls.length >= MAX_URLS) continue
     try {

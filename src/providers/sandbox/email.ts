@@ -4,10 +4,10 @@ import type { Call } from '../../db/call.ts'
 import type { DkimKey, EmailProvider, OutgoingEmail, Receipt } from '../email.ts'
 import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
 
-/** Addresses here choose what becomes of a message; all others are delivered. */
+/** Addresses at this domain select the simulated outcome; every other address is delivered. */
 const DOMAIN = 'sandbox.postgram.test'
 
-/** What it remembers an email by; copy 0 is one that came whole. */
+/** Identifies an email in the sandbox; copy 0 is an email that was sent as a whole. */
 type Name = { id: string; copy: number }
 
 type Report = Pick<Receipt, 'type' | 'recipient' | 'code' | 'text' | 'is_hard'>
@@ -39,14 +39,14 @@ const receiptsByName: Record<string, (recipient: string) => Report[]> = {
 }
 
 /**
- * An email provider that sends nothing outside and behaves like a network: by the recipient's
- * address at sandbox.postgram.test it delivers, bounces (bounce@, softbounce@), gets complaints
- * (complaint@), defers once (slow@), refuses for good (reject@) or for now (unavailable@). What it
- * took is kept in the database, so it survives the process as a real provider would.
+ * Creates an email provider that sends nothing and simulates a network. The recipient's address at
+ * sandbox.postgram.test selects the outcome: bounce@, softbounce@ and complaint@ as they say, slow@ is deferred
+ * once, reject@ is refused permanently, unavailable@ temporarily; every other address is delivered. The
+ * database stores what the sandbox took, so it survives a restart of the process.
  */
 export function createSandbox(call: Call): EmailProvider {
   const take = sandboxNetwork(call)
-  const know = createBatcher<Name, boolean>((messages) => call('sandbox_knows', { messages }), {
+  const isKnown = createBatcher<Name, boolean>((messages) => call('sandbox_knows', { messages }), {
     maxWeight: 1000,
   })
 
@@ -54,19 +54,19 @@ export function createSandbox(call: Call): EmailProvider {
     name: 'sandbox',
     account: 'sandbox',
     signsHere: false,
-    settlesWithinMs: 0,
+    lookupDelayMs: 0,
     async send(email) {
-      const names = email.recipients.map(nameOf)
+      const names = email.recipients.map(outcomeOf)
       if (names.includes('reject'))
         return refusal('failed', 'message', '550 5.7.1', 'The sandbox rejects this.')
       if (names.includes('unavailable')) {
         return refusal('deferred', 'provider', '421 4.3.2', 'The sandbox is not available.')
       }
       if (names.includes('slow') && email.attempt === 1) return slow('message', '451 4.7.1')
-      const name = takenAs(email)
+      const name = nameOf(email)
       const reports = email.recipients
         .flatMap((recipient): Report[] => {
-          const receiptsOf = receiptsByName[nameOf(recipient)]
+          const receiptsOf = receiptsByName[outcomeOf(recipient)]
           return receiptsOf ? receiptsOf(recipient) : [{ type: 'delivered', recipient }]
         })
         .map((report, place) => ({
@@ -77,7 +77,7 @@ export function createSandbox(call: Call): EmailProvider {
       await take({ ...name, kind: 'email', reports, due_in_ms: REPORTS_AFTER_MS })
       return { outcome: 'sent' }
     },
-    lookup: (email) => know(takenAs(email)),
+    lookup: (email) => isKnown(nameOf(email)),
     async createDomain({ name, selectors }) {
       return {
         keys: (['active', 'next'] as const).map((state, place) =>
@@ -91,31 +91,31 @@ export function createSandbox(call: Call): EmailProvider {
     deleteDomain: async () => undefined,
     rotateDkim: async (name, { renew }) => keyOf(name, renew, 'next'),
     removeSuppression: async () => undefined,
-    // It reports by itself.
+    // reportSandbox() delivers the receipts.
     receiptsOf: async () => [],
     readCallback: null,
-    examine: async () => null,
+    check: async () => null,
     close: async () => undefined,
   }
 }
 
-/** Not a key that signs anything, but the same whenever it is asked for, as a provider's would be. */
+/** Returns a simulated key, the same for each call. It signs nothing. */
 function keyOf(domain: string, selector: string, state: DkimKey['state']): DkimKey {
   const value = `k=rsa; p=${hash('sha256', `${selector} ${domain}`, 'base64')}`
   return { selector, state, value, private_key: null }
 }
 
-function takenAs({ id, copy }: OutgoingEmail): Name {
+function nameOf({ id, copy }: OutgoingEmail): Name {
   return { id, copy: copy ?? 0 }
 }
 
-/** Whether an email goes nowhere but to the sandbox, whatever the provider: a rehearsal. */
+/** Whether an email is a sandbox message, whatever the provider: all its recipients are sandbox addresses. */
 export function isSandbox(recipients: readonly string[]): boolean {
   return recipients.every((address) => address.endsWith(`@${DOMAIN}`))
 }
 
-/** The name of a sandbox address without its +tag; empty for any other address. */
-function nameOf(address: string): string {
+/** Returns the local part of a sandbox address without its +tag; '' for any other address. */
+function outcomeOf(address: string): string {
   const [local, domain] = address.split('@')
   return domain === DOMAIN ? (local ?? '').replace(/\+.*$/, '') : ''
 }

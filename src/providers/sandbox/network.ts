@@ -3,23 +3,23 @@ import { type Batcher, createBatcher } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
 import type { About, SendResult } from '../email.ts'
 
-/** A moment, so that a person sees `sent` before what follows. */
+/** Long enough for a person to see the status `sent` first. */
 export const REPORTS_AFTER_MS = 500
 const SLOW_RETRY_MS = 2000
 const REPORT_EVERY_MS = 200
 
-/** What the network takes, as api.sandbox_take takes it, hence its names. */
+/** A message for the sandbox. The names are those that api.sandbox_take takes. */
 export type Taken = {
   id: string
-  /** Of an email, which copy, or 0 for one that came whole; of an SMS, which part, or 0 for the reply to it. */
+  /** The copy of an email, or 0 for a whole one; the part of an SMS, or 0 for the reply to it. */
   copy: number
   kind: 'email' | 'sms' | 'reply'
-  /** What it will report, in this order. */
+  /** The reports to deliver, in this order. */
   reports: Record<string, unknown>[]
   due_in_ms: number
 }
 
-/** Hands over to the sandbox network, whose memory is the database: it survives the process. */
+/** Returns a function that stores messages in the sandbox, which survives a restart of the process. */
 export function sandboxNetwork(call: Call): Batcher<Taken, null> {
   return createBatcher<Taken, null>(
     async (messages) => {
@@ -31,15 +31,15 @@ export function sandboxNetwork(call: Call): Batcher<Taken, null> {
 }
 
 /**
- * The outcome of the first attempt at a slow recipient; the second is taken. The message waits in the
- * database meanwhile and takes no worker's place.
+ * Returns the result of the first attempt at a slow recipient; the second attempt succeeds. The message
+ * waits in the database meanwhile, so it takes no slot of a worker.
  */
 export function slow(about: About, code: string): SendResult {
-  const answer = refusal('deferred', about, code, 'The sandbox is slow.')
-  return { ...answer, retry_in_ms: SLOW_RETRY_MS }
+  const result = refusal('deferred', about, code, 'The sandbox is slow.')
+  return { ...result, retry_in_ms: SLOW_RETRY_MS }
 }
 
-/** The result of an attempt that the sandbox refuses, for good (`failed`) or for now (`deferred`). */
+/** Returns the result of a permanent (`failed`) or temporary (`deferred`) refusal. */
 export function refusal(
   outcome: 'failed' | 'deferred',
   about: About,
@@ -49,7 +49,7 @@ export function refusal(
   return { outcome, about, code, text }
 }
 
-/** The sandbox network's reports of what became of messages, each when it is due. */
+/** Delivers the sandbox's receipts and replies when they are due. */
 export function reportSandbox(call: Call, log: Logger): { stop(): Promise<void> } {
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
@@ -61,7 +61,7 @@ export function reportSandbox(call: Call, log: Logger): { stop(): Promise<void> 
   }
   async function report() {
     const reported = await call('sandbox_report', {}).catch((error) => {
-      log.warn({ err: error }, 'the sandbox could not report; it tries again')
+      log.warn({ err: error }, 'sandbox reports failed, will retry')
       return 0
     })
     if (!isStopped) reportSoon(reported > 0 ? 0 : REPORT_EVERY_MS)

@@ -2,12 +2,14 @@ import type { Call } from '../../db/call.ts'
 import type { OutgoingSms, SmsProvider, SmsReceipt } from '../sms.ts'
 import type { InboundKeyword } from '../sms-listener.ts'
 import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
-import { isSandboxNumber } from './numbers.ts'
 
-/** After the receipts, as who replies has read the message. */
+/** Later than the receipts: a recipient replies after the delivery. */
 const REPLIES_AFTER_MS = 2 * REPORTS_AFTER_MS
 
 const NAME = 'sandbox'
+
+/** Ofcom reserves these thousand mobile numbers for drama, so nobody has them. */
+const SANDBOX_NUMBER = /^\+447700900\d{3}$/
 
 type Report = Pick<SmsReceipt, 'type' | 'code' | 'text'>
 
@@ -22,10 +24,9 @@ const replyByDigit: Record<string, Pick<InboundKeyword, 'keyword' | 'word'>> = {
 }
 
 /**
- * An SMS provider that sends nothing outside and behaves like a network: by the last digit of a
- * sandbox number a message is undelivered (1), expires (2), is refused for good (3) or for now (4),
- * is deferred once (5), is delivered and answered with STOP (6) or START (7). All others are
- * delivered. It reports by itself, as the email sandbox does.
+ * Creates an SMS provider that sends nothing and simulates a network. The last digit of a sandbox number
+ * selects the outcome: 1 is undelivered, 2 expires, 3 is refused permanently, 4 temporarily, 5 is deferred
+ * once, 6 replies STOP and 7 START after the delivery; every other number is delivered.
  */
 export function createSmsSandbox(call: Call): SmsProvider {
   const take = sandboxNetwork(call)
@@ -59,17 +60,22 @@ export function createSmsSandbox(call: Call): SmsProvider {
       await Promise.all([...receipts, ...replies].map((each) => take(each)))
       return { outcome: 'sent', parts }
     },
-    examine: async () => null,
+    check: async () => null,
     close: async () => undefined,
   }
 }
 
-/** The last digit of a sandbox number; empty for any other number. */
+/** Whether an SMS to this number (E.164) is a sandbox message, whatever the provider. */
+export function isSandboxNumber(phone: string): boolean {
+  return SANDBOX_NUMBER.test(phone)
+}
+
+/** Returns the last digit of a sandbox number; '' for any other number. */
 function digitOf({ recipient }: OutgoingSms): string {
   return isSandboxNumber(recipient) ? recipient.slice(-1) : ''
 }
 
-/** The parts that the network does not have yet. */
+/** Returns the numbers of the parts that are not taken yet. */
 function openParts({ segments, takenParts }: OutgoingSms): number[] {
   return Array.from({ length: segments }, (_, place) => place + 1).filter(
     (part) => !takenParts.includes(String(part)),

@@ -2,101 +2,103 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { About, SendResult } from '../email.ts'
 import type { OutgoingSms, SmsSendResult, TakenPart } from '../sms.ts'
-import type { Pace } from './limiter.ts'
-import type { Link } from './link.ts'
+import type { Limiter } from './limiter.ts'
+import type { SmscLink } from './link.ts'
 import { networkIdOf } from './network-id.ts'
-import { type Session, Unanswered } from './session.ts'
-import { isOfTheSmsc, isTemporary, labelOf, nameOf, OK, WRONG_BIND_STATE } from './status.ts'
+import { NoResponse, type Session } from './session.ts'
+import { concernsSmsc, isTemporary, labelOf, nameOf, OK, WRONG_BIND_STATE } from './status.ts'
 import { type Part, partsOf } from './submit.ts'
 
 export type SenderOptions = {
-  link: Link
-  pace: Pace
+  link: SmscLink
+  limiter: Limiter
   /** How long a message waits for a link that is down. */
-  linkWithinMs: number
-  /** How long after a message came a part of it may still be written. */
-  writesWithinMs: number
-  /** The pause before a part is tried again that the network did not take for now; it doubles. */
-  retryAfterMs: number
-  /** Aborted when nothing more is to be written. */
+  linkTimeoutMs: number
+  /** How long after the start of an attempt a part may still be submitted. */
+  submitTimeoutMs: number
+  /** The delay before a part that was refused temporarily is submitted again; it doubles each time. */
+  retryDelayMs: number
+  /** Aborted when the provider closes. */
   signal: AbortSignal
 }
 
-type Outcome = SendResult & { taken?: TakenPart }
+type PartResult = SendResult & { taken?: TakenPart }
 
-/** The outcomes of parts, the one first that says what became of the whole message. */
-const RANKS = ['ambiguous', 'failed', 'deferred', 'sent'] as const
+/** A temporary refusal, with its command status. */
+type TemporaryRefusal = { refused: number }
 
-const TEXT_OF_LINK = 'There is no link to the network'
+/** The first of these outcomes that any part has is the outcome of the message. */
+const PRECEDENCE = ['ambiguous', 'failed', 'deferred', 'sent'] as const
 
-/** Hands messages over through a link, at its pace. */
-export function createSender({ link, pace, signal, ...times }: SenderOptions) {
-  // One for each part that waits before it is offered again.
+const NO_LINK = 'There is no link to the network'
+
+/** Returns a function that sends an SMS over a link, within the limiter. */
+export function createSender({ link, limiter, signal, ...times }: SenderOptions) {
+  // Each part that waits for a retry adds a listener.
   setMaxListeners(0, signal)
 
   /**
-   * The first part goes ahead: what is wrong with it is wrong with all of them, and parts that nobody
-   * can put together cost as much as others.
+   * Sends the first part alone and the others only if it is taken: a refusal of one part means a refusal of
+   * all, and an incomplete message costs as much as a complete one.
    */
   return async (sms: OutgoingSms): Promise<SmsSendResult> => {
-    const until = performance.now() + times.writesWithinMs
+    const deadline = performance.now() + times.submitTimeoutMs
     const [first, ...rest] = partsOf(sms)
     if (!first) return { outcome: 'sent', parts: [] }
-    const outcomes = [await send(first, false)]
-    if (outcomes[0]?.outcome === 'sent') {
-      outcomes.push(...(await Promise.all(rest.map((part) => send(part, true)))))
+    const results = [await sendPart(first, false)]
+    if (results[0]?.outcome === 'sent') {
+      results.push(...(await Promise.all(rest.map((part) => sendPart(part, true)))))
     }
-    return together(outcomes)
+    return combine(results)
 
-    /** Offer a part until the network takes it or says that it never will, or time is up. */
-    async function send(part: Part, hasBegun: boolean): Promise<Outcome> {
-      for (let waitMs = times.retryAfterMs; ; waitMs *= 2) {
-        const isFirst = hasBegun || waitMs > times.retryAfterMs
-        const answer = await offer(sms, part, { until, isFirst })
-        if ('outcome' in answer) return answer
-        if (performance.now() + waitMs > until) {
-          const { refused } = answer
+    /** Submits a part until the network takes it, refuses it permanently, or the deadline is reached. */
+    async function sendPart(part: Part, hasBegun: boolean): Promise<PartResult> {
+      for (let delayMs = times.retryDelayMs; ; delayMs *= 2) {
+        const isRetry = delayMs > times.retryDelayMs
+        const result = await submitPart(sms, part, { deadline, isFirst: hasBegun || isRetry })
+        if ('outcome' in result) return result
+        if (performance.now() + delayMs > deadline) {
+          const { refused } = result
           return {
             outcome: 'deferred',
-            about: isOfTheSmsc(refused) ? 'provider' : 'message',
+            about: concernsSmsc(refused) ? 'provider' : 'message',
             code: nameOf(refused),
-            text: `The network does not take it now (${labelOf(refused)}).`,
+            text: `The network refuses it temporarily (${labelOf(refused)}).`,
           }
         }
-        await pause(waitMs * (0.5 + Math.random() / 2), null, { signal }).catch(() => undefined)
+        await pause(delayMs * (0.5 + Math.random() / 2), null, { signal }).catch(() => undefined)
       }
     }
   }
 
-  async function offer(
+  /** Waits for the link and a permit, then submits the part once. */
+  async function submitPart(
     sms: OutgoingSms,
     part: Part,
-    { until, isFirst }: { until: number; isFirst: boolean },
-  ): Promise<Outcome | { refused: number }> {
+    { deadline, isFirst }: { deadline: number; isFirst: boolean },
+  ): Promise<PartResult | TemporaryRefusal> {
     for (;;) {
-      const leftMs = () => Math.max(0, until - performance.now())
-      if (!(await link.sessionWithin(Math.min(times.linkWithinMs, leftMs())))) {
-        return signal.aborted
-          ? { outcome: 'deferred', text: `${TEXT_OF_LINK}.` }
-          : withoutLink(link)
+      const leftMs = () => Math.max(0, deadline - performance.now())
+      if (!(await link.sessionWithin(Math.min(times.linkTimeoutMs, leftMs())))) {
+        return signal.aborted ? { outcome: 'deferred', text: `${NO_LINK}.` } : withoutLink(link)
       }
-      const turn = await pace.turn(leftMs(), { isFirst })
-      if (!turn) {
-        return { outcome: 'deferred', text: 'Its turn at the network did not come in time.' }
+      const permit = await limiter.acquire(leftMs(), { isFirst })
+      if (!permit) {
+        return { outcome: 'deferred', text: 'The rate limit of the network left no time for it.' }
       }
       const { session } = link
-      // It may have been lost while this waited for its turn. Nothing is written yet.
+      // The link was lost during the wait. Nothing was written, so the loop starts again.
       if (!session) {
-        turn.end()
+        permit.release()
         continue
       }
       try {
-        const answer = await submit(session, sms, part)
-        const isTaken = 'outcome' in answer && answer.outcome === 'sent'
-        turn.end(isTaken ? 'taken' : 'refused' in answer ? 'throttled' : undefined)
-        return answer
+        const result = await submit(session, sms, part)
+        const isTaken = 'outcome' in result && result.outcome === 'sent'
+        permit.release(isTaken ? 'accepted' : 'refused' in result ? 'throttled' : undefined)
+        return result
       } finally {
-        turn.end()
+        permit.release()
       }
     }
   }
@@ -106,15 +108,15 @@ async function submit(
   session: Session,
   { id }: OutgoingSms,
   { part, fields }: Part,
-): Promise<Outcome | { refused: number }> {
+): Promise<PartResult | TemporaryRefusal> {
   try {
-    const answer = await session.request('submit_sm', fields)
-    const { status } = answer
+    const response = await session.request('submit_sm', fields)
+    const { status } = response
     if (status === OK) {
-      const network_id = networkIdOf(answer.fields.message_id) ?? `none:${id}:${part}`
+      const network_id = networkIdOf(response.fields.message_id) ?? `none:${id}:${part}`
       return { outcome: 'sent', taken: { part, network_id } }
     }
-    // It has forgotten that we are bound, and will not remember.
+    // The SMSC has lost our bind, so every further request on this session would fail.
     if (status === WRONG_BIND_STATE) void session.unbind()
     if (isTemporary(status)) return { refused: status }
     return {
@@ -124,27 +126,27 @@ async function submit(
       text: `The network refuses it (${labelOf(status)}).`,
     }
   } catch (error) {
-    if (!(error instanceof Unanswered)) throw error
-    const text = `Nobody knows whether it was taken: ${error.message}.`
+    if (!(error instanceof NoResponse)) throw error
+    const text = `The network may have taken it: ${error.message}.`
     return { outcome: 'ambiguous', about: 'provider', text }
   }
 }
 
-function together(outcomes: Outcome[]): SmsSendResult {
-  const parts = outcomes.flatMap(({ taken }) => taken ?? [])
-  for (const rank of RANKS) {
-    const one = outcomes.find(({ outcome }) => outcome === rank)
-    if (!one) continue
-    const { taken, ...answer } = one
-    return { ...answer, parts }
+function combine(results: PartResult[]): SmsSendResult {
+  const parts = results.flatMap(({ taken }) => taken ?? [])
+  for (const outcome of PRECEDENCE) {
+    const decisive = results.find((result) => result.outcome === outcome)
+    if (!decisive) continue
+    const { taken, ...result } = decisive
+    return { ...result, parts }
   }
   throw new Error('a message has no parts')
 }
 
-/** An SMSC that refuses the bind can be reached. */
-function withoutLink({ failure }: Link): Outcome {
-  if (!failure) return { outcome: 'deferred', about: 'connection', text: `${TEXT_OF_LINK}.` }
+/** Returns the result without a link. An SMSC that refuses the bind can be reached. */
+function withoutLink({ failure }: SmscLink): PartResult {
+  if (!failure) return { outcome: 'deferred', about: 'connection', text: `${NO_LINK}.` }
   const { code, message, label, status } = failure
   const about: About = status === null ? 'connection' : 'provider'
-  return { outcome: 'deferred', about, code, text: `${TEXT_OF_LINK}: ${message} (${label}).` }
+  return { outcome: 'deferred', about, code, text: `${NO_LINK}: ${message} (${label}).` }
 }

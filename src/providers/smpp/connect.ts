@@ -3,8 +3,8 @@ import { connect as overTls } from 'node:tls'
 import { LinkFailed, SILENT } from './failure.ts'
 import type { Smsc } from './smsc.ts'
 
-/** A connection to the SMSC, over TLS where it is to be. Throws LinkFailed. */
-export function connect(smsc: Smsc, withinMs: number, signal: AbortSignal): Promise<Socket> {
+/** Connects to the SMSC, over TLS if its URL says so. Throws LinkFailed. */
+export function connect(smsc: Smsc, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
   const { host, port, isSecure, isCertificateChecked } = smsc
   const socket = isSecure
     ? overTls({
@@ -16,21 +16,21 @@ export function connect(smsc: Smsc, withinMs: number, signal: AbortSignal): Prom
     : overTcp({ host, port, noDelay: true })
   return new Promise((resolve, reject) => {
     const fail = (code: string) => {
-      end()
+      cleanUp()
       socket.destroy()
       reject(LinkFailed.lost(code))
     }
     const stop = () => fail('ESTOPPED')
-    const timer = setTimeout(fail, withinMs, SILENT)
-    const end = () => {
+    const timer = setTimeout(fail, timeoutMs, SILENT)
+    const cleanUp = () => {
       clearTimeout(timer)
       signal.removeEventListener('abort', stop)
     }
     signal.addEventListener('abort', stop)
-    // For good: what comes after the promise is settled is told by `close` too.
+    // Stays after the promise is settled; `close` reports later errors as well.
     socket.on('error', ({ code }: NodeJS.ErrnoException) => fail(code ?? 'ECONNECTION'))
     socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-      end()
+      cleanUp()
       resolve(socket)
     })
     if (signal.aborted) stop()

@@ -4,7 +4,7 @@ import type { Fields } from './pdu.ts'
 import { isReceipt, readReceipt } from './receipt.ts'
 import { bodyOf } from './text.ts'
 
-/** What a deliver_sm holds; null for a receipt without an id or a known state. */
+/** The content of a deliver_sm; null for a receipt without an id or a known state. */
 export type Delivery =
   | { receipt: SmsReceipt }
   | { inbound: InboundSms }
@@ -13,9 +13,9 @@ export type Delivery =
 
 const NO_COUNTRY = "the sender's number has no country code: set SMPP_COUNTRY_CODE"
 const NO_PHONE = 'the sender is not a phone number'
-const NO_DESTINATION = 'it names no number that it was sent to'
+const NO_DESTINATION = 'the network names no destination'
 
-/** Reads a deliver_sm. Numbers in national form are those of the country, where one is given. */
+/** Reads a deliver_sm. Numbers in national form belong to the country of `countryCode`, if given. */
 export function readDelivery(
   fields: Fields,
   now: Date,

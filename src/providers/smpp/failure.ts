@@ -1,8 +1,8 @@
-import { ALREADY_BOUND, isOfTheLogin, isWrongLogin, labelOf, nameOf } from './status.ts'
+import { ALREADY_BOUND, concernsLogin, isWrongLogin, labelOf, nameOf } from './status.ts'
 
-/** The SMSC cannot be reached, or does not let us in. */
+/** The SMSC cannot be reached or refuses the bind. */
 export class LinkFailed extends Error {
-  /** That of the operating system, of TLS, or of SMPP. */
+  /** The code of the operating system, of TLS, or of SMPP. */
   readonly code: string
   readonly status: number | null
 
@@ -12,35 +12,35 @@ export class LinkFailed extends Error {
     this.status = status
   }
 
-  /** What it is called where people read it. */
+  /** The code as people read it. */
   get label(): string {
     return this.status === null ? this.code : labelOf(this.status)
   }
 
-  /** Whether user or password is wrong, and not just this bind refused. */
+  /** Whether user or password is wrong; the SMSC may refuse a bind for other reasons. */
   get isWrongLogin(): boolean {
     return this.status !== null && isWrongLogin(this.status)
   }
 
-  /** A bind that was answered with anything but ESME_ROK. */
+  /** A bind with any status but ESME_ROK. */
   static refused(status: number): LinkFailed {
-    const text = isOfTheLogin(status) ? 'it refuses our login' : 'it does not let us in'
+    const text = concernsLogin(status) ? 'it refuses the login' : 'it refuses the bind'
     return new LinkFailed(text, nameOf(status), status)
   }
 
-  /** The failure that an error means: itself, or a lost link with its code, EUNKNOWN where it has none. */
+  /** Returns a LinkFailed as it is; any other error as a lost link with its code, or EUNKNOWN without one. */
   static from(error: unknown): LinkFailed {
     if (error instanceof LinkFailed) return error
     return LinkFailed.lost((error as NodeJS.ErrnoException).code ?? 'EUNKNOWN')
   }
 
-  /** A link that was lost or could not be made, by a code of the operating system, of TLS or of this file. */
+  /** A link that was lost or never made. The code is one of the operating system, of TLS, or of this file. */
   static lost(code: string): LinkFailed {
     return new LinkFailed(reasons.get(code) ?? 'it cannot be reached', code, null)
   }
 }
 
-/** What a failure was called that has no code of the operating system. */
+/** Codes of failures that have none of the operating system. */
 export const CLOSED = 'ECLOSED'
 export const SILENT = 'ESILENT'
 export const GARBAGE = 'EGARBAGE'
@@ -50,40 +50,40 @@ const NO_ADDRESS = new Set(['ENOTFOUND', 'EAI_AGAIN'])
 
 const reasons = new Map([
   [CLOSED, 'it closed the connection'],
-  [SILENT, 'it does not answer'],
+  [SILENT, 'it does not respond'],
   [GARBAGE, 'it does not speak SMPP'],
-  [REFUSED, 'nobody listens there'],
+  [REFUSED, 'it refuses connections'],
 ])
 
-/** What to do about a failure; null when it means that all is well. */
+/** Returns a hint for a failure: the problem and its fix. null: the failure is expected. */
 export function hintOf({ code, status, label }: LinkFailed): string | null {
-  // Who asks while the service runs, with an account that may be bound once, has seen all there is.
+  // The running service holds the bind of an account that allows only one, so the login works.
   if (status === ALREADY_BOUND) return null
   if (status !== null) {
-    return isOfTheLogin(status)
-      ? `the SMSC of SMPP_URL refuses our login (${label}): check user, password and systemType`
-      : `the SMSC of SMPP_URL does not let us in (${label}): ask the network why`
+    return concernsLogin(status)
+      ? `the SMSC of SMPP_URL refuses the login (${label}): check user, password and systemType`
+      : `the SMSC of SMPP_URL refuses the bind (${label}): ask the network why`
   }
   if (NO_ADDRESS.has(code)) {
-    return `the host of SMPP_URL has no address (${code}): check its name and the resolver`
+    return `the host of SMPP_URL has no address (${code}): check the name and the resolver`
   }
   if (code === REFUSED) {
-    return `nobody listens at host and port of SMPP_URL (${code}): check both`
+    return `no server listens at host and port of SMPP_URL (${code}): check both`
   }
   if (NO_TLS.has(code)) {
-    return `no TLS at host and port of SMPP_URL (${code}): write smpp://, or the port that has TLS`
+    return `no TLS at host and port of SMPP_URL (${code}): use smpp://, or the port for TLS`
   }
   if (/CERT|SIGNATURE/.test(code)) {
-    return `the SMSC's certificate is not to be trusted (${code}): the network must renew it, or set ?tls.rejectUnauthorized=false`
+    return `the certificate of the SMSC is not trusted (${code}): ask the network for a trusted one, or set ?tls.rejectUnauthorized=false`
   }
   if (code === CLOSED || code === SILENT || code === GARBAGE) {
-    return `the far end of SMPP_URL ${verbs[code]}: check the port, write smpps:// if it wants TLS, and have the network let in this machine's address`
+    return `the server of SMPP_URL ${verbs[code]}: check the port, use smpps:// if the port requires TLS, and ask the network to allow this machine's address`
   }
-  return `the SMSC of SMPP_URL cannot be reached (${code}): check host and port, and have the network let in this machine's address`
+  return `the SMSC of SMPP_URL cannot be reached (${code}): check host and port, and ask the network to allow this machine's address`
 }
 
 const verbs = {
   [CLOSED]: 'closes the connection',
-  [SILENT]: 'does not answer',
+  [SILENT]: 'does not respond',
   [GARBAGE]: 'does not speak SMPP',
 }

@@ -3,67 +3,67 @@ import type { SmsListener, SmsProvider } from '../sms.ts'
 import { createSender } from './attempt.ts'
 import { readDelivery } from './delivery.ts'
 import { hintOf, LinkFailed } from './failure.ts'
-import { Pace } from './limiter.ts'
-import { Link, open } from './link.ts'
+import { Limiter } from './limiter.ts'
+import { openSession, SmscLink } from './link.ts'
 import type { Fields } from './pdu.ts'
 import { readSmsc } from './smsc.ts'
 import { OK, TRY_AGAIN } from './status.ts'
 
 export type SmppOptions = {
-  /** As SMPP_URL has it. */
+  /** SMPP_URL. */
   url: string
-  /** Unanswered PDUs allowed. */
+  /** The most PDUs without a response. */
   window: number
-  /** PDUs per second. */
+  /** The most PDUs per second. */
   rate: number
-  /** The country calling code of numbers in national form; null: those are not understood. */
+  /** The country calling code of numbers in national form; null: such numbers are not accepted. */
   countryCode?: string | null
-  /** null: nothing is listened for, as where settings are examined only. */
+  /** null: the provider binds only to send, and the SMSC must repeat what it delivers. */
   listener: SmsListener | null
   log: Logger
   times?: Partial<SmppTimes>
 }
 
-/** How long things may take, in milliseconds. */
+/** Time limits and delays. */
 export type SmppTimes = {
   /** TCP and TLS. */
-  connectsWithinMs: number
-  /** Each PDU. */
-  answersWithinMs: number
-  enquireEveryMs: number
-  /** A message waits so long for a link that is down. */
-  linkWithinMs: number
-  /** So long after a message came a part of it may still be written. */
-  writesWithinMs: number
-  /** The pause before a part is offered again that the network did not take; it doubles. */
-  retryAfterMs: number
-  /** The pause before a new link; it doubles. */
-  reconnectAfterMs: number
-  reconnectAtMostEveryMs: number
-  /** The pause after a wrong user or password: networks lock accounts that try one too often. */
-  wrongLoginPauseMs: number
-  /** What is under way may take so long to end. */
-  closesWithinMs: number
+  connectTimeoutMs: number
+  /** The response to each PDU. */
+  responseTimeoutMs: number
+  enquireLinkIntervalMs: number
+  /** How long a message waits for a link that is down. */
+  linkTimeoutMs: number
+  /** How long after the start of an attempt a part may still be submitted. */
+  submitTimeoutMs: number
+  /** The delay before a part that was refused temporarily is submitted again; it doubles each time. */
+  retryDelayMs: number
+  /** The delay before a new link; it doubles with each failure up to the maximum. */
+  reconnectDelayMs: number
+  maxReconnectDelayMs: number
+  /** The delay after a wrong user or password: networks lock accounts after repeated attempts. */
+  wrongLoginDelayMs: number
+  /** How long requests in progress may take while the link closes. */
+  closeTimeoutMs: number
 }
 
 /**
- * A message has its answer after writesWithinMs and answersWithinMs at the latest, which is less than
- * the worker's patience: what it has given up must not leave later.
+ * An attempt ends after submitTimeoutMs and responseTimeoutMs at the latest. That is shorter than the worker's
+ * limit for an attempt, so that no part is submitted after its attempt is over.
  */
 const TIMES: SmppTimes = {
-  connectsWithinMs: 10_000,
-  answersWithinMs: 30_000,
-  enquireEveryMs: 30_000,
-  linkWithinMs: 5000,
-  writesWithinMs: 20_000,
-  retryAfterMs: 500,
-  reconnectAfterMs: 500,
-  reconnectAtMostEveryMs: 30_000,
-  wrongLoginPauseMs: 60_000,
-  closesWithinMs: 8000,
+  connectTimeoutMs: 10_000,
+  responseTimeoutMs: 30_000,
+  enquireLinkIntervalMs: 30_000,
+  linkTimeoutMs: 5000,
+  submitTimeoutMs: 20_000,
+  retryDelayMs: 500,
+  reconnectDelayMs: 500,
+  maxReconnectDelayMs: 30_000,
+  wrongLoginDelayMs: 60_000,
+  closeTimeoutMs: 8000,
 }
 
-/** An SMS provider that hands over to an SMSC by SMPP 3.4. */
+/** Creates an SMS provider that sends to an SMSC over SMPP 3.4. */
 export function createSmpp({
   url,
   window,
@@ -77,25 +77,25 @@ export function createSmpp({
   if ('problem' in smsc) throw new Error(`SMPP_URL ${smsc.problem}`)
   const times = { ...TIMES, ...given.times }
   const options = { ...times, smsc, log, deliver }
-  const link = new Link(options)
-  const pace = new Pace({ window, rate })
+  const link = new SmscLink(options)
+  const limiter = new Limiter({ window, rate })
   const closing = new AbortController()
-  const send = createSender({ ...times, link, pace, signal: closing.signal })
+  const send = createSender({ ...times, link, limiter, signal: closing.signal })
   if (listener) link.start()
 
-  /** Tell the listener; answers with what the SMSC is to be told. */
+  /** Passes a deliver_sm to the listener; returns the command status of the response. */
   async function deliver(fields: Fields): Promise<number> {
-    // It is for whoever listens.
+    // Another process of this account listens, and the SMSC delivers it there.
     if (!listener) return TRY_AGAIN
     try {
       const delivery = readDelivery(fields, new Date(), countryCode)
-      if (!delivery) log.debug('receipt without an id or a known state ignored')
+      if (!delivery) log.debug('SMS receipt without id or known state ignored')
       else if ('receipt' in delivery) await listener.onReceipt(delivery.receipt)
       else if ('inbound' in delivery) await listener.onInbound(delivery.inbound)
       else listener.onIgnored(delivery.ignored)
       return OK
     } catch (err) {
-      log.warn({ err }, 'what the SMSC delivered could not be taken; it sends that again')
+      log.warn({ err }, 'SMSC delivery failed, asked it to send again')
       return TRY_AGAIN
     }
   }
@@ -103,9 +103,9 @@ export function createSmpp({
   return {
     name: 'smpp',
     send,
-    async examine() {
+    async check() {
       try {
-        const session = await open(options, new AbortController().signal)
+        const session = await openSession(options, new AbortController().signal)
         await session.unbind()
         return null
       } catch (error) {
@@ -114,7 +114,7 @@ export function createSmpp({
     },
     async close() {
       closing.abort()
-      pace.close()
+      limiter.close()
       await link.close()
     },
   }

@@ -1,122 +1,123 @@
 import { processTime, type Time } from '../../time/index.ts'
 
-export type PaceOptions = {
-  /** Unanswered PDUs allowed. */
+export type LimiterOptions = {
+  /** The most PDUs without a response. */
   window: number
-  /** PDUs in any second. */
+  /** The most PDUs in any second. */
   rate: number
   timer?: Time
 }
 
-/** A PDU that may be sent now. */
-export type Turn = {
-  /** It is answered or lost; `taken` and `throttled` are what the speed is judged by. */
-  end(answer?: 'taken' | 'throttled'): void
+/** Permission to send one PDU. */
+export type Permit = {
+  /** Call this once the PDU has a response or is lost; `accepted` and `throttled` adjust the speed. */
+  release(response?: 'accepted' | 'throttled'): void
 }
 
-type Queue = Set<(turn: Turn | null) => void>
+type Queue = Set<(permit: Permit | null) => void>
 
 /**
- * A timer that fires late must not cost speed: what it missed is made up for within so many
- * milliseconds, at an interval that is longer by as much, so that no second has more than the rate.
+ * A timer may fire late by some milliseconds. Permits may then be issued this much early to catch up, and
+ * intervals are longer by this much, so that no second exceeds the rate.
  */
 const SLACK_MS = 20
 
-/** The least speed, as a share of the rate: a network that is full must still be asked whether it is. */
+/** The lowest speed as a share of the rate, so that a throttling network is still tried. */
 const MIN_SHARE = 1 / 32
 
-/** What a PDU that was taken adds to the speed: from half of it to all, at any rate, in some 15 seconds. */
+/** The speed that each accepted PDU adds. Recovery from half the rate takes some 15 s at any rate. */
 const RECOVERY = 0.05
 
-/** Gives out turns, in order, within the window and the rate; slower while the network says it is too much. */
-export class Pace {
+/** Issues permits in order, within window and rate, and more slowly while the network throttles. */
+export class Limiter {
   readonly #window: number
   readonly #rate: number
   readonly #timer: Time
   readonly #waiting: Queue = new Set()
   readonly #waitingFirst: Queue = new Set()
   #speed: number
-  #unanswered = 0
+  #withoutResponse = 0
   #nextAt = -Infinity
   #slowedAt = -Infinity
-  #callOff: (() => void) | null = null
+  #cancelTimer: (() => void) | null = null
   #isClosed = false
 
-  constructor({ window, rate, timer = processTime }: PaceOptions) {
+  constructor({ window, rate, timer = processTime }: LimiterOptions) {
     this.#window = window
     this.#rate = rate
     this.#speed = rate
     this.#timer = timer
   }
 
-  /** PDUs per second at the moment. */
+  /** The current limit in PDUs per second. */
   get speed(): number {
     return this.#speed
   }
 
   /**
-   * The next turn; null when it does not come in time, or not at all. Whoever is to be `first` goes
-   * before all who are not: what has begun is to end soon.
+   * Returns the next permit; null if it does not come in time or the limiter is closed. Requests with
+   * `isFirst` go before all others, so that a message in progress ends soon.
    */
-  async turn(withinMs: number, { isFirst = false } = {}): Promise<Turn | null> {
+  async acquire(timeoutMs: number, { isFirst = false } = {}): Promise<Permit | null> {
     if (this.#isClosed) return null
     const queue = isFirst ? this.#waitingFirst : this.#waiting
     return new Promise((resolve) => {
-      const settle = (turn: Turn | null) => {
-        callOff()
+      const settle = (permit: Permit | null) => {
+        cancelTimeout()
         queue.delete(settle)
-        resolve(turn)
+        resolve(permit)
       }
-      const callOff = this.#timer.after(withinMs, () => settle(null))
+      const cancelTimeout = this.#timer.after(timeoutMs, () => settle(null))
       queue.add(settle)
-      this.#giveOut()
+      this.#issue()
     })
   }
 
-  /** No more turns. */
+  /** Refuses all waiting and later requests. */
   close(): void {
     this.#isClosed = true
     for (const settle of [...this.#waitingFirst, ...this.#waiting]) settle(null)
-    this.#callOff?.()
+    this.#cancelTimer?.()
   }
 
-  #giveOut(): void {
+  /** Issues the permits that are due, and sets a timer for the next one. */
+  #issue(): void {
     for (;;) {
       const [settle] = this.#waitingFirst.size > 0 ? this.#waitingFirst : this.#waiting
       if (!settle) return
-      if (this.#unanswered >= this.#window || this.#callOff) return
+      if (this.#withoutResponse >= this.#window || this.#cancelTimer) return
       const now = this.#timer.now()
       const waitMs = this.#nextAt - SLACK_MS - now
       if (waitMs > 0) {
-        this.#callOff = this.#timer.after(waitMs, () => {
-          this.#callOff = null
-          this.#giveOut()
+        this.#cancelTimer = this.#timer.after(waitMs, () => {
+          this.#cancelTimer = null
+          this.#issue()
         })
         return
       }
       this.#nextAt = Math.max(this.#nextAt, now) + (1000 + SLACK_MS) / this.#speed
-      this.#unanswered++
-      settle(this.#turnFrom(now))
+      this.#withoutResponse++
+      settle(this.#permitFrom(now))
     }
   }
 
-  #turnFrom(startedAt: number): Turn {
-    let isOver = false
+  #permitFrom(issuedAt: number): Permit {
+    let isReleased = false
     return {
-      end: (answer) => {
-        if (isOver) return
-        isOver = true
-        this.#unanswered--
-        if (answer === 'taken') this.#speed = Math.min(this.#rate, this.#speed + RECOVERY)
-        if (answer === 'throttled') this.#slowDown(startedAt)
-        this.#giveOut()
+      release: (response) => {
+        if (isReleased) return
+        isReleased = true
+        this.#withoutResponse--
+        if (response === 'accepted') this.#speed = Math.min(this.#rate, this.#speed + RECOVERY)
+        if (response === 'throttled') this.#slowDown(issuedAt)
+        this.#issue()
       },
     }
   }
 
-  /** Once for all that were under way together: they were all sent at the speed that was too much. */
-  #slowDown(startedAt: number): void {
-    if (startedAt <= this.#slowedAt) return
+  /** Halves the speed once for all PDUs in progress, because all were sent at the speed that was too high. */
+  #slowDown(issuedAt: number): void {
+    if (issuedAt <= this.#slowedAt) return
     this.#slowedAt = this.#timer.now()
     this.#speed = Math.max(this.#speed / 2, this.#rate * MIN_SHARE)
   }

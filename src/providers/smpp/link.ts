@@ -8,25 +8,25 @@ import type { Smsc } from './smsc.ts'
 
 export type LinkOptions = SessionOptions & {
   smsc: Smsc
-  connectsWithinMs: number
-  /** The pause after a first failure, which doubles with each that follows. */
-  reconnectAfterMs: number
-  reconnectAtMostEveryMs: number
-  /** The pause after a wrong login: it is right only once somebody mends it. */
-  wrongLoginPauseMs: number
+  connectTimeoutMs: number
+  /** The delay after the first failure; it doubles with each further one up to the maximum. */
+  reconnectDelayMs: number
+  maxReconnectDelayMs: number
+  /** The delay after a wrong login, which somebody must fix first. */
+  wrongLoginDelayMs: number
   log: Logger
 }
 
-/** A session that lasted shorter has come to nothing: who binds and is cut off again must wait longer. */
-const LASTED_MS = 10_000
+/** A session must last this long to reset the reconnect delay. */
+const STABLE_AFTER_MS = 10_000
 
-const IDLE_LOOKS_EVERY_MS = 20
+const IDLE_POLL_MS = 20
 
-/** An SMSC that is down is one line a minute in the log. */
+/** An SMSC that is down writes one line a minute to the log. */
 const FAILURES_EVERY_MS = 60_000
 
-/** Keeps a session with the SMSC, with a new one whenever it is lost. */
-export class Link {
+/** Keeps a session with the SMSC, and opens a new one whenever it is lost. */
+export class SmscLink {
   readonly #options: LinkOptions
   readonly #stopping = new AbortController()
   readonly #waiting = new Set<(session: Session | null) => void>()
@@ -43,23 +43,23 @@ export class Link {
     this.#options = options
   }
 
-  /** The session, when there is one. */
+  /** The open session, if there is one. */
   get session(): Session | null {
     return this.#session?.isOpen ? this.#session : null
   }
 
-  /** Why there was none last. */
+  /** The last failure. */
   get failure(): LinkFailed | null {
     return this.#failure
   }
 
-  /** Begin to keep a session. */
+  /** Starts to keep a session. */
   start(): void {
     this.#running ??= this.#run()
   }
 
-  /** The session, once there is one; null when there is none in time. */
-  async sessionWithin(ms: number): Promise<Session | null> {
+  /** Returns the session once there is one; null if there is none in time. */
+  async sessionWithin(timeoutMs: number): Promise<Session | null> {
     if (this.#stopping.signal.aborted) return null
     if (this.session) return this.session
     this.start()
@@ -69,22 +69,22 @@ export class Link {
         this.#waiting.delete(settle)
         resolve(session)
       }
-      const timer = setTimeout(settle, ms, null)
+      const timer = setTimeout(settle, timeoutMs, null)
       this.#waiting.add(settle)
     })
   }
 
-  /** Let what is under way end, for a moment, and say goodbye. */
+  /** Waits for requests in progress, for at most closeTimeoutMs, and unbinds. */
   async close(): Promise<void> {
     this.#stopping.abort()
     for (const settle of this.#waiting) settle(null)
     const session = this.#session
-    // One limit for all of it: who does not answer what is under way would not answer a goodbye either.
+    // One limit for both: an SMSC that does not respond to requests does not respond to unbind either.
     const limit = setTimeout(
       () => session?.destroy(LinkFailed.lost('ESTOPPED')),
-      this.#options.closesWithinMs,
+      this.#options.closeTimeoutMs,
     )
-    while (session?.isOpen && !session.isIdle) await pause(IDLE_LOOKS_EVERY_MS)
+    while (session?.isOpen && !session.isIdle) await pause(IDLE_POLL_MS)
     await session?.unbind()
     clearTimeout(limit)
     await this.#running
@@ -92,37 +92,37 @@ export class Link {
   }
 
   async #run(): Promise<void> {
-    const { reconnectAfterMs, reconnectAtMostEveryMs, wrongLoginPauseMs, log, smsc } = this.#options
+    const { reconnectDelayMs, maxReconnectDelayMs, wrongLoginDelayMs, log, smsc } = this.#options
     const { signal } = this.#stopping
     let failures = 0
     while (!signal.aborted) {
       const startedAt = performance.now()
       try {
-        this.#session = await open(this.#options, signal)
-        // Closing has not seen this one.
+        this.#session = await openSession(this.#options, signal)
+        // close() began before this session was open.
         if (signal.aborted) return await this.#session.unbind()
         log.info({ host: smsc.host, port: smsc.port }, 'bound to the SMSC')
         for (const settle of this.#waiting) settle(this.#session)
-        this.#failure = await this.#session.over
-        if (performance.now() - startedAt > LASTED_MS) failures = 0
+        this.#failure = await this.#session.ended
+        if (performance.now() - startedAt > STABLE_AFTER_MS) failures = 0
       } catch (error) {
         this.#failure = LinkFailed.from(error)
       }
       if (signal.aborted) return
       this.#failures.note('link', this.#failure)
-      const waitMs = this.#failure.isWrongLogin
-        ? wrongLoginPauseMs
-        : Math.min(reconnectAfterMs * 2 ** failures, reconnectAtMostEveryMs)
+      const delayMs = this.#failure.isWrongLogin
+        ? wrongLoginDelayMs
+        : Math.min(reconnectDelayMs * 2 ** failures, maxReconnectDelayMs)
       failures++
-      // Not all processes at once, after a failure that all of them saw.
-      await pause(waitMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined)
+      // Jitter: all processes see the same failure and must not reconnect at once.
+      await pause(delayMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined)
     }
   }
 }
 
-/** Connect and bind. Throws LinkFailed. */
-export async function open(options: LinkOptions, signal: AbortSignal): Promise<Session> {
-  const socket = await connect(options.smsc, options.connectsWithinMs, signal)
+/** Connects and binds. Throws LinkFailed. */
+export async function openSession(options: LinkOptions, signal: AbortSignal): Promise<Session> {
+  const socket = await connect(options.smsc, options.connectTimeoutMs, signal)
   const session = new Session(socket, options)
   const stop = () => session.destroy(LinkFailed.lost('ESTOPPED'))
   signal.addEventListener('abort', stop)

@@ -1,21 +1,20 @@
-/** Longer ones than SMPP has (5.2.23) are cut, in answers as in receipts. */
+/** SMPP's limit (5.2.23). Longer ids are cut, in responses and receipts alike. */
 const MAX_LENGTH = 64
 
-/** Of what is no number of any network, nothing is converted. */
+/** A longer id is not a number, so its spelling is not converted. */
 const MAX_DIGITS = 20
 
 const MAX_SPELLINGS = 8
 
-/** An id as it is kept: in lower case, as the network wrote it; undefined where it wrote none. */
+/** Returns an id as it is stored, in lower case; undefined if it is empty. */
 export function networkIdOf(text: string | undefined): string | undefined {
   const id = (text ?? '').trim().toLowerCase().slice(0, MAX_LENGTH)
   return id === '' ? undefined : id
 }
 
 /**
- * How the id in a receipt may have been written in the answer to the submit, the likeliest first: the
- * same, or in hex where the receipt has it in decimal, or the other way round, and that with zeros
- * before it or without.
+ * Returns the spellings that the id of a receipt may have had in the submit_sm_resp, the most likely first:
+ * the same, or hexadecimal instead of decimal or the reverse, each with or without leading zeros.
  */
 export function spellingsOf(id: string): string[] {
   if (!/^[0-9a-f]+$/.test(id) || id.length > MAX_DIGITS) return [id]
@@ -27,7 +26,7 @@ export function spellingsOf(id: string): string[] {
   return unique([id, bare, hex, hexPadded(hex), padded(hex, 10), ...asHex, padded(bare, 10)])
 }
 
-/** 32 and 64 bits have 8 and 16 digits in hex; 32 have 10 in decimal. */
+/** 32 and 64 bits have 8 and 16 hexadecimal digits; 32 bits have 10 decimal digits. */
 function hexPadded(digits: string): string {
   return padded(digits, digits.length > 8 ? 16 : 8)
 }

@@ -1,6 +1,6 @@
 import { PDU } from 'smpp'
 
-/** A PDU as it came. What cannot be read has the command `unreadable`, one that nobody knows `unknown`. */
+/** A received PDU. A malformed one has the command `unreadable`, one with an unknown command id `unknown`. */
 export type Pdu = {
   command: string
   status: number
@@ -9,7 +9,7 @@ export type Pdu = {
   fields: Fields
 }
 
-/** Those that are read. A peer may leave any of them out. */
+/** The fields that Postgram reads. A peer may omit any of them. */
 export type Fields = {
   message_id?: string
   source_addr_ton?: number
@@ -25,17 +25,17 @@ export type Fields = {
   network_error_code?: Buffer
 }
 
-/** A header, of which each PDU consists at least. */
+/** The length of the header. */
 const MIN_PDU_BYTES = 16
 
-/** What the codec reads at most; no message of ours or to us comes near it. */
+/** The codec's limit, far above the length of any SMS. */
 const MAX_PDU_BYTES = 16_384
 
 const RESPONSE = 0x80000000
 
 /**
- * The codec without what it makes of texts, times and headers by itself: it takes GSM-7 for IA5 and
- * fails on what it has read. Octets stay octets here.
+ * The codec without its conversion of texts, times and user data headers, which reads GSM-7 as IA5 and
+ * fails on some input. Octets stay octets.
  */
 class PlainPdu extends PDU {
   protected override _filter(): void {}
@@ -49,7 +49,7 @@ export function encode(
   return new PlainPdu(command, { ...fields, sequence_number: sequence }).toBuffer()
 }
 
-/** Read one whole PDU. Never throws. */
+/** Reads one complete PDU. Never throws. */
 export function decode(octets: Buffer): Pdu {
   const header = {
     status: octets.readUInt32BE(8),
@@ -64,11 +64,11 @@ export function decode(octets: Buffer): Pdu {
   }
 }
 
-/** Cuts what comes over a connection into PDUs. */
+/** Splits the stream of a connection into PDUs. */
 export class Framer {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** The PDUs that are complete with this chunk. Throws where the next one cannot be found any more. */
+  /** Yields the PDUs that this chunk completes. Throws if a length is invalid. */
   *push(chunk: Buffer): Generator<Buffer> {
     this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     while (this.#rest.length >= 4) {

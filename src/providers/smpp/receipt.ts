@@ -5,19 +5,19 @@ import { networkIdOf, spellingsOf } from './network-id.ts'
 import type { Fields } from './pdu.ts'
 import { bodyOf } from './text.ts'
 
-/** esm_class, bits 5 to 2: a receipt of the SMSC, or its note that a message is still on its way. */
-const TYPE_OF_MESSAGE = 0x3c
-const RECEIPT = 0x04
-const NOTE = 0x20
+/** The message type in esm_class, bits 5 to 2: a delivery receipt or an intermediate notification. */
+const MESSAGE_TYPE_MASK = 0x3c
+const DELIVERY_RECEIPT = 0x04
+const INTERMEDIATE_NOTIFICATION = 0x20
 
 type Type = SmsReceipt['type']
 
 /**
- * What states mean, by the first letters of the text form and by message_state (5.2.28). ENROUTE:
- * the phone is off or out of reach, the network keeps trying. ACCEPTD, UNKNOWN and the others say
- * nothing of what became of the message.
+ * The receipt type of each state, by the start of its name in the text form and by message_state (5.2.28).
+ * ENROUTE: the phone is off or out of reach, and the network keeps trying. ACCEPTD, UNKNOWN and other states
+ * are ignored.
  */
-const STATES: [word: RegExp, number: number, name: string, type: Type][] = [
+const STATES: [pattern: RegExp, number: number, name: string, type: Type][] = [
   [/^DELIV/, 2, 'DELIVRD', 'delivered'],
   [/^EXPIR/, 3, 'EXPIRED', 'expired'],
   [/^DELET/, 4, 'DELETED', 'failed'],
@@ -26,23 +26,23 @@ const STATES: [word: RegExp, number: number, name: string, type: Type][] = [
   [/^(ENROUT|BUFF)/, 1, 'ENROUTE', 'deferred'],
 ]
 
-/** How old and how far ahead a date may be: receipts come within the day that messages are valid for. */
+/** The oldest plausible date: messages are valid for a day. */
 const MAX_AGE_MS = 2 * 24 * 60 * 60 * 1000
 
-/** Whether a deliver_sm is a receipt. A text that looks like one is not: anybody can write that. */
+/** Whether a deliver_sm is a receipt. Its text does not count, because any phone can write such a text. */
 export function isReceipt({ esm_class, receipted_message_id, message_state }: Fields): boolean {
-  const type = (esm_class ?? 0) & TYPE_OF_MESSAGE
+  const type = (esm_class ?? 0) & MESSAGE_TYPE_MASK
   return (
-    type === RECEIPT ||
-    type === NOTE ||
+    type === DELIVERY_RECEIPT ||
+    type === INTERMEDIATE_NOTIFICATION ||
     receipted_message_id !== undefined ||
     message_state !== undefined
   )
 }
 
 /**
- * Read a receipt, by its parameters, or by its text (appendix B) where they are not there. null when
- * it does not say which message it is for, or nothing of what became of it.
+ * Reads a receipt by its optional parameters, or without them by its text (appendix B). Returns null if it has
+ * no id or no known state.
  */
 export function readReceipt(fields: Fields, now: Date): SmsReceipt | null {
   const text = bodyOf(fields)
@@ -65,21 +65,21 @@ export function readReceipt(fields: Fields, now: Date): SmsReceipt | null {
   }
 }
 
-/** The word after a name, as in `id:0123 stat:DELIVRD`. Its own text comes last, and is not looked into. */
+/** Returns the value of a name in `id:0123 stat:DELIVRD`, without `text:`, which quotes the message. */
 function wordOf(text: string, name: string): string | undefined {
   const head = text.replace(/\btext:.*$/is, '')
   return new RegExp(`(?:^|\\s)${name}:(\\S{1,100})`, 'i').exec(head)?.[1]
 }
 
-/** The network's error; undefined where there was none. */
+/** Returns the network's error code; undefined if it is zero or absent. */
 function errorOf({ network_error_code: octets }: Fields, text: string): string | undefined {
   const word = wordOf(text, 'err')?.slice(0, 20) ?? octets?.subarray(1, 3).toString('hex')
   return word === undefined || /^0*$/.test(word) ? undefined : storable(word)
 }
 
 /**
- * `YYMMDDhhmm` with seconds or without, read as UTC, which it does not say; now where that makes no
- * sense, as for a network that writes the hours of a place east of Greenwich.
+ * Reads `YYMMDDhhmm` or `YYMMDDhhmmss` as UTC; SMPP does not define the time zone. Returns now if the date
+ * is implausible, for example in the future because the network writes its local time.
  */
 function dateOf(text: string | undefined, now: Date): Date {
   const [, year, month, day, hour, minute, second] =
@@ -87,6 +87,6 @@ function dateOf(text: string | undefined, now: Date): Date {
   const time = Date.parse(`20${year}-${month}-${day}T${hour}:${minute}:${second ?? '00'}Z`)
   const age = now.getTime() - time
   if (!(age >= 0 && age <= MAX_AGE_MS)) return now
-  // Without seconds it is the minute's end, or it would seem to come before what was sent in that minute.
+  // Without seconds use the end of the minute, so that a receipt is not earlier than its attempt.
   return new Date(second === undefined ? Math.min(time + 59_000, now.getTime()) : time)
 }

@@ -4,22 +4,22 @@ import { decode, encode, type Fields, Framer, type Pdu } from './pdu.ts'
 import type { Smsc } from './smsc.ts'
 import { INVALID_COMMAND_ID, INVALID_COMMAND_LENGTH, OK, TRY_AGAIN } from './status.ts'
 
-/** A request was written, and nobody knows what became of it. */
-export class Unanswered extends Error {}
+/** A request was written and has no response, so its outcome is unknown. */
+export class NoResponse extends Error {}
 
 export type SessionOptions = {
-  answersWithinMs: number
-  enquireEveryMs: number
-  /** How long what is under way may take to end after an unbind. */
-  closesWithinMs: number
-  /** Takes a deliver_sm, and answers with the command status that the SMSC is to be told. */
+  responseTimeoutMs: number
+  enquireLinkIntervalMs: number
+  /** How long requests in progress may take after an unbind. */
+  closeTimeoutMs: number
+  /** Takes a deliver_sm, and returns the command status of the response. */
   deliver(fields: Fields): Promise<number>
 }
 
-/** More deliver_sm than any window has; who sends yet more has to send them again. */
+/** More than the window of any SMSC. Beyond it the SMSC must send a deliver_sm again. */
 const MAX_DELIVERIES = 1000
 
-/** So much written that was not read, and the peer does not read at all. */
+/** With this much unread data the peer has stopped reading. */
 const MAX_UNREAD_BYTES = 1024 * 1024
 
 const MAX_SEQUENCE = 0x7fffffff
@@ -27,27 +27,27 @@ const MAX_SEQUENCE = 0x7fffffff
 /** SMPP 3.4. */
 const INTERFACE_VERSION = 0x34
 
-const WITHOUT_ANSWER = new Set(['alert_notification', 'outbind'])
+const WITHOUT_RESPONSE = new Set(['alert_notification', 'outbind'])
 
 type Waiting = {
   command: string
   timer: NodeJS.Timeout
-  resolve: (answer: Pdu) => void
+  resolve: (response: Pdu) => void
   reject: (error: Error) => void
 }
 
-/** One connection to an SMSC, from its bind to its end. Whatever the peer does, it is bounded and ends. */
+/** One connection to an SMSC, from the bind to its end. Memory and time are limited whatever the peer does. */
 export class Session {
-  /** Settles with the reason once nothing more can be asked. */
-  readonly over: Promise<LinkFailed>
+  /** Resolves with the reason once no further request can be sent. */
+  readonly ended: Promise<LinkFailed>
   readonly #socket: Socket
   readonly #options: SessionOptions
   readonly #waiting = new Map<number, Waiting>()
-  readonly #enquiring: NodeJS.Timeout
-  readonly #end: (reason: LinkFailed) => void
-  readonly #ended = Promise.withResolvers<void>()
+  readonly #enquireTimer: NodeJS.Timeout
+  readonly #setEnded: (reason: LinkFailed) => void
+  readonly #destroyed = Promise.withResolvers<void>()
   #sequence = 0
-  #heardAt = 0
+  #receivedAt = 0
   #deliveries = 0
   #isOpen = true
 
@@ -55,14 +55,14 @@ export class Session {
     this.#socket = socket
     this.#options = options
     const { promise, resolve } = Promise.withResolvers<LinkFailed>()
-    this.over = promise
-    this.#end = resolve
+    this.ended = promise
+    this.#setEnded = resolve
     const framer = new Framer()
     socket.on('data', (chunk) => {
-      this.#heardAt = performance.now()
+      this.#receivedAt = performance.now()
       try {
         for (const octets of framer.push(chunk)) {
-          this.#take(decode(octets))
+          this.#receive(decode(octets))
           if (socket.destroyed) return
         }
       } catch {
@@ -75,17 +75,17 @@ export class Session {
     socket.on('error', ({ code }: NodeJS.ErrnoException) =>
       this.destroy(LinkFailed.lost(code ?? CLOSED)),
     )
-    this.#enquiring = setInterval(() => {
+    this.#enquireTimer = setInterval(() => {
       if (this.#isOpen) this.request('enquire_link').catch(() => undefined)
-    }, options.enquireEveryMs)
+    }, options.enquireLinkIntervalMs)
   }
 
-  /** Whether requests can be written. */
+  /** Whether requests can be sent. */
   get isOpen(): boolean {
     return this.#isOpen
   }
 
-  /** Whether anything is under way. */
+  /** Whether no request and no delivery is in progress. */
   get isIdle(): boolean {
     return this.#waiting.size === 0 && this.#deliveries === 0
   }
@@ -99,7 +99,7 @@ export class Session {
       interface_version: INTERFACE_VERSION,
     }).catch(async () => {
       this.destroy(LinkFailed.lost(SILENT))
-      throw await this.over
+      throw await this.ended
     })
     if (status === OK) return
     const refusal = LinkFailed.refused(status)
@@ -107,7 +107,7 @@ export class Session {
     throw refusal
   }
 
-  /** Write a request; answers with its response, or throws Unanswered. To be asked only while it is open. */
+  /** Sends a request and returns its response; throws NoResponse. Call it only while the session is open. */
   request(command: string, fields: Record<string, unknown> = {}): Promise<Pdu> {
     do this.#sequence = (this.#sequence % MAX_SEQUENCE) + 1
     while (this.#waiting.has(this.#sequence))
@@ -116,66 +116,66 @@ export class Session {
     const writtenAt = performance.now()
     const timer = setTimeout(() => {
       this.#waiting.delete(sequence)
-      reject(new Unanswered('the network did not answer in time'))
-      // One answer may be lost. With nothing else heard meanwhile the link is dead.
-      if (this.#heardAt < writtenAt) this.destroy(LinkFailed.lost(SILENT))
-    }, this.#options.answersWithinMs)
+      reject(new NoResponse('the network did not respond in time'))
+      // A single response may be lost. If nothing else came meanwhile, the link is dead.
+      if (this.#receivedAt < writtenAt) this.destroy(LinkFailed.lost(SILENT))
+    }, this.#options.responseTimeoutMs)
     this.#waiting.set(sequence, { command, timer, resolve, reject })
     this.#write(encode(command, sequence, fields))
     return promise
   }
 
-  /** Say goodbye, and end once what was asked is answered, or soon. */
+  /** Unbinds, and resolves once the session is destroyed, at the latest after closeTimeoutMs. */
   async unbind(): Promise<void> {
     if (this.#isOpen) {
       this.request('unbind').catch(() => undefined)
       this.#close(LinkFailed.lost(CLOSED))
     }
-    await this.#ended.promise
+    await this.#destroyed.promise
   }
 
-  /** End at once: nobody knows what becomes of what is not answered. */
+  /** Ends at once; the outcome of requests without a response is unknown. */
   destroy(reason: LinkFailed): void {
     this.#isOpen = false
-    clearInterval(this.#enquiring)
-    this.#end(reason)
-    this.#ended.resolve()
+    clearInterval(this.#enquireTimer)
+    this.#setEnded(reason)
+    this.#destroyed.resolve()
     this.#socket.destroy()
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
     for (const { timer, reject } of waiting) {
       clearTimeout(timer)
-      reject(new Unanswered('the link was lost before the network answered'))
+      reject(new NoResponse('the link was lost before the network responded'))
     }
   }
 
-  /** Ask nothing more, and end once what was asked is answered, or soon. */
+  /** Sends no further requests, and ends after the last response, at the latest after closeTimeoutMs. */
   #close(reason: LinkFailed): void {
     this.#isOpen = false
-    this.#end(reason)
-    const timer = setTimeout(() => this.destroy(reason), this.#options.closesWithinMs)
+    this.#setEnded(reason)
+    const timer = setTimeout(() => this.destroy(reason), this.#options.closeTimeoutMs)
     this.#socket.once('close', () => clearTimeout(timer))
   }
 
-  #take(pdu: Pdu): void {
+  #receive(pdu: Pdu): void {
     const { command, sequence } = pdu
-    if (pdu.isResponse) this.#answer(pdu)
+    if (pdu.isResponse) this.#receiveResponse(pdu)
     else if (command === 'deliver_sm') this.#deliver(pdu)
     else if (command === 'enquire_link') this.#write(encode('enquire_link_resp', sequence))
     else if (command === 'unbind') {
       this.#write(encode('unbind_resp', sequence))
       this.#close(LinkFailed.lost(CLOSED))
-    } else if (!WITHOUT_ANSWER.has(command)) {
+    } else if (!WITHOUT_RESPONSE.has(command)) {
       const status = command === 'unreadable' ? INVALID_COMMAND_LENGTH : INVALID_COMMAND_ID
       this.#write(encode('generic_nack', sequence, { command_status: status }))
     }
   }
 
-  #answer(pdu: Pdu): void {
+  #receiveResponse(pdu: Pdu): void {
     const waiting = this.#waiting.get(pdu.sequence)
     const isNack = pdu.command === 'generic_nack' && pdu.status !== OK
     if (!waiting) {
-      // It could not even read which request of ours it was. Any other answer came too late.
+      // The SMSC could not read the sequence number of our request. Any other response came too late.
       if (isNack && pdu.sequence === 0) this.destroy(LinkFailed.lost(GARBAGE))
     } else if (!isNack && pdu.command !== `${waiting.command}_resp`) {
       this.destroy(LinkFailed.lost(GARBAGE))
@@ -188,24 +188,23 @@ export class Session {
   }
 
   #deliver({ sequence, fields }: Pdu): void {
-    const answer = (status: number) =>
+    const respond = (status: number) =>
       this.#write(encode('deliver_sm_resp', sequence, { command_status: status }))
     if (this.#deliveries >= MAX_DELIVERIES) {
-      answer(TRY_AGAIN)
+      respond(TRY_AGAIN)
       return
     }
     this.#deliveries++
     const end = (status: number) => {
       this.#deliveries--
-      answer(status)
+      respond(status)
     }
     this.#options.deliver(fields).then(end, () => end(TRY_AGAIN))
   }
 
   #write(octets: Buffer): void {
     if (this.#socket.destroyed) return
-    // What is written in one go leaves in one: a packet and a system call for each PDU would cost more
-    // than the PDUs.
+    // Corking sends all PDUs of one tick in one packet; a system call for each would cost more than the PDUs.
     if (this.#socket.writableCorked === 0) {
       this.#socket.cork()
       process.nextTick(() => this.#socket.uncork())

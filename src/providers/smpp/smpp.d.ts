@@ -1,4 +1,4 @@
-/** What is used of the package, which brings no types: its codec. Its sessions are not fit for a peer that fails. */
+/** The codec of the package, which has no types of its own. Its sessions do not handle a failing peer. */
 declare module 'smpp' {
   export class PDU {
     constructor(octets: Buffer)
@@ -11,7 +11,7 @@ declare module 'smpp' {
     protected _filter(direction: 'encode' | 'decode'): void
   }
   const smpp: {
-    /** The numbers of command statuses by their names. */
+    /** Command statuses by name. */
     errors: Record<string, number>
   }
   export default smpp

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-/** What an SMPP_URL says. */
+/** The content of SMPP_URL. */
 export type Smsc = {
   host: string
   port: number
@@ -8,11 +8,11 @@ export type Smsc = {
   systemId: string
   password: string
   systemType: string
-  /** Whether a certificate that no authority signed is refused. */
+  /** Whether an untrusted certificate is refused. */
   isCertificateChecked: boolean
 }
 
-// SMPP 3.4, 4.1.5: C-octet strings of at most so many characters, less their end.
+// SMPP 3.4, 4.1.5, without the terminating NUL.
 const MAX_SYSTEM_ID_LENGTH = 15
 const MAX_PASSWORD_LENGTH = 8
 const MAX_SYSTEM_TYPE_LENGTH = 12
@@ -24,7 +24,7 @@ const parameters = v.strictObject({
     v.pipe(v.string(), v.maxLength(MAX_SYSTEM_TYPE_LENGTH), v.regex(PRINTABLE)),
     '',
   ),
-  /** false where the certificate is made by the SMSC itself. */
+  /** false accepts a self-signed certificate. */
   'tls.rejectUnauthorized': v.optional(
     v.pipe(
       v.picklist(['true', 'false']),
@@ -35,16 +35,16 @@ const parameters = v.strictObject({
 })
 
 /**
- * Read `smpp[s]://system_id:password@host[:port][?parameters]`; the port is 2775, over TLS 3550,
- * unless it is named. Problems do not quote it, as a password stands in it.
+ * Reads `smpp[s]://system_id:password@host[:port][?parameters]`. The port defaults to 2775, over TLS to 3550.
+ * Problems do not quote the URL, because it contains a password.
  */
 export function readSmsc(text: string): Smsc | { problem: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const isWhole = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
+  const hasOnlyHost = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
   const auth = url && authOf(url)
   if (
     !url ||
-    !isWhole ||
+    !hasOnlyHost ||
     !auth?.systemId ||
     !/^smpps?:$/.test(url.protocol) ||
     url.hostname === ''
@@ -56,16 +56,16 @@ export function readSmsc(text: string): Smsc | { problem: string } {
   }
   const { systemId, password } = auth
   if (!PRINTABLE.test(systemId + password) || systemId.length > MAX_SYSTEM_ID_LENGTH) {
-    return { problem: `must have a user of at most ${MAX_SYSTEM_ID_LENGTH} plain characters` }
+    return { problem: `must have a user of at most ${MAX_SYSTEM_ID_LENGTH} ASCII characters` }
   }
   if (password.length > MAX_PASSWORD_LENGTH) {
     return {
-      problem: `must have a password of at most ${MAX_PASSWORD_LENGTH} characters, as SMPP has`,
+      problem: `must have a password of at most ${MAX_PASSWORD_LENGTH} characters, the limit of SMPP`,
     }
   }
   const given = v.safeParse(parameters, Object.fromEntries(url.searchParams))
   if (!given.success) {
-    return { problem: `takes ${Object.keys(parameters.entries).join(', ')} after its ?` }
+    return { problem: `accepts only the parameters ${Object.keys(parameters.entries).join(', ')}` }
   }
   const isSecure = url.protocol === 'smpps:'
   return {

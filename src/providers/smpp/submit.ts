@@ -9,16 +9,16 @@ const NPI = { unknown: 0, e164: 1 } as const
 
 const DATA_CODING = { gsm7: 0, ucs2: 8 } as const
 
-/** esm_class: a header stands before the text. */
+/** esm_class: a user data header precedes the text. */
 const HAS_HEADER = 0x40
 
-/** A final receipt, of success as of failure. */
+/** registered_delivery: a final receipt for success and failure. */
 const WITH_RECEIPT = 1
 
-/** For how long the network tries, counted from when it takes the message: a day. */
+/** validity_period: the network tries for one day after it took the message. */
 const VALID_FOR = '000001000000000R'
 
-/** The parts that are not taken yet, as the network is to be given them. */
+/** Returns the submit_sm fields of the parts that the network has not taken yet. */
 export function partsOf({ id, sender, recipient, body, takenParts }: OutgoingSms): Part[] {
   const { encoding, parts } = segmentsOf(body)
   const common = {
@@ -49,8 +49,8 @@ export function partsOf({ id, sender, recipient, body, takenParts }: OutgoingSms
 }
 
 /**
- * What tells a phone to put parts together (3GPP TS 23.040, 9.2.3.24.1). The reference comes from the
- * end of the message's id, so that parts which are sent again later fit those that arrived.
+ * Returns the user data header by which a phone joins the parts (3GPP TS 23.040, 9.2.3.24.1). The reference
+ * is the end of the message's id, so that parts of a later attempt match those that arrived.
  */
 function headerOf(id: string, total: number, number: number): Buffer {
   return Buffer.from([5, 0, 3, Number.parseInt(id.slice(-2), 16), total, number])

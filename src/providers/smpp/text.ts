@@ -2,13 +2,13 @@ import { textOf } from '../../sms/segments.ts'
 import { storable } from '../../text/storable.ts'
 import type { Fields } from './pdu.ts'
 
-/** esm_class: a header stands before the text. */
+/** esm_class: a user data header precedes the text. */
 const HAS_HEADER = 0x40
 
-/** Longer than any text that has to be understood. */
+/** Longer than any text with a keyword. */
 const MAX_LENGTH = 2000
 
-/** The text of a message, from wherever it stands in the PDU. */
+/** Returns the text of a PDU, from short_message or message_payload. */
 export function bodyOf({ short_message, message_payload, esm_class, data_coding }: Fields): string {
   const octets = (short_message?.length ? short_message : message_payload) ?? Buffer.alloc(0)
   const hasHeader = ((esm_class ?? 0) & HAS_HEADER) !== 0
@@ -16,16 +16,16 @@ export function bodyOf({ short_message, message_payload, esm_class, data_coding 
   return storable(decode(text, data_coding ?? 0).slice(0, MAX_LENGTH))
 }
 
-/** By data_coding (SMPP 3.4, 5.2.19; TS 23.038, 4). What it does not name is read as Latin 1, which has all of ASCII. */
+/** Decodes by data_coding (SMPP 3.4, 5.2.19; TS 23.038, 4); unknown ones as Latin 1, which has ASCII. */
 function decode(octets: Buffer, coding: number): string {
-  // With a message class (0x1x) the alphabet stands in the same place; 0xfx has GSM-7 or octets.
+  // 0x1x adds a message class to the same alphabets; 0xfx has a bit for GSM-7 or 8-bit data.
   if (coding === 0x00 || coding === 0x10 || (coding & 0xf4) === 0xf0) return textOf(octets)
   if (coding === 0x08 || coding === 0x18) return decodeUcs2(octets)
   return octets.toString('latin1')
 }
 
 function decodeUcs2(octets: Buffer): string {
-  // Half a character at the end is none.
+  // Drops half a character at the end.
   return Buffer.from(octets.subarray(0, octets.length & ~1))
     .swap16()
     .toString('utf16le')

@@ -1,28 +1,28 @@
 import type { NodemailerError } from 'nodemailer'
 
-/** What to do about a relay that cannot be used. Node's own messages are advice for programmers. */
+/** Returns a hint for a relay that cannot be used: the problem and its fix. */
 export function hintOf({ code, originalCode, response, message }: NodemailerError): string {
   const reason = originalCode ?? code ?? 'EUNKNOWN'
   if (/CERT|SIGNATURE|ALTNAME/.test(reason)) {
-    return `the certificate of the relay is not trusted (${reason}): have it replaced, or set ?tls.rejectUnauthorized=false in SMTP_URL`
+    return `the certificate of the relay is not trusted (${reason}): install a trusted one, or set ?tls.rejectUnauthorized=false in SMTP_URL`
   }
   if (/WRONG_VERSION|PACKET_LENGTH|EPROTO/.test(reason) || /wrong version number/.test(message)) {
-    return `the port of SMTP_URL does not speak TLS from the start (${reason}): write smtp://, or the port that does`
+    return `the port of SMTP_URL does not use implicit TLS (${reason}): use smtp://, or the port for implicit TLS`
   }
   if (code === 'ETLS') {
-    return `the relay of SMTP_URL offers no TLS (${reason}): ask who runs it, or set ?requireTLS=false`
+    return `the relay of SMTP_URL offers no TLS (${reason}): ask its operator for TLS, or set ?requireTLS=false`
   }
   if (code === 'EAUTH') {
-    return `the relay of SMTP_URL refuses our login (${replyOr(reason, response)}): check user and password`
+    return `the relay of SMTP_URL refuses the login (${replyOr(reason, response)}): check user and password`
   }
-  if (response) return `the relay of SMTP_URL does not let us in: ${replyOr(reason, response)}`
+  if (response) return `the relay of SMTP_URL refuses the connection: ${replyOr(reason, response)}`
   if (/Greeting/.test(message)) {
-    return 'the relay of SMTP_URL does not greet: check the port, and write smtps:// if it speaks TLS from the start'
+    return 'the relay of SMTP_URL sends no greeting: check the port, and use smtps:// if the port uses implicit TLS'
   }
   if (/ENOTFOUND|EAI_AGAIN|EDNS/.test(reason)) {
-    return `the host of SMTP_URL has no address (${reason}): check its name and the resolver`
+    return `the host of SMTP_URL has no address (${reason}): check the name and the resolver`
   }
-  return `the relay of SMTP_URL cannot be reached (${reason}): check host and port, and that it lets this machine in`
+  return `the relay of SMTP_URL cannot be reached (${reason}): check host and port, and that the relay accepts connections from this machine`
 }
 
 function replyOr(code: string, response: string | undefined): string {

@@ -6,60 +6,56 @@ import { hintOf } from './hint.ts'
 import { messageOf, signatureOf } from './message.ts'
 import { RelayPool } from './pool.ts'
 import { readRelay } from './relay.ts'
-import { type Answer, confirmed, isForNow, unconfirmed } from './response.ts'
+import { confirmed, isTemporary, type RelayResult, unconfirmed } from './response.ts'
 
 export type SmtpOptions = {
   url: string
   secrets: Secrets
-  /** For a whole hand-over, with its time in the queue for a connection. */
-  answersWithinMs?: number
+  /** For a whole attempt, including the wait for a connection. */
+  timeoutMs?: number
 }
 
 /**
- * Less than the worker's patience: an email that it has given up must not leave later. RFC 5321
- * 4.5.3.2 would have us wait longer for the last reply.
+ * Shorter than the worker's limit for an attempt, so that no email is sent after its attempt is over. RFC 5321
+ * 4.5.3.2 recommends a longer wait for the last reply.
  */
-const ANSWERS_WITHIN_MS = 100_000
+const TIMEOUT_MS = 100_000
 
-/** A relay may let a client wait before it greets, but not for long. */
-const CONNECTS_WITHIN_MS = 30_000
-const IDLE_FOR_MS = 30_000
-const CLOSES_WITHIN_MS = 1000
+/** A relay may delay its greeting. */
+const CONNECT_TIMEOUT_MS = 30_000
+const IDLE_TIMEOUT_MS = 30_000
+const CLOSE_TIMEOUT_MS = 1000
 const MAX_REPLY_BYTES = 64 * 1024
 
-/** Time limits for the doctor, which a person waits for. */
-const EXAMINED_WITHIN = { connectionTimeout: 5000, greetingTimeout: 5000, socketTimeout: 10_000 }
+/** Time limits of check(): a person waits for the result. */
+const CHECK_TIMEOUTS = { connectionTimeout: 5000, greetingTimeout: 5000, socketTimeout: 10_000 }
 
 /**
- * Any relay that speaks SMTP, through nodemailer; messages are signed here. A relay reports nothing
- * of what it took, so messages stay sent, and it knows nothing of domains: DNS alone decides.
+ * Sends through an SMTP relay with nodemailer, signed with Postgram's DKIM keys. A relay sends no receipts, so
+ * messages keep the status `sent`. It does not manage domains, so DNS alone decides whether one is verified.
  */
-export function createSmtp({
-  url,
-  secrets,
-  answersWithinMs = ANSWERS_WITHIN_MS,
-}: SmtpOptions): EmailProvider {
+export function createSmtp({ url, secrets, timeoutMs = TIMEOUT_MS }: SmtpOptions): EmailProvider {
   const relay = readRelay(url)
   if ('problem' in relay) throw new Error(`SMTP_URL ${relay.problem}`)
   const pool = new RelayPool({
     ...relay.connection,
-    connectionTimeout: CONNECTS_WITHIN_MS,
-    greetingTimeout: CONNECTS_WITHIN_MS,
-    socketTimeout: answersWithinMs,
-    socketCloseTimeout: CLOSES_WITHIN_MS,
-    idleTimeout: IDLE_FOR_MS,
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    greetingTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: timeoutMs,
+    socketCloseTimeout: CLOSE_TIMEOUT_MS,
+    idleTimeout: IDLE_TIMEOUT_MS,
     maxResponseSize: MAX_REPLY_BYTES,
-    // Only of what the relay was given nothing of.
+    // nodemailer requeues only messages that the relay has not seen.
     maxRequeues: 2,
   })
   const transport = createTransport(pool, { disableFileAccess: true, disableUrlAccess: true })
 
   return {
     name: 'smtp',
-    // Its host is in the records that domains publish.
+    // Domains publish records with this host, so another host is another account.
     account: `smtp ${relay.publicHost}`,
     signsHere: true,
-    settlesWithinMs: 0,
+    lookupDelayMs: 0,
     async send(email) {
       const message = messageOf(email)
       try {
@@ -70,21 +66,21 @@ export function createSmtp({
         return { outcome: 'deferred', text }
       }
       const from = `bounces@${email.mailFromDomain}`
-      const signal = AbortSignal.timeout(answersWithinMs)
+      const signal = AbortSignal.timeout(timeoutMs)
       const offer = (to: string[]) =>
         transport
           .sendMail({ ...message, envelope: { from, to }, signal })
           .then(confirmed, unconfirmed)
 
-      const { refused, ...answer } = await offer(email.recipients)
-      if (answer.outcome !== 'sent' || refused.length === 0) return answer
-      const left = await offerAgain(refused, offer)
-      return left.length > 0 ? { ...answer, refused: left } : answer
+      const { refused, ...result } = await offer(email.recipients)
+      if (result.outcome !== 'sent' || refused.length === 0) return result
+      const stillRefused = await offerAgain(refused, offer)
+      return stillRefused.length > 0 ? { ...result, refused: stillRefused } : result
     },
-    // A relay cannot be asked. RFC 5321 4.5.4.1 has the client try again that got no answer at the end
-    // of the content; the Message-ID is the same, by which receivers may know it.
+    // A relay cannot be asked. RFC 5321 4.5.4.1 has the client send again if it got no reply after the
+    // content. The Message-ID is the same, so receivers can recognise the duplicate.
     lookup: async () => false,
-    // Made anew by each call: nobody has seen a key before the caller has kept it.
+    // Each call makes new keys: a key is not published before the caller has stored it.
     createDomain: async ({ selectors: [active = '', next = ''] }) => ({
       keys: await Promise.all([
         makeDkimKey(secrets, active, 'active'),
@@ -99,38 +95,39 @@ export function createSmtp({
     removeSuppression: async () => undefined,
     receiptsOf: async () => [],
     readCallback: null,
-    async examine() {
-      const examined = createTransport({ ...relay.connection, ...EXAMINED_WITHIN })
+    async check() {
+      const checked = createTransport({ ...relay.connection, ...CHECK_TIMEOUTS })
       try {
-        await examined.verify()
+        await checked.verify()
         return null
       } catch (error) {
         return hintOf(error as NodemailerError)
       } finally {
-        examined.close()
+        checked.close()
       }
     },
-    // The worker has waited for what was worth waiting for.
+    // The worker has already waited for its attempts.
     close: async () => transport.close({ force: true }),
   }
 }
 
 /**
- * A relay that takes so many recipients at a time and no more is offered the others in transactions of
- * their own (RFC 5321 4.5.3.1.10). Answers who is still refused; each round takes one at least.
+ * A relay may limit the recipients of one transaction (RFC 5321 4.5.3.1.10). Offers those that it refused
+ * temporarily in further transactions, and returns those still refused. Each round that continues settles
+ * at least one recipient, so it ends.
  */
 async function offerAgain(
   refused: Refused[],
-  offer: (recipients: string[]) => Promise<Answer>,
+  offer: (recipients: string[]) => Promise<RelayResult>,
 ): Promise<Refused[]> {
-  const forGood = refused.filter((refusal) => !isForNow(refusal))
-  const waiting = refused.filter(isForNow)
-  if (waiting.length === 0) return forGood
+  const permanent = refused.filter((refusal) => !isTemporary(refusal))
+  const waiting = refused.filter(isTemporary)
+  if (waiting.length === 0) return permanent
   const { outcome, refused: again, code, text } = await offer(waiting.map((one) => one.recipient))
-  if (outcome === 'sent') return [...forGood, ...(await offerAgain(again, offer))]
-  const eachIsRefused = again.length === waiting.length
+  if (outcome === 'sent') return [...permanent, ...(await offerAgain(again, offer))]
+  const hasReplyForEach = again.length === waiting.length
   return [
-    ...forGood,
-    ...(eachIsRefused ? again : waiting.map(({ recipient }) => ({ recipient, code, text }))),
+    ...permanent,
+    ...(hasReplyForEach ? again : waiting.map(({ recipient }) => ({ recipient, code, text }))),
   ]
 }

@@ -6,8 +6,8 @@ import type { OutgoingEmail } from '../email.ts'
 import { messageIdOf } from '../message-id.ts'
 
 /**
- * What is signed, as far as it is there. RFC 6376 5.4.1, and both unsubscribe headers, without which
- * RFC 8058 does not let them count.
+ * The headers to sign, if present: those of RFC 6376 5.4.1, and both unsubscribe headers, which RFC 8058
+ * requires to be signed.
  */
 const SIGNED_HEADERS = [
   ...['From', 'To', 'Cc', 'Reply-To', 'Subject', 'Date', 'Message-ID', 'In-Reply-To', 'References'],
@@ -16,7 +16,7 @@ const SIGNED_HEADERS = [
   ...['List-Unsubscribe', 'List-Unsubscribe-Post'],
 ].join(':')
 
-/** The message without its envelope; bcc and tags are no part of it. */
+/** Returns the message without its envelope; bcc and tags are not part of it. */
 export function messageOf(email: OutgoingEmail): SendMailOptions {
   const { sender, to, cc, replyTo, html, text, subject } = email
   const custom = (email.headers ?? {}) as Record<string, string>
@@ -25,21 +25,21 @@ export function messageOf(email: OutgoingEmail): SendMailOptions {
     from: sender,
     to,
     cc,
-    // A list: of an object with a header called "key", nodemailer would make the header so named.
+    // A list, because nodemailer misreads an object that has a header named "key".
     headers: [...Object.entries(custom), ['Subject', subject] as const].map(([key, value]) => ({
       key,
       value: headerValue(key, value),
     })),
   }
   if (replyTo !== null) message.replyTo = replyTo
-  if (text !== null) message.text = withLineEnds(text)
-  if (html !== null) message.html = withLineEnds(html)
+  if (text !== null) message.text = withCrlf(text)
+  if (html !== null) message.html = withCrlf(html)
   return message
 }
 
 /**
- * How nodemailer is to sign the email; null when it goes out unsigned. Throws when its key cannot be
- * opened, without a word of it.
+ * Returns the DKIM options of the email; null if it has no key. Throws if the key cannot be opened; the error
+ * does not contain it.
  */
 export function signatureOf(email: OutgoingEmail, secrets: Secrets): DKIMOptions | null {
   const { domain, dkimSelector, dkimPrivateKey } = email
@@ -47,15 +47,15 @@ export function signatureOf(email: OutgoingEmail, secrets: Secrets): DKIMOptions
   return {
     domainName: domain,
     keySelector: dkimSelector,
-    // With what is no key, nodemailer would send the message unsigned.
+    // Parsed here, because nodemailer sends the message unsigned if the key is malformed.
     privateKey: createPrivateKey(secrets.open(dkimPrivateKey)),
     headerFieldNames: SIGNED_HEADERS,
   }
 }
 
 /**
- * nodemailer folds at blanks. Where that leaves a line too long (RFC 5322 2.1.1) or of nothing but
- * blanks (2.2.3), the value is encoded (RFC 2047).
+ * Encodes a value (RFC 2047) if folding it at blanks, as nodemailer does, would leave a line that is too
+ * long (RFC 5322 2.1.1) or has only blanks (2.2.3).
  */
 function headerValue(name: string, value: string) {
   const lines = foldLines(`${name}: ${value}`).split('\r\n')
@@ -63,7 +63,7 @@ function headerValue(name: string, value: string) {
   return { prepared: true, foldLines: true, value: encodeWord(value, 'Q', 52) }
 }
 
-/** nodemailer signs a bare CR and sends CRLF for it. */
-function withLineEnds(body: string): string {
+/** Normalises line ends: nodemailer signs a bare CR but sends CRLF for it. */
+function withCrlf(body: string): string {
   return body.replace(/\r\n?|\n/g, '\r\n')
 }

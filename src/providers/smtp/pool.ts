@@ -5,24 +5,24 @@ import SMTPPool, { type SMTPPoolSendCallback } from 'nodemailer/lib/smtp-pool'
 /** A transaction that the relay did not confirm. */
 export class Unconfirmed extends Error {
   override readonly cause: NodemailerError
-  /** Whether the relay was given any of the message's content: without that it cannot have it. */
-  readonly hasBegun: boolean
+  /** Whether any content was sent to the relay; if not, it cannot have the message. */
+  readonly hasContent: boolean
 
-  constructor(cause: NodemailerError, hasBegun: boolean) {
+  constructor(cause: NodemailerError, hasContent: boolean) {
     super(cause.message, { cause })
     this.cause = cause
-    this.hasBegun = hasBegun
+    this.hasContent = hasContent
   }
 }
 
-/** Connections to a relay. What fails is told as Unconfirmed. */
+/** A pool of connections to a relay. Failures are Unconfirmed errors. */
 export class RelayPool extends SMTPPool {
   override send(
     mail: MailMessage<SMTPPoolSentMessageInfo>,
     callback: SMTPPoolSendCallback,
   ): boolean {
-    // The last step of making the message, signed by then: read once the relay has asked for it.
-    // Made anew when a connection was lost before.
+    // The signed message, which is read once the relay accepts content. nodemailer makes it again after it
+    // lost a connection before that.
     let content: Readable | undefined
     mail.message.processFunc((input) => {
       content = input

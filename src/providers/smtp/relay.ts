@@ -3,18 +3,18 @@ import type { SMTPPoolOptions } from 'nodemailer'
 import * as v from 'valibot'
 import { isLoopback } from '../../net/loopback.ts'
 
-/** What an SMTP_URL says. */
+/** The content of SMTP_URL. */
 export type Relay = {
   connection: SMTPPoolOptions
-  /** The name that the outside knows it by; bounces are addressed to it, and its addresses may send. */
+  /** The relay's public name, for the MX and SPF records of domains. */
   publicHost: string
 }
 
 const HOST_NAME = /^(?=.{1,253}$)(?:(?!-)[a-z0-9-]{1,63}\.)*(?!-)[a-z0-9-]{1,63}$/
-// Not the end of an IPv4 address, nor of a name that means another host elsewhere.
+// Excludes IPv4 addresses and names that only resolve locally.
 const PUBLIC_END = /\.(?!(?:\d+|localhost|local|internal)$)[a-z0-9-]+$/
 
-/** Relays speak TLS from the start there (RFC 8314 3.3): one that is addressed in the clear stays silent. */
+/** This port uses implicit TLS (RFC 8314 3.3), whatever the scheme: without TLS a relay sends nothing. */
 const IMPLICIT_TLS_PORT = '465'
 
 const flag = v.pipe(
@@ -23,43 +23,42 @@ const flag = v.pipe(
 )
 
 const parameters = v.strictObject({
-  /** Whether a relay that offers no TLS is refused; by default where a password would pass a network. */
+  /** Whether to require STARTTLS; defaults to true if a password is sent to another machine. */
   requireTLS: v.optional(flag),
-  /** false where the certificate is made by the relay itself. */
+  /** false accepts a self-signed certificate. */
   'tls.rejectUnauthorized': v.optional(flag, 'true'),
-  /** Few enough for what relays allow a client. */
+  /** The default is within the limits of most relays. */
   maxConnections: v.optional(
     v.pipe(v.string(), v.regex(/^[1-9]\d{0,2}$/), v.transform(Number)),
     '10',
   ),
-  /** How we greet the relay. */
+  /** The name in the EHLO command. */
   name: v.optional(v.pipe(v.string(), v.toLowerCase(), v.check(isPublicName))),
 })
 
 /**
- * Read `smtp[s]://[user:password@]host[:port][?parameters]`. Problems do not quote it, as a password
- * stands in it.
+ * Reads `smtp[s]://[user:password@]host[:port][?parameters]`. Problems do not quote it, because it contains a
+ * password.
  */
 export function readRelay(text: string): Relay | { problem: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const host = url?.hostname.replace(/^\[|\]$/g, '').toLowerCase() ?? ''
   const auth = url && authOf(url)
-  // What stands behind the host is most likely a part of the password.
-  const isWhole = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
-  if (!url || !isWhole || !auth || !/^smtps?:$/.test(url.protocol) || !isHost(host)) {
+  // A path or fragment is most likely a part of the password that needs escaping.
+  const hasOnlyHost = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
+  if (!url || !hasOnlyHost || !auth || !/^smtps?:$/.test(url.protocol) || !isHost(host)) {
     return { problem: 'must be an smtp:// or smtps:// URL; write special characters as %XX' }
   }
   const given = v.safeParse(parameters, Object.fromEntries(url.searchParams))
   if (!given.success) {
-    return { problem: `takes ${Object.keys(parameters.entries).join(', ')} after its ?` }
+    return { problem: `accepts only the parameters ${Object.keys(parameters.entries).join(', ')}` }
   }
   const { name, maxConnections, ...tls } = given.output
   const requireTLS = tls.requireTLS ?? (auth.user !== '' && !isLoopback(host))
-  // An MX record must have a name (RFC 5321 5.1), which a relay of this machine or of a private
-  // network does not tell: it is then known by the name that we have.
+  // An MX record needs a public name (RFC 5321 5.1). The host of a local relay is none, so ?name= is used.
   const publicHost = isPublicName(host) ? host : name
   if (!publicHost) {
-    return { problem: 'needs ?name= with a public host name where its host is not one' }
+    return { problem: 'needs ?name= with a public host name, because its host is not one' }
   }
   const connection: SMTPPoolOptions = {
     host,
@@ -74,7 +73,7 @@ export function readRelay(text: string): Relay | { problem: string } {
   return { connection, publicHost }
 }
 
-/** Both of them or neither; undefined otherwise. */
+/** Returns user and password, both empty if the URL has neither; undefined if it has only one. */
 function authOf({ username, password }: URL): { user: string; pass: string } | undefined {
   if ((username === '') !== (password === '')) return
   try {

@@ -3,86 +3,85 @@ import { storable } from '../../text/storable.ts'
 import type { About, Refused, SendResult } from '../email.ts'
 import { Unconfirmed } from './pool.ts'
 
-/** What became of one transaction; `refused` has an entry for each recipient that was not taken. */
-export type Answer = SendResult & { refused: Refused[] }
+/** The result of one SMTP transaction; `refused` has an entry for each refused recipient. */
+export type RelayResult = SendResult & { refused: Refused[] }
 
-/** Replies that speak of the login or the session (RFC 4954, RFC 3207), not of the message. */
-const OF_THE_SESSION = new Set([530, 534, 535, 538])
+/** Replies about the login or the session (RFC 4954, RFC 3207), not about the message. */
+const SESSION_CODES = new Set([530, 534, 535, 538])
 
-/** Enough for any reply that people read. */
+/** Longer replies are cut. */
 const MAX_TEXT_LENGTH = 1000
 
-/** The answer of a relay that took the message for some recipients at least. */
-export function confirmed({ rejectedErrors }: SMTPSentMessageInfo): Answer {
+/** Returns the result if the relay took the message for at least one recipient. */
+export function confirmed({ rejectedErrors }: SMTPSentMessageInfo): RelayResult {
   return { outcome: 'sent', refused: refusals(rejectedErrors) }
 }
 
 /**
- * The answer of a relay that did not: refused for good by a 5xx reply to the message or to all of its
- * recipients, for now by any other reply and when the relay cannot be reached; ambiguous when content
- * was on its way and no reply came.
+ * Returns the result if the transaction failed: `failed` after a 5xx reply to the message or to all
+ * recipients, `ambiguous` if content was sent and no reply came, otherwise `deferred`.
  */
-export function unconfirmed(thrown: unknown): Answer {
-  // What is none of the pool's, such as too little time left, was never begun.
-  const { cause: error, hasBegun } =
+export function unconfirmed(thrown: unknown): RelayResult {
+  // The pool did not begin the transaction if it throws anything else, such as a timeout in its queue.
+  const { cause: error, hasContent } =
     thrown instanceof Unconfirmed ? thrown : new Unconfirmed(thrown as NodemailerError, false)
   const isOfMessage = error.code === 'EENVELOPE' || error.code === 'EMESSAGE'
   const isReply = isOfMessage && /^[45]/.test(error.response ?? '')
   const refused = refusals(error.rejectedErrors)
-  if (hasBegun && !isReply) {
-    const text = 'The relay did not say whether it took the message.'
-    return { outcome: 'ambiguous', about: 'provider', ...said(error), text, refused }
+  if (hasContent && !isReply) {
+    const text = 'The relay did not confirm the message.'
+    return { outcome: 'ambiguous', about: 'provider', ...codeAndText(error), text, refused }
   }
-  const isForGood =
-    isReply && error.permanent === true && !OF_THE_SESSION.has(error.responseCode ?? 0)
-  const about = isReply ? aboutOfReply(error, isForGood) : aboutWithoutReply(error, isOfMessage)
-  return { outcome: isForGood ? 'failed' : 'deferred', about, ...said(error), refused }
+  const isPermanent =
+    isReply && error.permanent === true && !SESSION_CODES.has(error.responseCode ?? 0)
+  const about = isReply ? aboutOfReply(error, isPermanent) : aboutWithoutReply(error, isOfMessage)
+  return { outcome: isPermanent ? 'failed' : 'deferred', about, ...codeAndText(error), refused }
 }
 
 /**
- * A reply to RCPT is about the recipient unless the relay ends the session with it (421). A reply to
- * MAIL FROM, DATA or the content is about the relay when it lacks storage (452) or says so by its
- * status (RFC 3463, x.3.x).
+ * A reply to RCPT TO is about the recipient, unless the relay ends the session with it (421). A reply to MAIL
+ * FROM, DATA or the content is about the relay if the relay lacks storage (452) or its status code says so
+ * (RFC 3463, x.3.x).
  */
 function aboutOfReply(
   { command, response = '', responseCode = 0 }: NodemailerError,
-  isForGood: boolean,
+  isPermanent: boolean,
 ): About {
-  if (isForGood) return 'message'
+  if (isPermanent) return 'message'
   const isOfSession =
-    responseCode === 421 || responseCode === 503 || OF_THE_SESSION.has(responseCode)
+    responseCode === 421 || responseCode === 503 || SESSION_CODES.has(responseCode)
   if (isOfSession) return 'provider'
   const isOfSystem = responseCode === 452 || /^\d{3}[ -]4\.3\./.test(response)
   return isOfSystem && command !== 'RCPT TO' ? 'provider' : 'message'
 }
 
-/** A relay that refuses the greeting or the login can be reached; so can one that took too long. */
+/** A relay that refuses the connection or the login, or takes too long, can be reached. */
 function aboutWithoutReply({ code, response }: NodemailerError, isOfMessage: boolean): About {
   if (response || code === 'EAUTH' || code === 'ENOAUTH' || code === 'EABORT') return 'provider'
-  // nodemailer has refused the message itself.
+  // nodemailer itself refused the message.
   return isOfMessage ? 'message' : 'connection'
 }
 
-/** Whether another attempt can change it. */
-export function isForNow({ code }: Refused): boolean {
+/** Whether a later attempt may succeed. */
+export function isTemporary({ code }: Refused): boolean {
   return !code?.startsWith('5')
 }
 
 function refusals(errors: NodemailerError[] = []): Refused[] {
-  return errors.map((error) => ({ recipient: error.recipient ?? '', ...said(error) }))
+  return errors.map((error) => ({ recipient: error.recipient ?? '', ...codeAndText(error) }))
 }
 
-/** The relay's words; words of ours where it has none, or none for the eyes of a sender. */
-function said(error: NodemailerError): { code: string; text: string } {
+/** Returns the relay's text, or our own if the relay gave none or a sender must not see it. */
+function codeAndText(error: NodemailerError): { code: string; text: string } {
   const reply = readReply(error.response ?? '')
   const code = reply.code || (error.originalCode ?? error.code ?? 'ECONNECTION')
-  if (error.code === 'EAUTH') return { code, text: 'The relay refuses our login.' }
+  if (error.code === 'EAUTH') return { code, text: 'The relay refuses the login.' }
   if (error.code === 'EABORT') return { code, text: 'The relay took too long.' }
   if (!error.response) return { code, text: `There is no connection to the relay (${code}).` }
   return { code, text: reply.text || 'The relay gives no reason.' }
 }
 
-/** `550-5.1.1 No such\n550 5.1.1 mailbox` is code `550 5.1.1` and text `No such mailbox`. */
+/** Reads `550-5.1.1 No such\n550 5.1.1 mailbox` as code `550 5.1.1` and text `No such mailbox`. */
 function readReply(response: string): { code: string; text: string } {
   const [, code = '', status] = /^(\d{3})(?:[ -]([245]\.\d{1,3}\.\d{1,3})\b)?/.exec(response) ?? []
   const text = response

@@ -18,7 +18,7 @@ const read = createCallbackReader(SIGNING_KEY)
 const delivered = () =>
   mailgunEvent('delivered', messageId, { 'delivery-status': deliveryStatus(250, 'OK') })
 
-t.test('a callback is read, with what made its signature unique', async (t) => {
+t.test('readCallback(): returns the receipt and the token of the signature', async (t) => {
   const event = delivered()
   const signature = sign({ at: 1_760_000_000_000, token: 'a'.repeat(50) })
   t.same(read(callbackOf(event, signature)), {
@@ -28,7 +28,7 @@ t.test('a callback is read, with what made its signature unique', async (t) => {
   })
 })
 
-t.test('a signature is HMAC-SHA256 of time and token in hex', async (t) => {
+t.test('readCallback(): the signature is HMAC-SHA256 of time and token in hex', async (t) => {
   // Computed with openssl, apart from the code that makes the tests' signatures.
   const signature = {
     timestamp: '1529006854',
@@ -109,7 +109,7 @@ const notCallbacks: Record<string, string> = {
 }
 
 for (const [what, body] of Object.entries(notCallbacks)) {
-  t.test(`${what} is no callback`, async (t) => {
+  t.test(`readCallback(): ${what} is refused`, async (t) => {
     t.equal(read(body), undefined)
   })
 }
@@ -162,7 +162,7 @@ const mapping: [string, Record<string, unknown>, Record<string, unknown>][] = [
     { type: 'deferred', code: '550 5.1.1', text: NO_ACCOUNT },
   ],
   [
-    'given up on, whatever severity it says',
+    'stopped as too old, whatever its severity',
     temporary(deliveryStatus(498, '', { description: 'No MX for example.com' }), { reason: 'old' }),
     { type: 'bounced', is_hard: false, code: '498', text: 'No MX for example.com' },
   ],
@@ -294,7 +294,7 @@ const mapping: [string, Record<string, unknown>, Record<string, unknown>][] = [
 ]
 
 for (const [what, given, expected] of mapping) {
-  t.test(`what is ${what} becomes ${expected.type}`, async (t) => {
+  t.test(`receiptOf(): ${what} is ${expected.type}`, async (t) => {
     const receipt = receiptOf(given)
     t.match(receipt, { ...base, ...expected })
     t.equal('is_hard' in (receipt ?? {}), expected.type === 'bounced')
@@ -305,7 +305,7 @@ for (const [what, given, expected] of mapping) {
   })
 }
 
-t.test('what Mailgun took and then rejected has failed, for all its recipients', async (t) => {
+t.test('receiptOf(): a rejected email is failed for all its recipients', async (t) => {
   const { recipient: _, ...rejected } = event('rejected', {
     reject: { reason: 'The domain is not allowed to send.', description: '' },
   })
@@ -353,17 +353,17 @@ const meaningless: Record<string, unknown> = {
 }
 
 for (const [what, given] of Object.entries(meaningless)) {
-  t.test(`${what} means nothing to us`, async (t) => {
+  t.test(`receiptOf(): ${what} is null`, async (t) => {
     t.equal(receiptOf(given), null)
   })
 }
 
-t.test('an event without meaning in a callback is one all the same', async (t) => {
+t.test('readCallback(): a valid callback with an ignored event has a null receipt', async (t) => {
   const { token, ...rest } = sign()
   t.match(read(callbackOf(event('opened'), { token, ...rest })), { token, receipt: null })
 })
 
-t.test('the Message-ID of a copy is that of its message, with brackets or without', async (t) => {
+t.test('receiptOf(): reads the Message-ID of a copy with or without brackets', async (t) => {
   for (const copy of [null, 1, 50]) {
     const ours = messageIdOf({ id, copy, mailFromDomain: 'mail.sender.example' })
     for (const text of [ours, `<${ours}>`]) {
@@ -372,13 +372,13 @@ t.test('the Message-ID of a copy is that of its message, with brackets or withou
   }
 })
 
-t.test('recipients are in lower case', async (t) => {
+t.test('receiptOf(): recipients are in lower case', async (t) => {
   t.match(receiptOf(event('delivered', { recipient: 'Some.One@EXAMPLE.com' })), {
     recipient: 'some.one@example.com',
   })
 })
 
-t.test('words are bounded and can be stored, whatever they are', async (t) => {
+t.test('receiptOf(): texts are bounded and can be stored', async (t) => {
   const receipt = receiptOf(
     permanent(
       deliveryStatus(550, `a\0b\ud800${'😀'.repeat(2000)}`, { 'enhanced-code': 'x'.repeat(80) }),
@@ -390,7 +390,7 @@ t.test('words are bounded and can be stored, whatever they are', async (t) => {
   t.equal(receipt?.code?.length, 50)
 })
 
-t.test('what is said beside an event may be anything', async (t) => {
+t.test('receiptOf(): malformed optional fields are ignored', async (t) => {
   for (const status of [null, 7, 'OK', [], { code: {}, message: [], description: null }]) {
     t.match(receiptOf(event('delivered', { 'delivery-status': status })), {
       ...base,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DomainRefused, ProviderUnavailable } from '../../../src/providers/email.ts'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
-import { impatient, startMailgun } from '../../fixtures/mailgun-server.ts'
+import { endTimeLimits, startMailgun } from '../../fixtures/mailgun-server.ts'
 
 const mailgun = await startMailgun()
 const { account, domains } = mailgun
@@ -9,7 +9,7 @@ const provider = createMailgun(account)
 
 let made = 0
 
-/** What createDomain is asked for. */
+/** The arguments of createDomain. */
 function aDomain() {
   made += 1
   const name = `domain${made}.example`
@@ -28,7 +28,7 @@ const errorOf = (asked: Promise<unknown>) =>
     (error) => error,
   )
 
-t.test('a domain is made with its own key and return path, and without tracking', async (t) => {
+t.test('createDomain(): sets key and MAIL FROM and turns tracking off', async (t) => {
   const domain = aDomain()
   const identity = await provider.createDomain(domain)
   const { form, keys, mailFrom, tracking } = atMailgun(domain.name)
@@ -58,7 +58,7 @@ t.test('a domain is made with its own key and return path, and without tracking'
   })
 })
 
-t.test('what to publish is what Mailgun says, as far as it says it', async (t) => {
+t.test("createDomain(): returns Mailgun's records, or its usual ones", async (t) => {
   const cases = [
     ['eu.mailgun.org', 'mxa.eu.mailgun.org', 'v=spf1 include:eu.mailgun.org ~all'],
     [null, 'mxa.mailgun.org', 'v=spf1 include:mailgun.org ~all'],
@@ -71,7 +71,7 @@ t.test('what to publish is what Mailgun says, as far as it says it', async (t) =
   domains.region = 'mailgun.org'
 })
 
-t.test('a creation that breaks off at any point is finished by the next', async (t) => {
+t.test('createDomain(): the next call completes an interrupted creation', async (t) => {
   const steps = [
     'POST /v4/domains',
     'PUT /v4/domains',
@@ -96,7 +96,7 @@ t.test('a creation that breaks off at any point is finished by the next', async 
   }
 })
 
-t.test('a name that another account has is refused', async (t) => {
+t.test('createDomain(): a name of another Mailgun account is refused', async (t) => {
   const domain = aDomain()
   domains.takenElsewhere.add(domain.name)
   const refusal = await errorOf(provider.createDomain(domain))
@@ -104,7 +104,7 @@ t.test('a name that another account has is refused', async (t) => {
   t.match(refusal, { message: 'This domain name is already taken' })
 })
 
-t.test('a domain that is in the account for other reasons is refused and left alone', async (t) => {
+t.test('createDomain(): a domain that Postgram did not create is refused', async (t) => {
   const domain = aDomain()
   const others = domains.add(domain.name)
   t.type(await errorOf(provider.createDomain(domain)), DomainRefused)
@@ -113,7 +113,7 @@ t.test('a domain that is in the account for other reasons is refused and left al
   t.same([...others.tracking.values()], ['yes', 'yes', 'yes'])
 })
 
-t.test('answers that are neither yes nor no leave it to the next try', async (t) => {
+t.test('createDomain(): an unclear response can be repeated', async (t) => {
   const domain = aDomain()
   const answers = [
     { status: 401, body: 'Forbidden' },
@@ -125,8 +125,8 @@ t.test('answers that are neither yes nor no leave it to the next try', async (t)
     'half' as const,
     'nothing' as const,
   ]
-  const impatiently = impatient(t, mailgun)
-  const ask = (what: () => Promise<unknown>) => errorOf(impatiently(what))
+  const untilTimeout = endTimeLimits(t, mailgun)
+  const ask = (what: () => Promise<unknown>) => errorOf(untilTimeout(what))
   for (const answer of answers) {
     mailgun.expectTrouble(/^POST \/v4\/domains/, { isCarriedOut: false, answer })
     const made = await ask(() => provider.createDomain(domain))
@@ -137,7 +137,7 @@ t.test('answers that are neither yes nor no leave it to the next try', async (t)
   t.notOk(domains.all.has(domain.name))
 })
 
-t.test('keys that make no sense are not taken over', async (t) => {
+t.test('createDomain(): malformed keys are refused', async (t) => {
   const domain = aDomain()
   const strange = [{}, { selector: 'pg1' }, { selector: 'pg1', dns_record: { value: '' } }]
   for (const item of strange) {
@@ -147,7 +147,7 @@ t.test('keys that make no sense are not taken over', async (t) => {
   }
 })
 
-t.test('a domain is active when Mailgun says so and our key signs', async (t) => {
+t.test('checkDomain(): active if Mailgun says so and our key signs', async (t) => {
   const domain = aDomain()
   t.equal(await provider.checkDomain(domain.name, 'pg1'), 'unknown')
   await provider.createDomain(domain)
@@ -164,7 +164,7 @@ t.test('a domain is active when Mailgun says so and our key signs', async (t) =>
   t.equal(await provider.checkDomain(domain.name, 'pg2'), 'unverified')
 })
 
-t.test('a turn of the keys that breaks off at any point is finished by the next', async (t) => {
+t.test('rotateDkim(): the next call completes an interrupted rotation', async (t) => {
   const turn = { activate: 'pg2', retire: 'pg1', renew: 'pg3' }
   const steps = ['GET .*/keys', 'PUT .*/activate', 'PUT .*/deactivate', 'POST /v1/dkim']
   for (const isCarriedOut of [true, false]) {
@@ -191,7 +191,7 @@ t.test('a turn of the keys that breaks off at any point is finished by the next'
   }
 })
 
-t.test('a key that Mailgun does not find in DNS does not take its turn', async (t) => {
+t.test('rotateDkim(): a key that Mailgun does not find in DNS is not activated', async (t) => {
   const domain = aDomain()
   await provider.createDomain(domain)
   const turn = { activate: 'pg2', retire: 'pg1', renew: 'pg3' }
@@ -199,7 +199,7 @@ t.test('a key that Mailgun does not find in DNS does not take its turn', async (
   t.equal(atMailgun(domain.name).keys.get('pg1')?.isActive, true)
 })
 
-t.test("an address is taken off all of Mailgun's lists", async (t) => {
+t.test("removeSuppression(): removes the address from all of Mailgun's lists", async (t) => {
   const { name } = aDomain()
   const { refused } = domains.add(name)
   const address = "o'b+c/d?e#f%g@example.com"

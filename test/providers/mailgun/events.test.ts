@@ -3,7 +3,7 @@ import t from 'tap'
 import { ProviderUnavailable } from '../../../src/providers/email.ts'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
-import { impatient, startMailgun } from '../../fixtures/mailgun-server.ts'
+import { endTimeLimits, startMailgun } from '../../fixtures/mailgun-server.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 
 const mailgun = await startMailgun()
@@ -14,23 +14,23 @@ const provider = createMailgun(account)
 const EVENTS = /^GET .*\/events/
 const anEmail = (overrides = {}) => emailTo('ann@example.com', overrides)
 
-/** What Mailgun has on record of an email. */
+/** The events that Mailgun has of an email. */
 const report = (email: ReturnType<typeof anEmail>, event: Record<string, unknown>) =>
   messages.report({ domain: email.domain, id: messageIdOf(email) }, event)
 
 const delivered = (recipient: string) => ({ event: 'delivered', id: randomUUID(), recipient })
 
-t.test('an email is known once an event of it can be seen', async (t) => {
+t.test('lookup(): true once Mailgun lists an event of the email', async (t) => {
   const email = anEmail()
   messages.eventsAre = 'late'
   await provider.send(email)
   t.equal(await provider.lookup(email), false)
   messages.eventsAre = 'prompt'
   t.equal(await provider.lookup(email), true)
-  t.ok(provider.settlesWithinMs >= 10_000, 'so a no is not believed at once')
+  t.ok(provider.lookupDelayMs >= 10_000, 'so a no is not believed at once')
 })
 
-t.test('events of other emails prove nothing', async (t) => {
+t.test('lookup(): events of other emails do not count', async (t) => {
   await provider.send(anEmail())
   const email = anEmail()
   const other = {
@@ -43,7 +43,7 @@ t.test('events of other emails prove nothing', async (t) => {
   t.equal(await provider.lookup(email), false)
 })
 
-t.test('when Mailgun cannot be asked, nothing is known', async (t) => {
+t.test('lookup(): throws ProviderUnavailable if Mailgun does not respond', async (t) => {
   const email = anEmail()
   await provider.send(email)
   const answers = [
@@ -58,20 +58,20 @@ t.test('when Mailgun cannot be asked, nothing is known', async (t) => {
     'half' as const,
     'nothing' as const,
   ]
-  const impatiently = impatient(t, mailgun)
+  const untilTimeout = endTimeLimits(t, mailgun)
   for (const ask of [
     () => provider.lookup(email),
     () => provider.receiptsOf({ ...email, copies: 1 }),
   ]) {
     for (const answer of answers) {
       mailgun.expectTrouble(EVENTS, { isCarriedOut: true, answer })
-      const error = await impatiently<unknown>(ask).catch((error) => error)
+      const error = await untilTimeout<unknown>(ask).catch((error) => error)
       t.type(error, ProviderUnavailable, JSON.stringify(answer))
     }
   }
 })
 
-t.test('what became of an email is read from all of its events', async (t) => {
+t.test('receiptsOf(): reads all pages of events', async (t) => {
   const email = anEmail()
   await provider.send(email)
   for (const place of Array(700).keys()) report(email, delivered(`to${place}@example.com`))
@@ -85,7 +85,7 @@ t.test('what became of an email is read from all of its events', async (t) => {
   )
 })
 
-t.test('each copy of an email is asked for', async (t) => {
+t.test('receiptsOf(): asks for each copy of an email', async (t) => {
   const email = anEmail()
   for (const copy of [1, 2, 3, 4]) {
     report({ ...email, copy }, delivered(`copy${copy}@example.com`))
@@ -97,7 +97,7 @@ t.test('each copy of an email is asked for', async (t) => {
   t.same(await of(1), ['whole@example.com'])
 })
 
-t.test('pages without end are not followed for ever', async (t) => {
+t.test('receiptsOf(): reads at most 10 pages', async (t) => {
   const email = anEmail()
   for (const place of Array(300 * 12).keys()) report(email, delivered(`to${place}@example.com`))
   const before = mailgun.requests.length
@@ -105,7 +105,7 @@ t.test('pages without end are not followed for ever', async (t) => {
   t.equal(mailgun.requests.length - before, 10)
 })
 
-t.test('nothing of this is said on the console', async (t) => {
+t.test('mailgun: mailgun.js writes nothing to the console', async (t) => {
   const said: unknown[][] = []
   t.capture(console, 'warn', (...words: unknown[]) => void said.push(words))
   t.capture(console, 'log', (...words: unknown[]) => void said.push(words))

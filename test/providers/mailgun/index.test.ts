@@ -9,12 +9,12 @@ mailgun.domains.takenElsewhere.add('elsewhere.example')
 
 testProvider('mailgun', async () => ({
   provider: createMailgun(mailgun.account),
-  addresses: {
-    taken: 'ann@example.com',
-    refusedForGood: 'invalid@example.com',
+  recipients: {
+    accepted: 'ann@example.com',
+    refused: 'invalid@example.com',
     refusedByAll: 'limited@example.com',
   },
-  handoversOf: async (email) =>
+  attemptsOf: async (email) =>
     mailgun.messages.taken.filter(({ id }) => id === messageIdOf(email)).length,
   can: { lookUp: true, keepKeys: true, tellUnknownDomains: true },
   async publish(name) {
@@ -22,5 +22,5 @@ testProvider('mailgun', async () => ({
   },
   refusedDomain: 'elsewhere.example',
   unreachable: createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
-  disconnected: createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
+  disconnected: () => createMailgun({ ...mailgun.account, apiBase: 'http://nobody.invalid' }),
 }))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
-import { impatient, startMailgun, type Trouble } from '../../fixtures/mailgun-server.ts'
+import { endTimeLimits, startMailgun, type Trouble } from '../../fixtures/mailgun-server.ts'
 import { emailTo } from '../../fixtures/provider-suite.ts'
 
 const mailgun = await startMailgun()
@@ -14,7 +14,7 @@ const provider = createMailgun(account)
 const SEND = /^POST .*\/messages$/
 const anEmail = (overrides = {}) => emailTo('ann@example.com', overrides)
 
-/** What Mailgun took last. */
+/** Returns the last message that Mailgun took. */
 function lastTaken() {
   const message = messages.taken.at(-1)
   if (!message) throw new Error('nothing was taken')
@@ -24,7 +24,7 @@ function lastTaken() {
 const countOf = (email: ReturnType<typeof anEmail>) =>
   messages.taken.filter(({ id }) => id === messageIdOf(email)).length
 
-t.test('all parts of an email arrive as they are', async (t) => {
+t.test('send(): all fields of an email reach Mailgun unchanged', async (t) => {
   const email = anEmail({
     to: ['Ann <ann@example.com>', '"Bee, the b" <bee@example.com>'],
     cc: ['cee@example.com'],
@@ -60,7 +60,7 @@ t.test('all parts of an email arrive as they are', async (t) => {
   })
 })
 
-t.test('a copy of an email has a Message-ID of its own', async (t) => {
+t.test('send(): a copy has its own Message-ID', async (t) => {
   const email = anEmail({ copy: 2 })
   await provider.send(email)
   t.match(lastTaken().id, /^em_[0-9a-z]{26}\.2@mail\.sender\.example$/)
@@ -69,7 +69,7 @@ t.test('a copy of an email has a Message-ID of its own', async (t) => {
   t.equal(await provider.lookup({ ...email, copy: null }), false)
 })
 
-t.test('what is empty is still there', async (t) => {
+t.test('send(): empty fields are sent as a blank', async (t) => {
   const empty = { subject: '', text: '', html: null, headers: { 'X-Empty': '' } }
   t.same(await provider.send(anEmail(empty)), { outcome: 'sent' })
   const { form } = lastTaken()
@@ -79,16 +79,13 @@ t.test('what is empty is still there', async (t) => {
   t.notOk(form.has('html'))
 })
 
-t.test(
-  "what looks like Mailgun's variables is sent as it is, with nothing to put in",
-  async (t) => {
-    const text = 'Dear %recipient.name%, 100%recipient% {{name}} %unsubscribe_url%'
-    await provider.send(anEmail({ text, html: text, subject: text }))
-    const { form } = lastTaken()
-    for (const part of ['text', 'html', 'subject']) t.same(form.get(part), [text])
-    t.notOk([...form.keys()].some((name) => /^(?:recipient-variables|template|[tv]:)/.test(name)))
-  },
-)
+t.test("send(): text like Mailgun's variables is sent unchanged", async (t) => {
+  const text = 'Dear %recipient.name%, 100%recipient% {{name}} %unsubscribe_url%'
+  await provider.send(anEmail({ text, html: text, subject: text }))
+  const { form } = lastTaken()
+  for (const part of ['text', 'html', 'subject']) t.same(form.get(part), [text])
+  t.notOk([...form.keys()].some((name) => /^(?:recipient-variables|template|[tv]:)/.test(name)))
+})
 
 const page = '<html><head><title>502 Bad Gateway</title></head></html>'
 const answer = (status: number, body: unknown): Trouble => ({
@@ -100,7 +97,7 @@ const happens = (what: Trouble['answer'], isCarriedOut = false): Trouble => ({
   answer: what,
 })
 
-t.test('every answer is one of sent, failed, deferred and ambiguous', async (t) => {
+t.test('send(): each response has its outcome', async (t) => {
   const cases: [string, Trouble, Record<string, unknown>][] = [
     ['late', happens('late', true), { outcome: 'sent' }],
     [
@@ -228,13 +225,13 @@ t.test('every answer is one of sent, failed, deferred and ambiguous', async (t) 
   }
 })
 
-t.test('an answer that does not come, or not to its end, is not waited for', async (t) => {
-  const impatiently = impatient(t, mailgun)
+t.test('send(): a missing or incomplete response is ambiguous at the time limit', async (t) => {
+  const untilTimeout = endTimeLimits(t, mailgun)
   for (const what of ['nothing', 'half'] as const) {
     for (const isCarriedOut of [true, false]) {
       const email = anEmail()
       mailgun.expectTrouble(SEND, happens(what, isCarriedOut))
-      t.match(await impatiently(() => provider.send(email)), {
+      t.match(await untilTimeout(() => provider.send(email)), {
         outcome: 'ambiguous',
         code: 'timeout',
         text: String,
@@ -244,7 +241,7 @@ t.test('an answer that does not come, or not to its end, is not waited for', asy
   }
 })
 
-t.test('a Mailgun that cannot be reached has taken nothing', async (t) => {
+t.test('send(): a failed connection defers the email', async (t) => {
   for (const apiBase of ['http://nobody.invalid', 'http://127.0.0.1:2', 'http://localhost:2']) {
     const lost = createMailgun({ ...account, apiBase })
     t.match(await lost.send(anEmail()), {
@@ -262,7 +259,7 @@ t.test('a Mailgun that cannot be reached has taken nothing', async (t) => {
   })
 })
 
-t.test("an operator's mistake does not cost an email", async (t) => {
+t.test('send(): wrong settings defer the email', async (t) => {
   const wrongKey = createMailgun({ ...account, apiKey: 'key-wrong' })
   t.match(await wrongKey.send(anEmail()), {
     outcome: 'deferred',
@@ -289,8 +286,8 @@ t.test("an operator's mistake does not cost an email", async (t) => {
   })
 })
 
-t.test('neither the key nor the body is in what is kept of a failure', async (t) => {
-  const impatiently = impatient(t, mailgun)
+t.test('send(): the stored text of a failure contains neither API key nor body', async (t) => {
+  const untilTimeout = endTimeLimits(t, mailgun)
   const email = anEmail({ text: 'secret words', html: '<p>secret words</p>' })
   const troubles = [
     answer(500, { message: 'x' }),
@@ -300,7 +297,7 @@ t.test('neither the key nor the body is in what is kept of a failure', async (t)
   ]
   mailgun.expectTrouble(SEND, ...troubles)
   for (const _ of troubles) {
-    const said = JSON.stringify(await impatiently(() => provider.send(email)))
+    const said = JSON.stringify(await untilTimeout(() => provider.send(email)))
     t.notMatch(said, /secret words|key-/)
     t.notMatch(said, Buffer.from(`api:${account.apiKey}`).toString('base64'))
   }
@@ -309,7 +306,7 @@ t.test('neither the key nor the body is in what is kept of a failure', async (t)
   t.notMatch(JSON.stringify(await refused.send(email)), /password/)
 })
 
-t.test('a name that is no domain name gets nowhere', async (t) => {
+t.test('mailgun: an invalid domain name is never put into a path', async (t) => {
   const before = mailgun.requests.length
   for (const domain of [
     '',
@@ -326,7 +323,7 @@ t.test('a name that is no domain name gets nowhere', async (t) => {
   t.equal(mailgun.requests.length, before)
 })
 
-t.test('what Mailgun says can be kept, whatever it is and wherever it is cut', async (t) => {
+t.test('send(): any text of Mailgun can be stored', async (t) => {
   const message = `a\0${'🎉'.repeat(300)}`
   mailgun.expectTrouble(SEND, answer(400, { message }))
   const { outcome, text = '' } = await provider.send(anEmail())

@@ -46,22 +46,19 @@ const report = (event: string, message: string, overrides: Record<string, unknow
   return post(`${base}/providers/mailgun/events`, null, body)
 }
 
-t.test(
-  'a domain is made at Mailgun, and verified once Mailgun finds its records too',
-  async (t) => {
-    const { status, json } = await post(`${base}/v1/domains`, liveKey, { name: DOMAIN })
-    t.equal(status, 201)
-    const there = mailgun.domains.all.get(DOMAIN)
-    t.same([...(there?.keys.keys() ?? [])], ['pg1', 'pg2'])
-    t.equal(there?.mailFrom, `mail.${DOMAIN}`)
-    t.equal(there?.webhooks.size, 6)
-    t.equal((await verify(json.id)).json.status, 'pending', 'what DNS shows is not all')
-    Object.assign(there ?? {}, { isPublished: true })
-    t.equal((await verify(json.id)).json.status, 'verified')
-  },
-)
+t.test('mailgun: a domain is verified once Mailgun finds its records as well', async (t) => {
+  const { status, json } = await post(`${base}/v1/domains`, liveKey, { name: DOMAIN })
+  t.equal(status, 201)
+  const there = mailgun.domains.all.get(DOMAIN)
+  t.same([...(there?.keys.keys() ?? [])], ['pg1', 'pg2'])
+  t.equal(there?.mailFrom, `mail.${DOMAIN}`)
+  t.equal(there?.webhooks.size, 6)
+  t.equal((await verify(json.id)).json.status, 'pending', 'what DNS shows is not all')
+  Object.assign(there ?? {}, { isPublished: true })
+  t.equal((await verify(json.id)).json.status, 'verified')
+})
 
-t.test('a message goes from the call to what its recipient’s server says', async (t) => {
+t.test('mailgun: an email goes from the request to the receipt of its delivery', async (t) => {
   const id = await accept({ to: 'ann@there.example', tags: ['welcome'] })
   await becomes(id, 'sent')
   const [taken] = mailgun.messages.taken.filter(({ form }) =>
@@ -78,7 +75,7 @@ t.test('a message goes from the call to what its recipient’s server says', asy
   )
 })
 
-t.test('a bounce suppresses, and what is forgiven here is forgiven there', async (t) => {
+t.test('mailgun: deleting the suppression of a bounce deletes it at Mailgun', async (t) => {
   const id = await accept({ to: 'gone@there.example' })
   await becomes(id, 'sent')
   mailgun.domains.all.get(DOMAIN)?.refused.add('complaints gone@there.example')
@@ -98,7 +95,7 @@ t.test('a bounce suppresses, and what is forgiven here is forgiven there', async
   t.equal((await post(`${base}/v1/emails`, liveKey, email)).status, 200)
 })
 
-t.test('marketing goes out as copies that see nothing of each other', async (t) => {
+t.test('mailgun: marketing is sent as copies that do not show each other', async (t) => {
   const id = await accept({
     to: ['one@there.example', 'two@there.example'],
     class: 'marketing',
@@ -121,7 +118,7 @@ t.test('marketing goes out as copies that see nothing of each other', async (t) 
   }
 })
 
-t.test('a rehearsal goes to the sandbox, and Mailgun never hears of it', async (t) => {
+t.test('mailgun: a sandbox message is not sent to Mailgun', async (t) => {
   const before = mailgun.messages.taken.length
   const id = await accept({ to: 'delivered@sandbox.postgram.test' })
   await becomes(id, 'delivered')
@@ -129,7 +126,7 @@ t.test('a rehearsal goes to the sandbox, and Mailgun never hears of it', async (
   t.equal(mailgun.messages.taken.length, before)
 })
 
-t.test('a domain that Mailgun cannot be asked about is neither added nor removed', async (t) => {
+t.test('mailgun: no domain is added or removed while Mailgun does not respond', async (t) => {
   const list = async () => (await get(`${base}/v1/domains`, liveKey)).json.data
   const before = await list()
   const trouble = { isCarriedOut: true, answer: { status: 503, body: 'try later' } }
@@ -150,7 +147,7 @@ t.test('a domain that Mailgun cannot be asked about is neither added nor removed
   t.notOk(mailgun.domains.all.has('half.example'))
 })
 
-t.test('keys rotate at Mailgun', async (t) => {
+t.test('mailgun: DKIM keys rotate at Mailgun', async (t) => {
   await sql`select ops.rotate_dkim(${DOMAIN})`
   const there = mailgun.domains.all.get(DOMAIN)
   await until('the rotation', async () => {

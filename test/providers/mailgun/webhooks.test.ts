@@ -20,21 +20,21 @@ const webhooksOf = (name: string) => mailgun.domains.all.get(name)?.webhooks ?? 
 const changes = () =>
   mailgun.requests.filter((call) => /^(POST|PUT) .*\/webhooks/.test(call)).length
 
-t.test('a new domain has Mailgun call us for all that means something', async (t) => {
+t.test('ensureWebhooks(): a new domain gets callbacks for all needed events', async (t) => {
   await provider.createDomain(aDomain('new.example'))
   const webhooks = webhooksOf('new.example')
   t.same([...webhooks.keys()].sort(), WANTED)
   t.ok([...webhooks.values()].every((urls) => urls.length === 1 && urls[0] === URL))
 })
 
-t.test('a check changes nothing about what is right', async (t) => {
+t.test('ensureWebhooks(): complete callbacks stay unchanged', async (t) => {
   await provider.createDomain(aDomain('right.example'))
   const before = changes()
   await provider.checkDomain('right.example', 'pg1')
   t.equal(changes(), before)
 })
 
-t.test('a check puts back what was lost, beside what others want', async (t) => {
+t.test('ensureWebhooks(): adds missing callbacks beside other URLs', async (t) => {
   await provider.createDomain(aDomain('lost.example'))
   const webhooks = webhooksOf('lost.example')
   webhooks.delete('accepted')
@@ -46,13 +46,13 @@ t.test('a check puts back what was lost, beside what others want', async (t) => 
   t.equal(webhooks.get('complained')?.length, 3, 'where there is no room, others stay')
 })
 
-t.test('an address that Mailgun does not take stands in no domain’s way', async (t) => {
+t.test('ensureWebhooks(): a refused URL does not fail the domain', async (t) => {
   const odd = createMailgun({ ...mailgun.account, callbackUrl: 'ftp://postgram.test' })
   await odd.createDomain(aDomain('odd.example'))
   t.equal(webhooksOf('odd.example').size, 0)
 })
 
-t.test('without an address nothing is changed about who is called', async (t) => {
+t.test('ensureWebhooks(): without a URL the callbacks stay unchanged', async (t) => {
   const silent = createMailgun(mailgun.account)
   await silent.createDomain(aDomain('silent.example'))
   t.equal(webhooksOf('silent.example').size, 0)

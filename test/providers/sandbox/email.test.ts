@@ -17,13 +17,13 @@ t.teardown(() => service.end())
 
 testProvider('sandbox', async () => ({
   provider: createSandbox(caller(service)),
-  addresses: {
-    taken: 'delivered@sandbox.postgram.test',
-    refusedForGood: 'reject@sandbox.postgram.test',
+  recipients: {
+    accepted: 'delivered@sandbox.postgram.test',
+    refused: 'reject@sandbox.postgram.test',
     refusedByAll: 'unavailable@sandbox.postgram.test',
-    refusedForNow: 'slow@sandbox.postgram.test',
+    refusedTemporarily: 'slow@sandbox.postgram.test',
   },
-  async handoversOf({ id, copy }) {
+  async attemptsOf({ id, copy }) {
     const [row] = await sql`
       select attempts from app.sandbox_messages where message_id = ${id} and copy = ${copy ?? 0}`
     return row?.attempts ?? 0
@@ -58,7 +58,7 @@ const globalSuppression = async (email: string) => {
   return rows.length === 1
 }
 
-t.test('delivered@, and any address elsewhere, is delivered', async (t) => {
+t.test('sandbox: delivered@ and any address elsewhere are delivered', async (t) => {
   const organisation = await createOrganisation(sql)
   for (const to of [at('delivered'), at('delivered+7'), at('anyone'), 'bounce@example.com']) {
     const message = await outcome(organisation, { to }, 'delivered')
@@ -72,7 +72,7 @@ t.test('delivered@, and any address elsewhere, is delivered', async (t) => {
   t.equal(await backlogOf(sql, organisation), 0)
 })
 
-t.test('bounce@ bounces for good and is suppressed for everyone', async (t) => {
+t.test('sandbox: bounce@ is a hard bounce and is suppressed for every organisation', async (t) => {
   const [organisation, other] = [await createOrganisation(sql), await createOrganisation(sql)]
   const to = at('Bounce+1')
   const message = await outcome(organisation, { to }, 'bounced')
@@ -93,7 +93,7 @@ t.test('bounce@ bounces for good and is suppressed for everyone', async (t) => {
   t.ok(await send(base, organisation, { to: at('bounce+2') }), 'another mailbox is another matter')
 })
 
-t.test('softbounce@ bounces for now and is not suppressed', async (t) => {
+t.test('sandbox: softbounce@ is a soft bounce and is not suppressed', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await outcome(organisation, { to: at('softbounce+1') }, 'bounced')
   t.same(typesOf(message), ['queued', 'sent', 'deferred', 'bounced'])
@@ -103,7 +103,7 @@ t.test('softbounce@ bounces for now and is not suppressed', async (t) => {
   t.match(await outcome(organisation, { to: at('softbounce+1') }, 'bounced'), { error: {} })
 })
 
-t.test('complaint@ complains after delivery and is suppressed for its sender only', async (t) => {
+t.test('sandbox: complaint@ complains and is suppressed for its sender only', async (t) => {
   const [organisation, other] = [await createOrganisation(sql), await createOrganisation(sql)]
   const to = at('complaint')
   const message = await outcome(organisation, { to }, 'complained')
@@ -117,7 +117,7 @@ t.test('complaint@ complains after delivery and is suppressed for its sender onl
   t.ok(await send(base, other, { to }))
 })
 
-t.test('slow@ is deferred once, for two seconds, and delivered', async (t) => {
+t.test('sandbox: slow@ is deferred once for two seconds and then delivered', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await outcome(organisation, { to: at('slow+1') }, 'delivered')
   t.same(typesOf(message), ['queued', 'deferred', 'sent', 'delivered'])
@@ -133,7 +133,7 @@ t.test('slow@ takes no place of a worker while it waits', async (t) => {
   t.same(await sandbox.send({ ...email, attempt: 2 }), { outcome: 'sent' })
 })
 
-t.test('reject@ is refused for good', async (t) => {
+t.test('sandbox: reject@ is refused permanently', async (t) => {
   const organisation = await createOrganisation(sql)
   const message = await outcome(organisation, { to: at('reject+1') }, 'failed')
   t.same(typesOf(message), ['queued', 'failed'])
@@ -141,7 +141,7 @@ t.test('reject@ is refused for good', async (t) => {
   t.same(await suppressionsOf(organisation), [], 'which says nothing about the mailbox')
 })
 
-t.test('unavailable@ is refused for now', async (t) => {
+t.test('sandbox: unavailable@ is refused temporarily', async (t) => {
   const organisation = await createOrganisation(sql)
   const id = await send(base, organisation, { to: at('unavailable+1') })
   const { json } = await until('a deferral', async () => {
@@ -152,7 +152,7 @@ t.test('unavailable@ is refused for now', async (t) => {
   t.match(json.events[1], { type: 'deferred', detail: { code: '421 4.3.2', attempt: 1 } })
 })
 
-t.test('a message to several is delivered once all of them are', async (t) => {
+t.test('sandbox: an email to several is delivered once all recipients are', async (t) => {
   const organisation = await createOrganisation(sql)
   const to = [at('delivered+a'), `Bee <${at('delivered+b')}>`]
   const all = { to, cc: [at('delivered+c')], bcc: [at('delivered+d'), at('DELIVERED+A')] }
@@ -165,7 +165,7 @@ t.test('a message to several is delivered once all of them are', async (t) => {
   t.equal(message.deliveredAt, message.events.at(-1).occurredAt, 'by the last of them')
 })
 
-t.test('a message to several is bounced as soon as one is', async (t) => {
+t.test('sandbox: an email to several is bounced as soon as one recipient is', async (t) => {
   const organisation = await createOrganisation(sql)
   const bad = at('bounce+several')
   const to = [at('delivered+a'), at('delivered+b')]
@@ -176,7 +176,7 @@ t.test('a message to several is bounced as soon as one is', async (t) => {
   t.same(await suppressionsOf(organisation), [{ email: bad, reason: 'hard_bounce' }])
 })
 
-t.test('a message to several is complained about as soon as one does', async (t) => {
+t.test('sandbox: an email to several is complained with the first complaint', async (t) => {
   const organisation = await createOrganisation(sql)
   const to = [at('delivered+a'), at('complaint+several')]
   const message = await outcome(organisation, { to }, 'complained')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { caller } from '../../../src/db/call.ts'
 import { connect } from '../../../src/db/client.ts'
-import { createSmsSandbox } from '../../../src/providers/sandbox/sms.ts'
+import { createSmsSandbox, isSandboxNumber } from '../../../src/providers/sandbox/sms.ts'
 import { createDatabase } from '../../fixtures/database.ts'
 import { get } from '../../fixtures/http.ts'
 import { createPayer, smsOf } from '../../fixtures/ledger.ts'
@@ -21,7 +21,7 @@ const numberWith = (digit: number) => `+44770090012${digit}`
 
 testSmsProvider('sandbox', async () => ({
   provider: createSmsSandbox(caller(service)),
-  phones: { taken: numberWith(0), refusedForGood: numberWith(3), refusedByAll: numberWith(4) },
+  recipients: { accepted: numberWith(0), refused: numberWith(3), refusedByAll: numberWith(4) },
   async partsOf({ id }) {
     const rows = await sql<{ copy: number }[]>`
       select copy from app.sandbox_messages s, generate_series(1, s.attempts)
@@ -45,7 +45,7 @@ async function outcome(
 
 const typesOf = ({ events }: { events: TimelineEvent[] }) => events.map(({ type }) => type)
 
-t.test('any number is delivered, but for the sandbox numbers that say otherwise', async (t) => {
+t.test('sandbox: an SMS to any number without a simulated outcome is delivered', async (t) => {
   const organisation = await createPayer(sql, { included: 100 })
   for (const to of [numberWith(0), numberWith(8), '+27821234561', '+447700901001']) {
     const sms = await outcome(organisation, { to }, 'delivered')
@@ -58,7 +58,7 @@ t.test('any number is delivered, but for the sandbox numbers that say otherwise'
   t.equal(await backlogOf(sql, organisation), 0)
 })
 
-t.test('a long one is delivered part by part', async (t) => {
+t.test('sandbox: a long SMS has a receipt for each part', async (t) => {
   const organisation = await createPayer(sql, { included: 100 })
   const sms = await outcome(organisation, smsOf(3, { to: numberWith(0) }), 'delivered')
   t.same(typesOf(sms), ['queued', 'sent', 'delivered', 'delivered', 'delivered'])
@@ -71,7 +71,7 @@ t.test('a long one is delivered part by part', async (t) => {
   )
 })
 
-t.test('1 is not delivered, 2 expires', async (t) => {
+t.test('sandbox: last digit 1 is undelivered, 2 expires', async (t) => {
   const organisation = await createPayer(sql, { included: 100 })
   const failed = await outcome(organisation, smsOf(2, { to: numberWith(1) }), 'failed')
   t.same(typesOf(failed), ['queued', 'sent', 'failed', 'failed'])
@@ -81,7 +81,7 @@ t.test('1 is not delivered, 2 expires', async (t) => {
   t.match(expired, { sentAt: String, deliveredAt: null, error: { code: 'expired' } })
 })
 
-t.test('3 is refused for good, 4 for now', async (t) => {
+t.test('sandbox: last digit 3 is refused permanently, 4 temporarily', async (t) => {
   const organisation = await createPayer(sql, { included: 100 })
   const failed = await outcome(organisation, { to: numberWith(3) }, 'failed')
   t.same(typesOf(failed), ['queued', 'failed'])
@@ -96,14 +96,14 @@ t.test('3 is refused for good, 4 for now', async (t) => {
   t.match(json.events[1], { type: 'deferred', detail: { code: 'ESME_RSYSERR', attempt: 1 } })
 })
 
-t.test('5 is deferred once, for two seconds, and delivered', async (t) => {
+t.test('sandbox: last digit 5 is deferred once for two seconds and then delivered', async (t) => {
   const organisation = await createPayer(sql, { included: 100 })
   const sms = await outcome(organisation, { to: numberWith(5) }, 'delivered')
   t.same(typesOf(sms), ['queued', 'deferred', 'sent', 'delivered'])
   t.ok(Date.parse(sms.sentAt) - Date.parse(sms.createdAt) >= 2000)
 })
 
-t.test('6 replies STOP, which is confirmed, and 7 START', async (t) => {
+t.test('sandbox: last digit 6 replies STOP, which is confirmed, and 7 START', async (t) => {
   const organisation = await createPayer(sql, { included: 100 })
   const number = '+27820000001'
   await sql`
@@ -137,4 +137,16 @@ t.test('6 replies STOP, which is confirmed, and 7 START', async (t) => {
   await outcome(organisation, { to: starts, senderId: number }, 'delivered')
   await until('consent to be back', async () => (await consentOf(starts)) === null)
   t.equal(await consentOf(stops), 'STOP')
+})
+
+t.test('isSandboxNumber(): true for +447700900000 to +447700900999 only', async (t) => {
+  for (const phone of ['+447700900000', '+447700900001', '+447700900999']) {
+    t.ok(isSandboxNumber(phone), phone)
+  }
+  for (const phone of [
+    ...['+447700899999', '+447700901000', '+4477009000000', '+44770090000', '+27821234567'],
+    ...['447700900000', '+1447700900000', '+447700900000\n', ''],
+  ]) {
+    t.notOk(isSandboxNumber(phone), phone)
+  }
 })

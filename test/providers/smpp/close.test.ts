@@ -10,24 +10,24 @@ const WRONG_PASSWORD = 0x0e
 
 const PHONE = '+27820000000'
 
-t.test('an SMSC that hangs holds a close up only once', async (t) => {
+t.test('close(): an SMSC that does not respond delays it by closeTimeoutMs', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
-  const provider = smppTo(smsc, { times: { closesWithinMs: 200 } })
+  const provider = smppTo(smsc, { times: { closeTimeoutMs: 200 } })
   const sending = provider.send(smsTo(PHONE))
   await until('the submit', async () => smsc.submits.length === 1)
   await provider.close()
   t.match(await sending, { outcome: 'ambiguous' })
-  t.notOk(smsc.steps.includes('unbind'), 'who does not answer is not asked more')
+  t.notOk(smsc.steps.includes('unbind'), 'no unbind to an SMSC that does not respond')
 })
 
-t.test('an SMSC that has forgotten the bind still answers what else it was asked', async (t) => {
+t.test('submit_sm: a lost bind reopens the link and loses or doubles no message', async (t) => {
   const answers: ((reply: Reply) => void)[] = []
   const smsc = await startSmsc(t, {
     submit_sm: (number) => (number > 3 ? 'well' : new Promise((resolve) => answers.push(resolve))),
     unbind: () => 'silence',
   })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { closesWithinMs: HELD_MS } })
+  const provider = smppTo(smsc, { times: { closeTimeoutMs: HELD_MS } })
   const sendings = Array.from({ length: 3 }, () => provider.send(smsTo(PHONE)))
   await until('three submits', async () => answers.length === 3)
   answers[0]?.({ status: WRONG_BIND_STATE })
@@ -42,9 +42,9 @@ t.test('an SMSC that has forgotten the bind still answers what else it was asked
   await closed
 })
 
-t.test('a wrong password is not tried again and again', async (t) => {
+t.test('bind: a wrong password is retried only after wrongLoginDelayMs', async (t) => {
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: WRONG_PASSWORD }) })
-  const answer = await sendInVain(t, smsc, smsTo(PHONE), { wrongLoginPauseMs: 600_000 })
+  const answer = await sendInVain(t, smsc, smsTo(PHONE), { wrongLoginDelayMs: 600_000 })
   t.match(answer, { outcome: 'deferred', code: 'ESME_RINVPASWD' })
   t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 1)
 })

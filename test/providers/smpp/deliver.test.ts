@@ -39,7 +39,7 @@ function header(length: number, command: number, status: number, sequence: numbe
 const isBound = (smsc: { steps: string[] }) =>
   until('a bind', async () => smsc.steps.includes('bind_transceiver'))
 
-t.test('a receipt may come before the answer to its submit', async (t) => {
+t.test('deliver_sm: a receipt may come before its submit_sm_resp', async (t) => {
   const heard = listen()
   const smsc = await startSmsc(t, {
     async submit_sm() {
@@ -53,7 +53,7 @@ t.test('a receipt may come before the answer to its submit', async (t) => {
   await provider.close()
 })
 
-t.test('parameters of a receipt are read, and messages from phones', async (t) => {
+t.test('deliver_sm: receipts and inbound SMS reach the listener', async (t) => {
   const { receipts, inbound, listener } = listen()
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc, { listener })
@@ -73,7 +73,7 @@ t.test('parameters of a receipt are read, and messages from phones', async (t) =
   await provider.close()
 })
 
-t.test('the network is told once it is ours, and to come again when it is not', async (t) => {
+t.test('deliver_sm: confirmed once recorded, and requested again after a failure', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   let asked = 0
   const smsc = await startSmsc(t)
@@ -99,37 +99,34 @@ t.test('the network is told once it is ours, and to come again when it is not', 
   await provider.close()
 })
 
-t.test(
-  'a link that is cut while a receipt is taken comes back, and so may the receipt',
-  async (t) => {
-    const { receipts, listener } = listen()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const smsc = await startSmsc(t)
-    const provider = smppTo(smsc, {
-      listener: {
-        ...listener,
-        async onReceipt(receipt) {
-          await listener.onReceipt(receipt)
-          if (receipts.length === 1) await promise
-        },
+t.test('deliver_sm: a link that is cut while a receipt is recorded is bound again', async (t) => {
+  const { receipts, listener } = listen()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const smsc = await startSmsc(t)
+  const provider = smppTo(smsc, {
+    listener: {
+      ...listener,
+      async onReceipt(receipt) {
+        await listener.onReceipt(receipt)
+        if (receipts.length === 1) await promise
       },
-    })
-    await isBound(smsc)
-    const first = smsc.deliver(receiptFor('1'))
-    await until('the receipt', async () => receipts.length === 1)
-    smsc.cut()
-    await t.rejects(first)
-    resolve()
-    await until('a new bind', async () => {
-      return smsc.steps.filter((step) => step === 'bind_transceiver').length === 2
-    })
-    t.equal(await smsc.deliver(receiptFor('1')), 0)
-    t.equal(receipts.length, 2)
-    await provider.close()
-  },
-)
+    },
+  })
+  await isBound(smsc)
+  const first = smsc.deliver(receiptFor('1'))
+  await until('the receipt', async () => receipts.length === 1)
+  smsc.cut()
+  await t.rejects(first)
+  resolve()
+  await until('a new bind', async () => {
+    return smsc.steps.filter((step) => step === 'bind_transceiver').length === 2
+  })
+  t.equal(await smsc.deliver(receiptFor('1')), 0)
+  t.equal(receipts.length, 2)
+  await provider.close()
+})
 
-t.test('closing waits for what is being taken', async (t) => {
+t.test('close(): waits for a receipt that is being recorded', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   let isAsked = false
   const smsc = await startSmsc(t)
@@ -151,7 +148,7 @@ t.test('closing waits for what is being taken', async (t) => {
   await closed
 })
 
-t.test('who sends more than can be in hand is told to send the rest again', async (t) => {
+t.test('deliver_sm: beyond 1000 in progress the SMSC is asked to send again', async (t) => {
   const smsc = await startSmsc(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   const provider = smppTo(smsc, {
@@ -166,7 +163,7 @@ t.test('who sends more than can be in hand is told to send the rest again', asyn
   await provider.close()
 })
 
-t.test('what it does not know is refused, and the link stays', async (t) => {
+t.test('session: unknown PDUs get generic_nack and the link stays', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc)
   await isBound(smsc)
@@ -193,7 +190,7 @@ t.test('what it does not know is refused, and the link stays', async (t) => {
   await provider.close()
 })
 
-t.test('where PDUs cannot be told apart any more, the link is made again', async (t) => {
+t.test('session: an invalid length or nack closes the link and opens a new one', async (t) => {
   const heads = [
     header(0, 4, 0, 1),
     header(15, 4, 0, 1),
@@ -216,7 +213,7 @@ t.test('where PDUs cannot be told apart any more, the link is made again', async
   }
 })
 
-t.test('the log has no password, text or number', async (t) => {
+t.test('smpp: the log contains no password, text or number', async (t) => {
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line) => lines.push(line) })
   const smsc = await startSmsc(t, {
@@ -242,6 +239,6 @@ t.test('the log has no password, text or number', async (t) => {
   const second = await provider.send(smsTo(ann, { body }))
   await provider.close()
   const told = lines.join('') + JSON.stringify([first, second])
-  t.match(told, /SMSC link failed.*bound to the SMSC.*sends that again.*SMSC link failed/s)
+  t.match(told, /SMSC link failed.*bound to the SMSC.*asked it to send again.*SMSC link failed/s)
   t.notMatch(told, /hunter2|Rumpelstiltskin|82000000/)
 })

@@ -34,7 +34,7 @@ function inboundOf(fields: Fields, countryCode: string | null = null) {
 const whole = (stat: string, rest = 'err:000 text:A mess') =>
   `id:0123ABCD sub:001 dlvrd:001 submit date:2611201159 done date:2611201200 stat:${stat} ${rest}`
 
-t.test('a receipt in the text form is read', async (t) => {
+t.test('readDelivery(): reads a receipt in the text form', async (t) => {
   t.strictSame(receiptOf(whole('DELIVRD')), {
     provider: 'smpp',
     network_ids: ['0123abcd', '123abcd', '19114957', '0019114957'],
@@ -45,7 +45,7 @@ t.test('a receipt in the text form is read', async (t) => {
   })
 })
 
-t.test('each state becomes what it means, or nothing', async (t) => {
+t.test('readDelivery(): each state has its receipt type, or is ignored', async (t) => {
   const types = {
     DELIVRD: 'delivered',
     delivrd: 'delivered',
@@ -82,12 +82,12 @@ t.test('each state becomes what it means, or nothing', async (t) => {
   }
 })
 
-t.test('the parameters of a receipt come before its text', async (t) => {
+t.test('readDelivery(): optional parameters take precedence over the text', async (t) => {
   const fields = { receipted_message_id: 'FF', message_state: 3 }
   t.match(receiptOf(whole('DELIVRD'), fields), { network_ids: ['ff'], type: 'expired' })
 })
 
-t.test('the error is told where there is one', async (t) => {
+t.test('readDelivery(): a receipt has the error code of the network, if any', async (t) => {
   t.equal(receiptOf(whole('UNDELIV', 'err:0b1 text:x'))?.code, '0b1')
   t.equal(receiptOf(whole('UNDELIV', 'err:0b1 text:x'))?.text, 'UNDELIV (err 0b1)')
   t.equal(receiptOf(whole('UNDELIV'))?.text, 'UNDELIV')
@@ -98,7 +98,7 @@ t.test('the error is told where there is one', async (t) => {
   t.notOk('code' in (receiptOf('id:1 stat:UNDELIV', { network_error_code: Buffer.alloc(0) }) ?? {}))
 })
 
-t.test('its date counts where it makes sense', async (t) => {
+t.test('readDelivery(): an implausible date is replaced by the current time', async (t) => {
   const dates = {
     '2611201158': '2026-11-20T11:58:59.000Z',
     '261120115801': '2026-11-20T11:58:01.000Z',
@@ -115,7 +115,7 @@ t.test('its date counts where it makes sense', async (t) => {
   }
 })
 
-t.test('the phone is told where the network tells it', async (t) => {
+t.test('readDelivery(): a receipt has the phone, if the network names it', async (t) => {
   const phones: [string, number, string | undefined][] = [
     ['27820000000', 1, '+27820000000'],
     ['+27820000000', 1, '+27820000000'],
@@ -134,20 +134,20 @@ t.test('the phone is told where the network tells it', async (t) => {
   }
 })
 
-t.test('a receipt of nothing in particular is nothing', async (t) => {
+t.test('readDelivery(): a receipt without id or known state is null', async (t) => {
   for (const words of ['', 'id: stat:DELIVRD', 'stat:DELIVRD', 'id:123', 'Hello', '\0\xff\x1b']) {
     t.equal(receiptOf(words), null, words)
   }
   t.equal(readDelivery({ esm_class: 4 }, now), null)
 })
 
-t.test('what looks like a receipt and is none is a message: anybody can write it', async (t) => {
+t.test('readDelivery(): a text that looks like a receipt is an inbound SMS', async (t) => {
   t.match(inboundOf({ short_message: text(whole('DELIVRD')) }), { body: /^id:0123ABCD sub/ })
   const quoted = 'id:1 stat:UNDELIV err:001 text:stat:DELIVRD id:2'
   t.match(receiptOf(quoted), { network_ids: ['1'], type: 'failed' }, 'nor its own text')
 })
 
-t.test('an inbound message is read by its alphabet', async (t) => {
+t.test('readDelivery(): an inbound SMS is decoded by data_coding', async (t) => {
   const gsm = octetsOf('STOP @ {€} à', 'gsm7')
   const cases: [string, Fields][] = [
     ['STOP', { short_message: text('STOP'), data_coding: 0 }],
@@ -183,7 +183,7 @@ t.test('an inbound message is read by its alphabet', async (t) => {
   }
 })
 
-t.test('it is told whom it was written to', async (t) => {
+t.test('readDelivery(): an inbound SMS has the sender ID that it was sent to', async (t) => {
   const senders: [string, number, string][] = [
     ['27110000000', 1, '+27110000000'],
     ['+27110000000', 0, '+27110000000'],
@@ -195,14 +195,14 @@ t.test('it is told whom it was written to', async (t) => {
   }
 })
 
-t.test('an inbound message that cannot be recorded has the reason', async (t) => {
+t.test('readDelivery(): an inbound SMS that cannot be recorded has a reason', async (t) => {
   const cases: [Fields, string | null, RegExp][] = [
     [{ source_addr: 'Bank', source_addr_ton: 5 }, '27', /^the sender is not a phone number$/],
     [{ source_addr: '' }, '27', /^the sender is not a phone number$/],
     [{ source_addr: '0820000000' }, null, /no country code: set SMPP_COUNTRY_CODE$/],
     [{ source_addr: '820000000', source_addr_ton: 2 }, null, /no country code: set/],
     [{ source_addr: '12345', source_addr_ton: 2 }, '27', /^the sender is not a phone number$/],
-    [{ destination_addr: '' }, null, /^it names no number that it was sent to$/],
+    [{ destination_addr: '' }, null, /^the network names no destination$/],
   ]
   for (const [fields, countryCode, reason] of cases) {
     const { source_addr: from = '27820000000' } = fields
@@ -214,7 +214,7 @@ t.test('an inbound message that cannot be recorded has the reason', async (t) =>
   t.match(readDelivery({}, now), { ignored: { from: '', to: '', body: '' } })
 })
 
-t.test('a number in national form is one of the configured country', async (t) => {
+t.test('readDelivery(): a number in national form gets the configured country code', async (t) => {
   const numbers: [address: string, ton: number, countryCode: string, phone: string][] = [
     ['0821234567', 0, '27', '+27821234567'],
     ['0821234567', 2, '27', '+27821234567'],
@@ -240,7 +240,7 @@ t.test('a number in national form is one of the configured country', async (t) =
   t.notOk('phone' in (receiptOf(whole('DELIVRD'), receipt) ?? {}), 'receipts name it or not')
 })
 
-t.test('nothing that a peer sends throws', (t) => {
+t.test('readDelivery(): random fields never throw', (t) => {
   const octets = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array))
   const number = fc.integer({ min: 0, max: 255 })
   fc.assert(

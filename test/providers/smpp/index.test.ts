@@ -8,8 +8,8 @@ const INVALID_DESTINATION = 0x0b
 const THROTTLED = 0x58
 const TEMPORARY_ERROR = 0x64
 
-/** No test lasts so long; it is over for a message that the network does not take. */
-const WRITES_WITHIN_MS = 600_000
+/** Longer than any test. The clock passes it once the network refuses a message. */
+const SUBMIT_TIMEOUT_MS = 600_000
 
 const clock = clockAhead(t)
 
@@ -18,20 +18,20 @@ testSmsProvider('smpp', async () => {
     submit_sm(_, { to }) {
       if (to.endsWith('1')) return { status: INVALID_DESTINATION }
       if (!/[23]$/.test(to)) return 'well'
-      clock.pass(WRITES_WITHIN_MS)
+      clock.pass(SUBMIT_TIMEOUT_MS)
       return { status: to.endsWith('2') ? THROTTLED : TEMPORARY_ERROR }
     },
   })
   return {
-    provider: tagging(smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })),
-    phones: {
-      taken: '+27820000000',
-      refusedForGood: '+27820000001',
+    provider: tagging(smppTo(smsc, { times: { submitTimeoutMs: SUBMIT_TIMEOUT_MS } })),
+    recipients: {
+      accepted: '+27820000000',
+      refused: '+27820000001',
       refusedByAll: '+27820000002',
-      refusedForNow: '+27820000003',
+      refusedTemporarily: '+27820000003',
     },
     disconnected: () =>
-      smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times: { linkWithinMs: 50 } }),
+      smppTo({ url: 'smpp://postgram:hunter2@127.0.0.1:1' }, { times: { linkTimeoutMs: 50 } }),
     async partsOf(sms) {
       return smsc.submits
         .filter(({ from, id }) => from === tagOf(sms) && id !== null)

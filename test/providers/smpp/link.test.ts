@@ -16,49 +16,46 @@ const first = (reply: Reply) => (number: number) => (number === 1 ? reply : 'wel
 
 const garbage = { octets: Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n') }
 
-t.test(
-  'a link that is cut before it is bound is made again, and what waited is sent',
-  async (t) => {
-    const phases: [name: string, script: Script][] = [
-      ['at once', { connection: first('cut') }],
-      ['at once, politely', { connection: first('end') }],
-      ['at the bind', { bind_transceiver: first('cut') }],
-      ['at the bind, politely', { bind_transceiver: first('end') }],
-      ['refused', { bind_transceiver: first({ status: 0x0d }) }],
-      ['still bound from before', { bind_transceiver: first({ status: 0x05 }) }],
-      ['answered by garbage', { bind_transceiver: first(garbage) }],
-      ['greeted by garbage', { connection: first(garbage) }],
-      [
-        'answered by the wrong PDU',
-        { bind_transceiver: first({ octets: encode('unbind_resp', 1) }) },
-      ],
-      ['not answered', { bind_transceiver: first('silence') }],
-    ]
-    const limits = holdLimits(t)
-    for (const [name, script] of phases) {
-      const smsc = await startSmsc(t, script)
-      const times = name === 'not answered' ? { answersWithinMs: HELD_MS } : {}
-      const provider = smppTo(smsc, { times })
-      const sending = provider.send(smsTo(ann))
-      if (name === 'not answered') {
-        await until('the bind', async () => smsc.steps.includes('bind_transceiver'))
-        limits.endFirst()
-      }
-      t.match(await sending, { outcome: 'sent' }, name)
-      t.equal(smsc.submits.length, 1)
-      t.equal(smsc.steps.filter((step) => step === 'connection').length, 2)
-      await provider.close()
+t.test('link: a failure before the bind delays the message but loses none', async (t) => {
+  const phases: [name: string, script: Script][] = [
+    ['at once', { connection: first('cut') }],
+    ['at once, politely', { connection: first('end') }],
+    ['at the bind', { bind_transceiver: first('cut') }],
+    ['at the bind, politely', { bind_transceiver: first('end') }],
+    ['refused', { bind_transceiver: first({ status: 0x0d }) }],
+    ['still bound from before', { bind_transceiver: first({ status: 0x05 }) }],
+    ['answered by garbage', { bind_transceiver: first(garbage) }],
+    ['greeted by garbage', { connection: first(garbage) }],
+    [
+      'answered by the wrong PDU',
+      { bind_transceiver: first({ octets: encode('unbind_resp', 1) }) },
+    ],
+    ['not answered', { bind_transceiver: first('silence') }],
+  ]
+  const limits = holdLimits(t)
+  for (const [name, script] of phases) {
+    const smsc = await startSmsc(t, script)
+    const times = name === 'not answered' ? { responseTimeoutMs: HELD_MS } : {}
+    const provider = smppTo(smsc, { times })
+    const sending = provider.send(smsTo(ann))
+    if (name === 'not answered') {
+      await until('the bind', async () => smsc.steps.includes('bind_transceiver'))
+      limits.endFirst()
     }
-  },
-)
+    t.match(await sending, { outcome: 'sent' }, name)
+    t.equal(smsc.submits.length, 1)
+    t.equal(smsc.steps.filter((step) => step === 'connection').length, 2)
+    await provider.close()
+  }
+})
 
-t.test('with no link in time a message is deferred, with the reason', async (t) => {
+t.test('send(): without a link in time a message is deferred with the reason', async (t) => {
   const nobody = { url: 'smpp://postgram:hunter2@127.0.0.1:1' }
   t.strictSame(await sendInVain(t, nobody, smsTo(ann)), {
     outcome: 'deferred',
     about: 'connection',
     code: 'ECONNREFUSED',
-    text: 'There is no link to the network: nobody listens there (ECONNREFUSED).',
+    text: 'There is no link to the network: it refuses connections (ECONNREFUSED).',
     parts: [],
   })
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
@@ -66,12 +63,12 @@ t.test('with no link in time a message is deferred, with the reason', async (t) 
     outcome: 'deferred',
     about: 'provider',
     code: 'ESME_RINVPASWD',
-    text: 'There is no link to the network: it refuses our login (ESME_RINVPASWD, 0x0000000e).',
+    text: 'There is no link to the network: it refuses the login (ESME_RINVPASWD, 0x0000000e).',
   })
   t.strictSame(smsc.submits, [])
 })
 
-t.test('an SMSC that is down is one warning at once and one a minute with the count', async (t) => {
+t.test('link: an SMSC that is down logs one warning a minute with the count', async (t) => {
   const warnings: Record<string, unknown>[] = []
   const log = pino({ level: 'warn' }, { write: (line) => warnings.push(JSON.parse(line)) })
   const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: 0x0e }) })
@@ -82,19 +79,19 @@ t.test('an SMSC that is down is one warning at once and one a minute with the co
     host: '127.0.0.1',
     port: smsc.port,
     code: 'ESME_RINVPASWD',
-    reason: 'it refuses our login (ESME_RINVPASWD, 0x0000000e)',
+    reason: 'it refuses the login (ESME_RINVPASWD, 0x0000000e)',
     failures: 1,
     msg: 'SMSC link failed',
   }
   t.match(warnings, [first])
   t.equal(warnings.length, 1)
-  // What is left of the minute is reported when it ends, or the service.
+  // Closing logs the failures of the unfinished minute.
   await provider.close()
   t.match(warnings.slice(1), [{ ...first, failures: Number }])
   t.ok(Number(warnings[1]?.failures) >= 3)
 })
 
-t.test('cut after the submit, nobody knows; the next one goes over a new link', async (t) => {
+t.test('send(): a link cut after submit_sm is ambiguous, and a new one opens', async (t) => {
   const submitted = encode('submit_sm_resp', 2, { message_id: 'A1' })
   for (const reply of ['cut', 'end', garbage, { octets: encode('unbind_resp', 2) }] as Reply[]) {
     const smsc = await startSmsc(t, { submit_sm: first(reply) })
@@ -103,7 +100,7 @@ t.test('cut after the submit, nobody knows; the next one goes over a new link', 
     t.match(answer, {
       outcome: 'ambiguous',
       about: 'provider',
-      text: /before the network answered\.$/,
+      text: /before the network responded\.$/,
       parts: [],
     })
     t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
@@ -126,32 +123,29 @@ t.test('cut after the submit, nobody knows; the next one goes over a new link', 
   await provider.close()
 })
 
-t.test(
-  'a submit that is not answered in time is ambiguous, and takes a dead link along',
-  async (t) => {
-    const smsc = await startSmsc(t, { submit_sm: first('silence') })
-    const limits = holdLimits(t)
-    const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS } })
-    const sending = provider.send(smsTo(ann))
-    await until('the submit', async () => smsc.submits.length === 1)
-    limits.endAll()
-    t.match(await sending, {
-      outcome: 'ambiguous',
-      text: /did not answer in time\.$/,
-    })
-    t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
-    t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 2)
-    t.equal(smsc.submits.length, 2)
-    await provider.close()
-  },
-)
+t.test('send(): submit_sm without a response is ambiguous and closes a dead link', async (t) => {
+  const smsc = await startSmsc(t, { submit_sm: first('silence') })
+  const limits = holdLimits(t)
+  const provider = smppTo(smsc, { times: { responseTimeoutMs: HELD_MS } })
+  const sending = provider.send(smsTo(ann))
+  await until('the submit', async () => smsc.submits.length === 1)
+  limits.endAll()
+  t.match(await sending, {
+    outcome: 'ambiguous',
+    text: /did not respond in time\.$/,
+  })
+  t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
+  t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 2)
+  t.equal(smsc.submits.length, 2)
+  await provider.close()
+})
 
-t.test('a link that is heard of stays, also when one submit is not answered', async (t) => {
+t.test('link: stays open if other PDUs arrive while one submit_sm has no response', async (t) => {
   const smsc = await startSmsc(t, {
     submit_sm: (_, { to }) => (ann.endsWith(to) ? 'silence' : 'well'),
   })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS } })
+  const provider = smppTo(smsc, { times: { responseTimeoutMs: HELD_MS } })
   const unanswered = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length > 0)
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
@@ -162,14 +156,16 @@ t.test('a link that is heard of stays, also when one submit is not answered', as
   await provider.close()
 })
 
-t.test('a peer that stops in the middle of a PDU is left', async (t) => {
+t.test('link: an SMSC that stops in the middle of a PDU is disconnected', async (t) => {
   const half = encode('submit_sm_resp', 2, { message_id: 'A1' }).subarray(0, 18)
   const smsc = await startSmsc(t, {
     submit_sm: first({ octets: half }),
     enquire_link: () => (smsc.submits.length === 1 ? 'silence' : 'well'),
   })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { answersWithinMs: HELD_MS, enquireEveryMs: 10 } })
+  const provider = smppTo(smsc, {
+    times: { responseTimeoutMs: HELD_MS, enquireLinkIntervalMs: 10 },
+  })
   const sending = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length === 1)
   await until('a new bind', async () => {
@@ -182,7 +178,7 @@ t.test('a peer that stops in the middle of a PDU is left', async (t) => {
   await provider.close()
 })
 
-t.test('what waited for its turn when the link was cut is sent over the next, once', async (t) => {
+t.test('link: messages that wait for a permit when it is cut are sent once', async (t) => {
   const { promise: isCut, resolve: cut } = Promise.withResolvers<Reply>()
   const smsc = await startSmsc(t, { submit_sm: (number) => (number === 1 ? isCut : 'well') })
   const provider = smppTo(smsc, { window: 1 })
@@ -198,7 +194,7 @@ t.test('what waited for its turn when the link was cut is sent over the next, on
   await provider.close()
 })
 
-t.test('when the peer says goodbye it is answered, and what was asked is waited for', async (t) => {
+t.test('session: unbind from the SMSC is confirmed after the responses in progress', async (t) => {
   const { promise, resolve: answer } = Promise.withResolvers<Reply>()
   const smsc = await startSmsc(t, { submit_sm: (number) => (number === 1 ? promise : 'well') })
   const provider = smppTo(smsc)
@@ -212,10 +208,12 @@ t.test('when the peer says goodbye it is answered, and what was asked is waited 
   await provider.close()
 })
 
-t.test('the link is asked whether it lives, and answers that', async (t) => {
+t.test('session: enquire_link is sent and responded to', async (t) => {
   const smsc = await startSmsc(t, { enquire_link: (number) => (number > 2 ? 'silence' : 'well') })
   const limits = holdLimits(t)
-  const provider = smppTo(smsc, { times: { enquireEveryMs: 10, answersWithinMs: HELD_MS } })
+  const provider = smppTo(smsc, {
+    times: { enquireLinkIntervalMs: 10, responseTimeoutMs: HELD_MS },
+  })
   const count = (step: Step) => smsc.steps.filter((one) => one === step).length
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   t.match(await smsc.ask('enquire_link'), { command: 'enquire_link_resp', command_status: 0 })
@@ -228,7 +226,7 @@ t.test('the link is asked whether it lives, and answers that', async (t) => {
   await provider.close()
 })
 
-t.test('closing lets what is under way end, takes nothing more, and says goodbye', async (t) => {
+t.test('close(): waits for requests in progress, refuses new ones and unbinds', async (t) => {
   const { promise, resolve: answer } = Promise.withResolvers<Reply>()
   const smsc = await startSmsc(t, { submit_sm: () => promise })
   const provider = smppTo(smsc, { window: 1 })
@@ -245,18 +243,18 @@ t.test('closing lets what is under way end, takes nothing more, and says goodbye
   t.equal(smsc.steps.at(-1), 'unbind')
 })
 
-t.test('closing does not wait for what is to be tried again later', async (t) => {
+t.test('close(): does not wait for a retry', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => ({ status: 0x58 }) })
-  const provider = smppTo(smsc, { times: { retryAfterMs: 1_000_000, writesWithinMs: 10_000_000 } })
+  const provider = smppTo(smsc, { times: { retryDelayMs: 1_000_000, submitTimeoutMs: 10_000_000 } })
   const send = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length > 0)
   await provider.close()
   t.match(await send, { outcome: 'deferred', parts: [] })
 })
 
-t.test('it closes also when the peer lets nothing end', async (t) => {
+t.test('close(): ends at closeTimeoutMs if the SMSC does not respond', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence', unbind: () => 'silence' })
-  const provider = smppTo(smsc, { times: { closesWithinMs: 100 } })
+  const provider = smppTo(smsc, { times: { closeTimeoutMs: 100 } })
   const send = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length === 1)
   await provider.close()
@@ -273,7 +271,7 @@ t.test('it closes also when the peer lets nothing end', async (t) => {
   await unused.close()
 })
 
-t.test('who listens binds at once, who does not when something is sent', async (t) => {
+t.test('link: binds at once with a listener, otherwise with the first message', async (t) => {
   const smsc = await startSmsc(t)
   const idle = smppTo(smsc, { listener: null })
   const listening = smppTo(smsc, { listener: listen().listener })
@@ -285,7 +283,7 @@ t.test('who listens binds at once, who does not when something is sent', async (
   await Promise.all([idle.close(), listening.close()])
 })
 
-t.test('a peer that asks and does not read is left', async (t) => {
+t.test('session: an SMSC that sends requests and does not read is disconnected', async (t) => {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     sockets.push(socket)

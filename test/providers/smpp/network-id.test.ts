@@ -1,14 +1,14 @@
 import t from 'tap'
 import { networkIdOf, spellingsOf } from '../../../src/providers/smpp/network-id.ts'
 
-t.test('an id is kept in lower case, as it was written', async (t) => {
+t.test('networkIdOf(): an id is stored in lower case and at most 64 characters', async (t) => {
   t.equal(networkIdOf(' 00A1b2 '), '00a1b2')
   t.equal(networkIdOf('x'.repeat(100)), 'x'.repeat(64))
   t.equal(networkIdOf(''), undefined)
   t.equal(networkIdOf(undefined), undefined)
 })
 
-/** What networks do: the id in the answer, and what the receipt calls the same message. */
+/** Known networks: the id in the response, and the id of the same message in the receipt. */
 const pairs: [answer: string, receipt: string, why: string][] = [
   ['a1b2c3d4', 'A1B2C3D4', 'the same'],
   ['0a1b2c3d', '169552957', 'hex, then decimal'],
@@ -26,14 +26,14 @@ const pairs: [answer: string, receipt: string, why: string][] = [
 ]
 
 for (const [answer, receipt, why] of pairs) {
-  t.test(`an id is found again: ${why}`, async (t) => {
+  t.test(`spellingsOf(): includes the spelling of the submit_sm_resp: ${why}`, async (t) => {
     const spellings = spellingsOf(networkIdOf(receipt) ?? '')
     t.ok(spellings.includes(answer), spellings.join(' '))
     t.equal(spellings[0], receipt.toLowerCase(), 'as it is written comes first')
   })
 }
 
-t.test('there are at most 8 spellings, each once and none too long', async (t) => {
+t.test('spellingsOf(): at most 8 spellings, each once and none too long', async (t) => {
   for (const id of [
     '0',
     '00',

@@ -9,13 +9,13 @@ const pdus = [
   encode('generic_nack', 4, { command_status: 3 }),
 ]
 
-/** All PDUs of a stream that comes in these chunks. */
+/** Returns all PDUs of a stream in these chunks. */
 function framesOf(chunks: Buffer[]): Buffer[] {
   const framer = new Framer()
   return chunks.flatMap((chunk) => [...framer.push(chunk)])
 }
 
-t.test('PDUs are found however the stream is cut', (t) => {
+t.test('Framer: PDUs are found wherever the stream is split', (t) => {
   const stream = Buffer.concat(pdus)
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: stream.length })), (cuts) => {
@@ -28,7 +28,7 @@ t.test('PDUs are found however the stream is cut', (t) => {
   t.end()
 })
 
-t.test('a length that no PDU has is the end, after those before it', (t) => {
+t.test('Framer: an invalid length throws after the PDUs before it', (t) => {
   for (const length of [0, 4, 15, 16_385, 0x7fffffff, 0xffffffff]) {
     const header = Buffer.alloc(16)
     header.writeUInt32BE(length)
@@ -39,7 +39,7 @@ t.test('a length that no PDU has is the end, after those before it', (t) => {
   t.end()
 })
 
-t.test('octets stay octets', (t) => {
+t.test('decode(): octets of texts are not converted', (t) => {
   const octets = Buffer.from([5, 0, 3, 1, 2, 1, 0x1b, 0x65, 0, 0x80])
   const fields = { esm_class: 0x40, data_coding: 0, short_message: octets }
   t.match(decode(encode('deliver_sm', 7, fields)), {
@@ -52,7 +52,7 @@ t.test('octets stay octets', (t) => {
   t.end()
 })
 
-t.test('what nobody knows is unknown, what breaks off is unreadable, and nothing throws', (t) => {
+t.test('decode(): returns `unknown` or `unreadable` and never throws', (t) => {
   const unknown = Buffer.from('00000010000000990000000000000007', 'hex')
   t.match(decode(unknown), { command: 'unknown', sequence: 7, isResponse: false })
   const broken = Buffer.from('0000001400000015000000000000000804270001', 'hex')

@@ -61,7 +61,7 @@ const once = (id: string, status: string) =>
 
 const typesOf = ({ events }: { events: TimelineEvent[] }) => events.map(({ type }) => type)
 
-t.test('an SMS goes out part by part and is delivered with the last of them', async (t) => {
+t.test('smpp: an SMS is sent in parts and is delivered with the last one', async (t) => {
   const to = '+27820000001'
   const id = await sendSms(base, organisation, smsOf(3, { to }))
   const sms = await once(id, 'delivered')
@@ -73,7 +73,7 @@ t.test('an SMS goes out part by part and is delivered with the last of them', as
   )
 })
 
-t.test('an SMS that the network refuses has the name and the number of the status', async (t) => {
+t.test('smpp: a refused SMS has name and number of the command status', async (t) => {
   const id = await sendSms(base, organisation, smsOf(1, { to: '+27820000008' }))
   const text = 'The network refuses it (ESME_RINVDSTADR, 0x0000000b).'
   const sms = await once(id, 'failed')
@@ -86,12 +86,12 @@ t.test('an SMS that the network refuses has the name and the number of the statu
   t.same([...reasons], [{ reason: text }])
 })
 
-t.test('an SMS that the network cannot deliver has failed', async (t) => {
+t.test('smpp: an SMS that the network cannot deliver is failed', async (t) => {
   const id = await sendSms(base, organisation, smsOf(1, { to: '+27820000009' }))
   t.match(await once(id, 'failed'), { error: { code: 'network_rejected' }, sentAt: String })
 })
 
-t.test('a rehearsal never reaches the network', async (t) => {
+t.test('smpp: a sandbox message is not sent to the network', async (t) => {
   const before = smsc.submits.length
   const id = await sendSms(base, organisation, smsOf(1, { to: '+447700900000' }))
   t.match((await once(id, 'delivered')).events[1].detail, { provider: 'sandbox' })
@@ -99,7 +99,7 @@ t.test('a rehearsal never reaches the network', async (t) => {
 })
 
 // The only SMS to this phone, as the clock stands still and so says nothing of which came last.
-t.test('who answers STOP is told so, and gets no marketing any more', async (t) => {
+t.test('smpp: STOP is confirmed and ends marketing to the phone', async (t) => {
   const promotion = { to: PHONE, senderId: NUMBER, class: 'marketing', body: PROMOTION }
   const id = await sendSms(base, organisation, promotion)
   await once(id, 'delivered')

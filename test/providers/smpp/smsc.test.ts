@@ -3,7 +3,7 @@ import { createSmpp } from '../../../src/providers/smpp/index.ts'
 import { readSmsc } from '../../../src/providers/smpp/smsc.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 
-t.test('an URL says how to reach the SMSC', async (t) => {
+t.test('readSmsc(): reads host, port, TLS and login from the URL', async (t) => {
   t.strictSame(readSmsc('smpp://postgram:hunter2@smsc.example'), {
     host: 'smsc.example',
     port: 2775,
@@ -35,7 +35,7 @@ t.test('an URL says how to reach the SMSC', async (t) => {
   })
 })
 
-t.test('anything else is refused, and not quoted', async (t) => {
+t.test('an invalid URL is refused without quoting it', async (t) => {
   const form =
     'must be smpp:// or smpps:// with user:password@host; write special characters as %XX'
   const problems = {
@@ -56,15 +56,15 @@ t.test('anything else is refused, and not quoted', async (t) => {
       'smpp://a:12?hunter2@smsc.example',
       'smpp://a:hunter2@smsc.example:99999',
     ],
-    'must have a user of at most 15 plain characters': [
+    'must have a user of at most 15 ASCII characters': [
       'smpp://1234567890123456:hunter2@smsc.example',
       'smpp://%C3%A9:hunter2@smsc.example',
       'smpp://a:hunter%00@smsc.example',
     ],
-    'must have a password of at most 8 characters, as SMPP has': [
+    'must have a password of at most 8 characters, the limit of SMPP': [
       'smpp://a:hunter234@smsc.example',
     ],
-    'takes systemType, tls.rejectUnauthorized after its ?': [
+    'accepts only the parameters systemType, tls.rejectUnauthorized': [
       'smpp://a:hunter2@smsc.example?debug=true',
       'smpp://a:hunter2@smsc.example?tls.rejectUnauthorized=0',
       'smpp://a:hunter2@smsc.example?systemType=1234567890123',

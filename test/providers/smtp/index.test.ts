@@ -13,7 +13,7 @@ const [ann, bob, carol] = ['ann@there.example', 'bob@there.example', 'carol@ther
 const refused = 'refused@there.example'
 const later = 'later@there.example'
 
-/** Of each transaction with which an email arrived, whom it was for. */
+/** Returns the recipients of each transaction by which an email arrived. */
 async function arrivals(server: SmtpServer, email: OutgoingEmail): Promise<string[][]> {
   const mails = (await server.mails()).map((raw) => raw.toString())
   return mails
@@ -23,23 +23,19 @@ async function arrivals(server: SmtpServer, email: OutgoingEmail): Promise<strin
 }
 
 if (noSmtpServer) {
-  t.test(
-    'the smtp provider does what every email provider must',
-    { skip: noSmtpServer },
-    () => undefined,
-  )
+  t.test('smtp provider (all email providers)', { skip: noSmtpServer }, () => undefined)
 } else {
   const server = await startSmtpServer(t)
   testProvider('smtp', async () => ({
     provider: smtpTo(server.address),
-    addresses: {
-      taken: ann,
-      refusedForGood: refused,
-      refusedForNow: later,
+    recipients: {
+      accepted: ann,
+      refused,
+      refusedTemporarily: later,
       refusedByAll: 'busy@there.example',
     },
-    disconnected: smtpTo('127.0.0.1:1'),
-    handoversOf: async (email) => (await arrivals(server, email)).length,
+    disconnected: () => smtpTo('127.0.0.1:1'),
+    attemptsOf: async (email) => (await arrivals(server, email)).length,
     can: { lookUp: false, keepKeys: false, tellUnknownDomains: false },
     publish: async () => undefined,
   }))
@@ -49,7 +45,7 @@ for (const [kind, settings] of [
   ['all commands at once', []],
   ['one command at a time', ['pipelining_advertise_hosts =']],
 ] as const) {
-  t.test(`recipients are refused one by one: ${kind}`, { skip: noSmtpServer }, async (t) => {
+  t.test(`smtp: refuses single recipients: ${kind}`, { skip: noSmtpServer }, async (t) => {
     const server = await startSmtpServer(t, { settings: [...settings] })
     const smtp = smtpTo(server.address)
     const email = emailTo(ann, { to: [ann, refused], cc: [bob], bcc: [later] })
@@ -75,7 +71,7 @@ for (const [kind, settings] of [
 }
 
 t.test(
-  'a relay that takes two recipients at a time gets the others after them',
+  "smtp: recipients beyond the relay's limit follow later",
   { skip: noSmtpServer },
   async (t) => {
     const server = await startSmtpServer(t, { settings: ['recipients_max = 2'] })
@@ -91,8 +87,8 @@ t.test(
   },
 )
 
-t.test('recipients whose turn comes to nothing are named, and the email is sent', async (t) => {
-  const noWord = 'The relay did not say whether it took the message.'
+t.test('smtp: recipients refused in a further transaction are named', async (t) => {
+  const noWord = 'The relay did not confirm the message.'
   for (const [second, refusal] of [
     ['451 4.3.0 Full', { recipient: bob, code: '451 4.3.0', text: 'Full' }],
     ['554 5.3.0 Done', { recipient: bob, code: '554 5.3.0', text: 'Done' }],
@@ -115,7 +111,7 @@ t.test('recipients whose turn comes to nothing are named, and the email is sent'
   }
 })
 
-t.test('copies of an email arrive under ids of their own', { skip: noSmtpServer }, async (t) => {
+t.test('smtp: each copy of an email has its own Message-ID', { skip: noSmtpServer }, async (t) => {
   const server = await startSmtpServer(t)
   const smtp = smtpTo(server.address)
   const first = { ...emailTo(ann), copy: 1 }
@@ -127,7 +123,7 @@ t.test('copies of an email arrive under ids of their own', { skip: noSmtpServer 
   await smtp.close()
 })
 
-t.test('a key that cannot be opened puts the email off, and is not told', async (t) => {
+t.test('smtp: a key that cannot be opened defers the email and is not revealed', async (t) => {
   const others = createSecrets([Buffer.alloc(32, 8).toString('base64')])
   const smtp = smtpTo('127.0.0.1:9')
   for (const dkimPrivateKey of [others.seal('PRIVATE'), secrets.seal('PRIVATE'), 'PRIVATE', '']) {
@@ -141,7 +137,7 @@ t.test('a key that cannot be opened puts the email off, and is not told', async 
   await smtp.close()
 })
 
-t.test('a domain gets two keys of ours, and records in the name of the relay', async (t) => {
+t.test("createDomain(): returns two sealed keys and records with the relay's host", async (t) => {
   const smtp = createSmtp({ url: 'smtp://Relay.Example:2525', secrets })
   const domain = {
     name: 'sender.example',
@@ -183,7 +179,7 @@ t.test('a domain gets two keys of ours, and records in the name of the relay', a
 })
 
 t.test(
-  'a message signed with a key that a rotation made is right by what it published',
+  'rotateDkim(): a signature with the new key is valid',
   { skip: noSmtpServer || noMailReader },
   async (t) => {
     const server = await startSmtpServer(t)
@@ -201,7 +197,7 @@ t.test(
   },
 )
 
-t.test('what is handed over after closing is put off', async (t) => {
+t.test('send(): after close() an email is deferred', async (t) => {
   const smtp = smtpTo('127.0.0.1:9')
   await smtp.close()
   t.match(await smtp.send(emailTo(ann)), { outcome: 'deferred' })

@@ -50,7 +50,7 @@ async function receivedOne(t: Test, email: OutgoingEmail): Promise<Mail> {
   return mail as Mail
 }
 
-t.test('the headers say what the email says, and hide whom they must', { skip }, async (t) => {
+t.test('smtp: headers match the email and hide bcc', { skip }, async (t) => {
   const email = signedEmail({
     sender: '"Zoë, of Acme" <hello@sender.example>',
     to: ['"O\'Brien; Ann" <ann@there.example>', 'bob@there.example'],
@@ -79,7 +79,7 @@ t.test('the headers say what the email says, and hide whom they must', { skip },
   t.notMatch(afterEnvelope, /dave|Hidden|secret-tag|nodemailer/i)
 })
 
-t.test('bodies arrive as they were', { skip }, async (t) => {
+t.test('smtp: bodies arrive unchanged', { skip }, async (t) => {
   const bodies = {
     plain: 'Hello.\r\nBye.\r\n',
     dots: '.\n..\n.hidden\n\n.\nFrom me\n',
@@ -113,7 +113,7 @@ function lines(text: string): string {
   return text.replace(/\r\n?/g, '\n').replace(/\n$/, '')
 }
 
-t.test('text beside html is the first of two alternatives', { skip }, async (t) => {
+t.test('smtp: text and html are multipart/alternative with text first', { skip }, async (t) => {
   const email = signedEmail({ text: 'Grüße aus\nKöln', html: '<p>Grüße aus<br>Köln 🎉</p>' })
   const mail = await receivedOne(t, email)
   t.equal(mail.type, 'multipart/alternative')
@@ -125,20 +125,20 @@ t.test('text beside html is the first of two alternatives', { skip }, async (t) 
   t.ok(mail.dkim?.isValid)
 })
 
-t.test('a body of 2 MB arrives', { skip }, async (t) => {
+t.test('smtp: a body of 2 MB arrives', { skip }, async (t) => {
   const html = '<p>Grüße an alle, die dies lesen, und einen guten Tag.</p>\n'.repeat(34_000)
   const mail = await receivedOne(t, signedEmail({ html, text: 'short' }))
   t.ok(mail.dkim?.isValid)
   t.equal(mail.parts[1]?.text.length, html.length)
 })
 
-t.test('an odd line end does not spoil the signature', { skip }, async (t) => {
+t.test('smtp: unusual line ends keep the DKIM signature valid', { skip }, async (t) => {
   const mail = await receivedOne(t, signedEmail({ text: 'one\rtwo\r\nthree\nfour\r\r\n.\r.\r' }))
   t.equal(mail.parts[0]?.text, 'one\ntwo\nthree\nfour\n\n.\n.\n')
   t.ok(mail.dkim?.isValid)
 })
 
-t.test('long and strange headers arrive whole', { skip }, async (t) => {
+t.test('smtp: long and unusual headers arrive unchanged', { skip }, async (t) => {
   const headers = {
     'X-Long-Word': 'a'.repeat(998),
     'X-Long-Words': `${'word '.repeat(199)}end`,
@@ -157,7 +157,7 @@ t.test('long and strange headers arrive whole', { skip }, async (t) => {
   t.ok(mail.dkim?.isValid)
 })
 
-t.test('no blanks make a header line too long, or one of nothing else', async (t) => {
+t.test('messageOf(): blanks never make a header line too long or empty', async (t) => {
   const headers = {
     'X-Behind-A-Word': `${'a'.repeat(100)} `,
     'X-At-The-End': `a${' '.repeat(50)}${'b'.repeat(30)}${' '.repeat(60)}`,
@@ -194,7 +194,7 @@ t.test('no header gets in by way of another', { skip }, async (t) => {
   t.equal(mail.parts[0]?.text, 'A message.\n')
 })
 
-t.test('nothing of the content is read from files or fetched', { skip }, async (t) => {
+t.test('smtp: content never makes nodemailer read files or URLs', { skip }, async (t) => {
   const text = JSON.stringify({ path: '/etc/hostname' })
   const html =
     '<img src="/etc/hostname"><img src="data:image/png;base64,AAAA"><a href="http://127.0.0.1:9/">'
@@ -205,7 +205,7 @@ t.test('nothing of the content is read from files or fetched', { skip }, async (
   )
 })
 
-t.test('the signature covers what receivers look at', { skip }, async (t) => {
+t.test('smtp: the DKIM signature covers the headers that receivers show', { skip }, async (t) => {
   const unsubscribe = {
     'List-Unsubscribe': `<https://mail.example/u/${'t'.repeat(300)}>`,
     'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
@@ -237,7 +237,7 @@ t.test('the signature covers what receivers look at', { skip }, async (t) => {
   t.same(least?.dkim?.signed.toSorted(), [...always, 'content-transfer-encoding'].sort())
 })
 
-t.test('a signature does not hold for anything else', { skip }, async (t) => {
+t.test('smtp: the DKIM signature is invalid after any change', { skip }, async (t) => {
   const email = signedEmail({
     text: 'Pay 100 to Ann.',
     headers: { 'List-Unsubscribe': '<https://mail.example/u/1>' },
@@ -261,7 +261,7 @@ t.test('a signature does not hold for anything else', { skip }, async (t) => {
   t.equal(byOther?.dkim?.isValid, false, 'nor by another key')
 })
 
-t.test('without a selector or a key the email goes out unsigned', { skip }, async (t) => {
+t.test('smtp: an email without selector or key is sent unsigned', { skip }, async (t) => {
   const mails = await received(t, [
     signedEmail({ dkimSelector: null, dkimPrivateKey: null }),
     signedEmail({ dkimSelector: null }),
@@ -270,7 +270,7 @@ t.test('without a selector or a key the email goes out unsigned', { skip }, asyn
   for (const { dkim } of mails) t.equal(dkim, null)
 })
 
-t.test('nodemailer reads every address as it was given to us', async () => {
+t.test('smtp: nodemailer parses each accepted address unchanged', async () => {
   const local = fc.stringMatching(/^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,20}$/)
   const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 })
   fc.assert(

@@ -10,7 +10,7 @@ import { until } from '../../fixtures/until.ts'
 
 const skip = noSmtpServer || noMailReader
 
-t.test('an organisation sends by a relay from a domain of its own', { skip }, async (t) => {
+t.test('smtp: an organisation sends through a relay from its own domain', { skip }, async (t) => {
   const { url, sql } = await createDatabase()
   const server = await startSmtpServer(t)
   const { base } = await startTestService(url, {
@@ -125,7 +125,7 @@ t.test('an organisation sends by a relay from a domain of its own', { skip }, as
   t.match(last?.dkim, { isValid: true, selector: 'pg1' }, 'with keys of its own')
 })
 
-t.test('the first emails of a domain that an operator verified are signed', { skip }, async (t) => {
+t.test('smtp: the first emails of a manually verified domain are signed', { skip }, async (t) => {
   const { url, sql } = await createDatabase()
   const server = await startSmtpServer(t)
   // Without a clock, which would have the domain checked.

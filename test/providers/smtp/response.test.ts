@@ -12,7 +12,7 @@ const bob = 'bob@there.example'
 const cat = 'cat@there.example'
 
 const NO_CONNECTION = /^There is no connection to the relay \(E[A-Z]+\)\.$/
-const NO_WORD = 'The relay did not say whether it took the message.'
+const NO_WORD = 'The relay did not confirm the message.'
 const TOO_LONG = 'The relay took too long.'
 
 type Refusal = [
@@ -104,7 +104,7 @@ const refusals: Refusal[] = [
 ]
 
 for (const [what, script, outcome, about, code, text] of refusals) {
-  t.test(`an email is ${outcome} when the relay refuses ${what}`, async (t) => {
+  t.test(`smtp: an email is ${outcome} when the relay refuses ${what}`, async (t) => {
     const relay = await startScriptedRelay(t, script)
     const smtp = smtpTo(relay.address)
     t.strictSame(await smtp.send(emailTo(ann, { to: [ann, bob] })), { outcome, about, code, text })
@@ -112,7 +112,7 @@ for (const [what, script, outcome, about, code, text] of refusals) {
   })
 }
 
-t.test('a real server refuses alike', { skip: noSmtpServer }, async (t) => {
+t.test('smtp: a real server refuses with the same outcomes', { skip: noSmtpServer }, async (t) => {
   for (const settings of [[], ['pipelining_advertise_hosts =']]) {
     const server = await startSmtpServer(t, { settings })
     const smtp = smtpTo(server.address)
@@ -153,7 +153,7 @@ const places: [step: Step, outcome: string][] = [
 ]
 
 for (const [step, outcome] of places) {
-  t.test(`an email is ${outcome} when the connection is cut at ${step}`, async (t) => {
+  t.test(`smtp: an email is ${outcome} when the connection is cut at ${step}`, async (t) => {
     const relay = await startScriptedRelay(t, { [step]: 'cut' })
     const smtp = smtpTo(relay.address)
     const text = outcome === 'ambiguous' ? NO_WORD : NO_CONNECTION
@@ -165,44 +165,44 @@ for (const [step, outcome] of places) {
   })
 }
 
-t.test('a relay that falls silent is given up, wherever that is', async (t) => {
-  const patience = timeLimitOf(t)
+t.test('smtp: a relay that stops responding ends the attempt at any step', async (t) => {
+  const limits = timeLimitOf(t)
   for (const [step, outcome] of places) {
     const silent: Script = step === 'content' ? { '.': 'silence' } : { [step]: 'silence' }
     const relay = await startScriptedRelay(t, silent)
     const smtp = smtpTo(relay.address)
     const sending = smtp.send(emailTo(ann))
     await until('the relay to fall silent', async () => relay.steps.includes(step))
-    patience.shift()?.end()
+    limits.shift()?.end()
     const text = outcome === 'ambiguous' ? NO_WORD : TOO_LONG
     t.strictSame(await sending, { outcome, about: 'provider', code: 'EABORT', text }, step)
     await smtp.close()
   }
 })
 
-t.test('a relay has its time and no more', async (t) => {
+t.test('smtp: an attempt ends at the time limit', async (t) => {
   const relay = await startScriptedRelay(t, { connection: 'silence' })
-  const smtp = smtpTo(relay.address, { answersWithinMs: 50 })
+  const smtp = smtpTo(relay.address, { timeoutMs: 50 })
   const answer = { outcome: 'deferred', about: 'provider', code: 'EABORT', text: TOO_LONG }
   t.strictSame(await smtp.send(emailTo(ann)), answer)
   await smtp.close()
 })
 
-t.test('an answer that makes no sense may mean that the message was taken', async (t) => {
+t.test('smtp: a malformed final reply is ambiguous', async (t) => {
   const relay = await startScriptedRelay(t, { '.': 'What?' })
   const smtp = smtpTo(relay.address)
   t.match(await smtp.send(emailTo(ann)), { outcome: 'ambiguous', text: NO_WORD })
   await smtp.close()
 })
 
-t.test('what waits for a connection in vain does not leave later', async (t) => {
-  const patience = timeLimitOf(t)
+t.test('smtp: an email whose wait for a connection timed out is never sent', async (t) => {
+  const limits = timeLimitOf(t)
   const relay = await startScriptedRelay(t, { '.': ['silence', '250 Taken'] })
   const smtp = smtpTo(relay.address, { parameters: '&maxConnections=1' })
   const sending = smtp.send(emailTo(ann))
   await until('the relay to fall silent', async () => relay.steps.includes('.'))
   const waiting = smtp.send(emailTo(bob))
-  const [ofAnn, ofBob] = patience
+  const [ofAnn, ofBob] = limits
   ofBob?.end()
   t.match(await waiting, { outcome: 'deferred', text: TOO_LONG })
   ofAnn?.end()
@@ -214,7 +214,7 @@ t.test('what waits for a connection in vain does not leave later', async (t) => 
   await smtp.close()
 })
 
-t.test('a closing provider waits for nobody, and says what it knows', async (t) => {
+t.test('close(): ends attempts at once with their outcomes', async (t) => {
   for (const [step, outcome] of [
     ['DATA', 'deferred'],
     ['.', 'ambiguous'],
@@ -224,7 +224,7 @@ t.test('a closing provider waits for nobody, and says what it knows', async (t) 
     const sending = [smtp.send(emailTo(ann)), smtp.send(emailTo(bob))]
     await until('the relay to fall silent', async () => relay.steps.includes(step))
     await smtp.close()
-    // Not given up by time, which would be EABORT.
+    // Not ended by the time limit, which would be EABORT.
     t.match(await Promise.all(sending), [
       { outcome, code: 'ECONNECTION' },
       { outcome: 'deferred', code: 'ECONNECTION' },
@@ -232,7 +232,7 @@ t.test('a closing provider waits for nobody, and says what it knows', async (t) 
   }
 })
 
-t.test('a connection that the relay has closed meanwhile is made anew', async (t) => {
+t.test('smtp: a connection that the relay closed is opened again', async (t) => {
   const relay = await startScriptedRelay(t, {})
   const smtp = smtpTo(relay.address)
   t.strictSame(await smtp.send(emailTo(ann)), { outcome: 'sent' })
@@ -242,7 +242,7 @@ t.test('a connection that the relay has closed meanwhile is made anew', async (t
   await smtp.close()
 })
 
-t.test('a relay that is not there puts the email off', async (t) => {
+t.test('smtp: an unreachable relay defers the email', async (t) => {
   const smtp = smtpTo(`127.0.0.1:${await freePort()}`)
   t.strictSame(await smtp.send(emailTo(ann)), {
     outcome: 'deferred',
@@ -252,12 +252,12 @@ t.test('a relay that is not there puts the email off', async (t) => {
   })
   await smtp.close()
 
-  const nowhere = smtpTo('relay.invalid', { answersWithinMs: 10_000 })
+  const nowhere = smtpTo('relay.invalid', { timeoutMs: 10_000 })
   t.match(await nowhere.send(emailTo(ann)), { outcome: 'deferred', code: String, text: String })
   await nowhere.close()
 })
 
-t.test("the relay's words are kept as far as they can be", async (t) => {
+t.test("smtp: the relay's text is stored without control characters and bounded", async (t) => {
   const long = 'Grüße '.repeat(500)
   for (const [reply, code, text] of [
     [

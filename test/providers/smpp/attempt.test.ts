@@ -18,7 +18,7 @@ const TEMPORARY = [
   ...['ESME_RINVBNDSTS', 'ESME_RSYSERR', 'ESME_RMSGQFUL', 'ESME_RTHROTTLED', 'ESME_RX_T_APPN'],
 ]
 
-t.test('what it is given is what the message says', async (t) => {
+t.test('submit_sm: fields follow from the message', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc)
   const senders = ['Post Gram', '+27110000000', '31234']
@@ -57,7 +57,7 @@ t.test('what it is given is what the message says', async (t) => {
   await provider.close()
 })
 
-t.test('parts have the reference of their message, at every attempt', async (t) => {
+t.test('submit_sm: parts have the same reference in every attempt', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc)
   const id = '01999999-0000-7000-8000-0000000000c3'
@@ -85,7 +85,7 @@ t.test('parts have the reference of their message, at every attempt', async (t) 
   await provider.close()
 })
 
-t.test('the id of a part is kept as the network wrote it, in lower case', async (t) => {
+t.test('send(): a part has the id of the network in lower case', async (t) => {
   const ids = ['0A1B', 'x'.repeat(64), '']
   const smsc = await startSmsc(t, { submit_sm: (number) => ({ id: ids[number - 1] ?? '' }) })
   const provider = smppTo(smsc)
@@ -99,7 +99,7 @@ t.test('the id of a part is kept as the network wrote it, in lower case', async 
   await provider.close()
 })
 
-t.test('of several parts the worst says what became of the message', async (t) => {
+t.test('send(): the worst outcome of the parts is that of the message', async (t) => {
   const cases: [second: Reply, outcome: string][] = [
     [{ status: 0x0b }, 'failed'],
     ['silence', 'ambiguous'],
@@ -115,7 +115,7 @@ t.test('of several parts the worst says what became of the message', async (t) =
         return part === 2 ? second : { id: `${part}` }
       },
     })
-    const times = { answersWithinMs: HELD_MS, writesWithinMs: WRITES_WITHIN_MS }
+    const times = { responseTimeoutMs: HELD_MS, submitTimeoutMs: WRITES_WITHIN_MS }
     const provider = smppTo(smsc, { times })
     const sending = provider.send(smsTo(ann, { body: LONG }))
     if (second === 'silence') {
@@ -133,7 +133,7 @@ t.test('of several parts the worst says what became of the message', async (t) =
   }
 })
 
-t.test('when the first part is not taken the others are not sent', async (t) => {
+t.test('send(): the other parts are not submitted if the first is not taken', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => ({ status: 0x0b }) })
   const provider = smppTo(smsc)
   const answer = await provider.send(smsTo(ann, { body: LONG }))
@@ -142,7 +142,7 @@ t.test('when the first part is not taken the others are not sent', async (t) => 
   await provider.close()
 })
 
-t.test('a permanent answer fails a message, with its name and number', async (t) => {
+t.test('send(): a permanent command status fails the message', async (t) => {
   let status = 0
   const smsc = await startSmsc(t, { submit_sm: () => ({ status }) })
   const provider = smppTo(smsc)
@@ -172,7 +172,7 @@ t.test('a permanent answer fails a message, with its name and number', async (t)
   await provider.close()
 })
 
-t.test('a temporary answer does not: it is tried again', async (t) => {
+t.test('send(): a temporary command status is retried', async (t) => {
   for (const name of TEMPORARY) {
     const status = smpp.errors[name] ?? 0
     const smsc = await startSmsc(t, {
@@ -187,7 +187,7 @@ t.test('a temporary answer does not: it is tried again', async (t) => {
   }
 })
 
-t.test('a message that is not taken for a while is deferred', async (t) => {
+t.test('send(): temporary refusals until the deadline defer the message', async (t) => {
   const clock = clockAhead(t)
   const smsc = await startSmsc(t, {
     submit_sm(number) {
@@ -195,36 +195,36 @@ t.test('a message that is not taken for a while is deferred', async (t) => {
       return { status: THROTTLED }
     },
   })
-  const provider = smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })
+  const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
   t.strictSame(await provider.send(smsTo(ann)), {
     outcome: 'deferred',
     about: 'provider',
     code: 'ESME_RTHROTTLED',
-    text: 'The network does not take it now (ESME_RTHROTTLED, 0x00000058).',
+    text: 'The network refuses it temporarily (ESME_RTHROTTLED, 0x00000058).',
     parts: [],
   })
   t.equal(smsc.submits.length, 3)
   await provider.close()
 })
 
-t.test('a message whose turn does not come in time is deferred, and was not sent', async (t) => {
+t.test('send(): a message without a permit in time is deferred and not submitted', async (t) => {
   const smsc = await startSmsc(t)
-  const provider = smppTo(smsc, { rate: 0.2, times: { writesWithinMs: 2500 } })
+  const provider = smppTo(smsc, { rate: 0.2, times: { submitTimeoutMs: 2500 } })
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   const answers = await Promise.all([1, 2, 3].map(() => provider.send(smsTo(ann))))
   t.strictSame(
     answers.map(({ outcome, about, text }) => [outcome, about, text]),
     [
       ['sent', undefined, undefined],
-      ['deferred', undefined, 'Its turn at the network did not come in time.'],
-      ['deferred', undefined, 'Its turn at the network did not come in time.'],
+      ['deferred', undefined, 'The rate limit of the network left no time for it.'],
+      ['deferred', undefined, 'The rate limit of the network left no time for it.'],
     ],
   )
   t.equal(smsc.submits.length, 1)
   await provider.close()
 })
 
-t.test('a message that has begun ends before others begin', async (t) => {
+t.test('send(): the parts of a message in progress go before other messages', async (t) => {
   const smsc = await startSmsc(t)
   const provider = smppTo(smsc, { window: 1 })
   await Promise.all([
@@ -236,7 +236,7 @@ t.test('a message that has begun ends before others begin', async (t) => {
     smsc.submits.map(({ to, part }) => [`+${to}`, part]),
     [
       [phone(1), 1],
-      // Its turn came with the answer to the first, before anybody could know of more parts.
+      // Its permit came with the response to the first, before more parts were known.
       [phone(2), 1],
       [phone(1), 2],
       [phone(1), 3],
@@ -246,7 +246,7 @@ t.test('a message that has begun ends before others begin', async (t) => {
   await provider.close()
 })
 
-t.test('10 000 messages go through a window of 50, each once', async (t) => {
+t.test('send(): 10 000 messages pass a window of 50, each once', async (t) => {
   const COUNT = 10_000
   const WINDOW = 50
   // It answers when the window is full and nothing more comes, the last one first.
@@ -263,7 +263,7 @@ t.test('10 000 messages go through a window of 50, each once', async (t) => {
         })
       }),
   })
-  const provider = smppTo(smsc, { window: WINDOW, times: { writesWithinMs: WRITES_WITHIN_MS } })
+  const provider = smppTo(smsc, { window: WINDOW, times: { submitTimeoutMs: WRITES_WITHIN_MS } })
   const messages = Array.from({ length: COUNT }, (_, index) => smsTo(phone(index)))
   const answers = await Promise.all(messages.map((sms) => provider.send(sms)))
   t.ok(answers.every(({ outcome }) => outcome === 'sent'))
@@ -277,9 +277,9 @@ t.test('10 000 messages go through a window of 50, each once', async (t) => {
   await provider.close()
 })
 
-t.test('throttling slows down and fails nothing', async (t) => {
+t.test('send(): ESME_RTHROTTLED lowers the speed and fails no message', async (t) => {
   const COUNT = 300
-  // What it has taken lately, of which it takes no more than 5 at a time.
+  // Submits accepted recently; the SMSC accepts at most 5 at a time.
   let lately = 0
   const smsc = await startSmsc(t, {
     submit_sm() {
@@ -289,7 +289,7 @@ t.test('throttling slows down and fails nothing', async (t) => {
       return 'well'
     },
   })
-  const provider = smppTo(smsc, { times: { writesWithinMs: WRITES_WITHIN_MS } })
+  const provider = smppTo(smsc, { times: { submitTimeoutMs: WRITES_WITHIN_MS } })
   const messages = Array.from({ length: COUNT }, (_, index) => smsTo(phone(index)))
   const answers = await Promise.all(messages.map((sms) => provider.send(sms)))
   t.ok(answers.every(({ outcome }) => outcome === 'sent'))
@@ -301,7 +301,7 @@ t.test('throttling slows down and fails nothing', async (t) => {
   await provider.close()
 })
 
-t.test('a nack is an answer', async (t) => {
+t.test('send(): generic_nack counts as a response', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => 'silence' })
   const provider = smppTo(smsc)
   const send = provider.send(smsTo(ann))

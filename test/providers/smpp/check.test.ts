@@ -1,0 +1,94 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { selfSigned } from '../../fixtures/certificate.ts'
+import { sendInVain, smppTo } from '../../fixtures/smpp.ts'
+import { smsTo } from '../../fixtures/sms-provider-suite.ts'
+import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
+
+const certificate = selfSigned()
+const skip = certificate ? false : 'openssl is not installed'
+
+/** Returns the hint for an SMSC at this URL, and tests that it does not quote the password. */
+async function hintFor(t: Test, url: string, times = {}): Promise<string | null> {
+  const provider = smppTo({ url }, { listener: null, times })
+  const hint = await provider.check()
+  await provider.close()
+  t.notMatch(`${hint}`, /hunter2|\n/)
+  return hint
+}
+
+t.test('check(): a successful bind returns null and unbinds', async (t) => {
+  const smsc = await startSmsc(t)
+  t.equal(await hintFor(t, smsc.url), null)
+  t.strictSame(smsc.steps, ['connection', 'bind_transceiver', 'unbind'])
+})
+
+t.test('check(): a failed bind returns a hint with its fix', async (t) => {
+  const cases: [Reply, RegExp | null][] = [
+    [{ status: 0x0e }, /refuses the login \(ESME_RINVPASWD, 0x0000000e\): check user, password/],
+    [{ status: 0x0f }, /refuses the login \(ESME_RINVSYSID, 0x0000000f\)/],
+    [{ status: 0x08 }, /refuses the bind \(ESME_RSYSERR, 0x00000008\): ask the network/],
+    // The service itself is bound.
+    [{ status: 0x05 }, null],
+    ['cut', /cannot be reached \(ECONNRESET\)/],
+    ['end', /closes the connection: .*smpps:\/\//],
+    ['silence', /does not respond/],
+    [{ octets: Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n') }, /does not speak SMPP/],
+  ]
+  for (const [reply, hint] of cases) {
+    const smsc = await startSmsc(t, { bind_transceiver: () => reply })
+    // Only this reply needs a short time limit.
+    const times = reply === 'silence' ? { responseTimeoutMs: 100 } : {}
+    const actual = await hintFor(t, smsc.url, times)
+    if (hint) t.match(actual, hint)
+    else t.equal(actual, null)
+  }
+})
+
+t.test('check(): a refused connection and an unknown host have different hints', async (t) => {
+  const { url } = { url: 'smpp://postgram:hunter2@127.0.0.1:1' }
+  t.match(await hintFor(t, url), /no server listens .* \(ECONNREFUSED\)/)
+  const nowhere = 'smpp://postgram:hunter2@nowhere.invalid'
+  t.match(await hintFor(t, nowhere), /has no address \((ENOTFOUND|EAI_AGAIN)\)/)
+})
+
+t.test('check(): refuses an untrusted certificate by default', { skip }, async (t) => {
+  const smsc = await startSmsc(t, {}, certificate)
+  t.match(
+    await hintFor(t, smsc.url),
+    /certificate of the SMSC is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)/,
+  )
+  const lax = { url: `${smsc.url}?tls.rejectUnauthorized=false` }
+  t.equal(await hintFor(t, lax.url), null)
+  const provider = smppTo(lax)
+  t.match(await provider.send(smsTo('+27820000000')), { outcome: 'sent' })
+  await provider.close()
+  t.match(await sendInVain(t, smsc, smsTo('+27820000000')), {
+    outcome: 'deferred',
+    code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+  })
+})
+
+t.test('check(): TLS to a plain port, or the reverse, returns a hint', { skip }, async (t) => {
+  const plain = await startSmsc(t)
+  const secure = await startSmsc(t, {}, certificate)
+  const times = { connectTimeoutMs: 100 }
+  t.ok(await hintFor(t, plain.url.replace('smpp:', 'smpps:'), times))
+  t.match(
+    await hintFor(t, secure.url.replace('smpps:', 'smpp:')),
+    /use smpps:\/\/ if the port requires TLS/,
+  )
+})
+
+t.test('check(): a server that accepts and does not respond fails at the time limit', async (t) => {
+  const server = createServer(() => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as { port: number }
+  const address = `postgram:hunter2@127.0.0.1:${port}`
+  const times = { connectTimeoutMs: 100 }
+  t.match(await hintFor(t, `smpps://${address}`, times), /does not respond/)
+  t.match(await hintFor(t, `smpp://${address}`, { responseTimeoutMs: 100 }), /does not respond/)
+})
