@@ -15,20 +15,20 @@ export type SendEmailOptions = {
   sandbox: EmailProvider
   links: UnsubscribeLinks
   sign: Signer
-  answersWithinMs?: number
+  responseTimeoutMs?: number
   onOutcome?: OnOutcome
 }
 
 /** Attempts one email: a transactional one as a whole, a marketing one as a copy for each recipient. */
 export default function sendEmail(
   call: Call,
-  { provider, sandbox, links, sign, answersWithinMs, onOutcome }: SendEmailOptions,
+  { provider, sandbox, links, sign, responseTimeoutMs, onOutcome }: SendEmailOptions,
 ): Task {
   const largeBodies = createLargeBodies()
   return attemptTask<EmailToSend>(call, {
     start: (ids) => largeBodies.begin((free) => call('start_emails', { ids, large_bytes: free })),
     end: largeBodies.end,
-    answersWithinMs,
+    responseTimeoutMs,
     onOutcome,
     async attempt(email, timeLimit) {
       const chosen = email.isSandbox ? sandbox : provider

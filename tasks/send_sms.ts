@@ -8,18 +8,18 @@ export type SendSmsOptions = {
   provider: SmsProvider
   /** Takes sandbox messages, whatever the provider. */
   sandbox: SmsProvider
-  answersWithinMs?: number
+  responseTimeoutMs?: number
   onOutcome?: OnOutcome
 }
 
 /** Attempts one SMS: submits the parts that the network has not taken yet. */
 export default function sendSms(
   call: Call,
-  { provider, sandbox, answersWithinMs, onOutcome }: SendSmsOptions,
+  { provider, sandbox, responseTimeoutMs, onOutcome }: SendSmsOptions,
 ): Task {
   return attemptTask(call, {
     start: (ids) => call('start_sms', { ids }),
-    answersWithinMs,
+    responseTimeoutMs,
     onOutcome,
     async attempt(sms, timeLimit) {
       const chosen = sms.isSandbox ? sandbox : provider

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type Code, catalogue, catalogueJson, errorBody, Refusal } from '../src/errors.ts'
-import { STATUS } from './fixtures/refusal.ts'
+import { STATUS } from './fixtures/http.ts'
 
 const codes = Object.keys(catalogue) as Code[]
 

@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t from 'tap'
 import { createDatabase } from './fixtures/database.ts'
-import { anEmail, get, post } from './fixtures/http.ts'
 import {
   argumentsOf,
   copied,
@@ -16,9 +15,10 @@ import {
   productionPackages,
   readText,
   wordsOf,
-} from './fixtures/image.ts'
+} from './fixtures/deployment.ts'
+import { anEmail, get, post } from './fixtures/http.ts'
 import { createOrganisation } from './fixtures/organisation.ts'
-import { until } from './fixtures/until.ts'
+import { until } from './fixtures/time.ts'
 
 /** The promised limit of a stop. */
 const STOP_SECONDS = 15

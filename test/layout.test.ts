@@ -1,8 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import t from 'tap'
-import { createDatabase } from './fixtures/database.ts'
-import { rolledBack } from './fixtures/sql.ts'
+import { createDatabase, rolledBack } from './fixtures/database.ts'
 
 const root = resolve(import.meta.dirname, '..')
 

@@ -7,10 +7,10 @@ import t, { type Test } from 'tap'
 import { connect } from '../src/db/client.ts'
 import { VERSION } from '../src/telemetry/version.ts'
 import { createDatabase } from './fixtures/database.ts'
-import { freePort } from './fixtures/free-port.ts'
 import { get, post } from './fixtures/http.ts'
-import { afterDatabase } from './fixtures/run-command.ts'
-import { until } from './fixtures/until.ts'
+import { freePort } from './fixtures/network.ts'
+import { afterDatabase } from './fixtures/processes.ts'
+import { until } from './fixtures/time.ts'
 
 const checkout = new URL('../', import.meta.url)
 const SECRET = Buffer.alloc(32, 7).toString('base64')

@@ -25,7 +25,7 @@ export type AttemptOptions<Message extends { id: string }> = {
   end?(message: Message): void
   /** Sends one message to its provider. */
   attempt(message: Message, timeLimit: TimeLimit): Promise<NamedResult>
-  answersWithinMs?: number | undefined
+  responseTimeoutMs?: number | undefined
   onOutcome?: OnOutcome | undefined
 }
 
@@ -38,7 +38,7 @@ export function attemptTask<Message extends { id: string }>(
   call: Call,
   options: AttemptOptions<Message>,
 ): Task {
-  const { answersWithinMs: timeoutMs = ATTEMPT_TIMEOUT_MS } = options
+  const { responseTimeoutMs: timeoutMs = ATTEMPT_TIMEOUT_MS } = options
   const start = createBatcher<string, Message | undefined>(
     async (ids) => {
       const started = await options.start(ids)

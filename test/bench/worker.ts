@@ -11,7 +11,7 @@ import type { EmailProvider } from '../../src/providers/email.ts'
 import { createSmsProvider, type SmsSettings } from '../../src/providers/index.ts'
 import { startService } from '../../src/service/index.ts'
 import { anyJson } from '../fixtures/json.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 
 const [, , url = '', form, smscPort] = process.argv
 const sms: SmsSettings = smscPort

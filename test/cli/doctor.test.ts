@@ -7,12 +7,18 @@ import { connect } from '../../src/db/client.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
 import { createSealer } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addDkimKeys, newDkimValue } from '../fixtures/dkim-keys.ts'
-import { freeAddress, noNsd, startNsd, startSilence } from '../fixtures/dns-server.ts'
-import { startMailgun } from '../fixtures/mailgun-server.ts'
+import { startMailgun } from '../fixtures/mailgun.ts'
+import {
+  addDkimKeys,
+  freeAddress,
+  newDkimValue,
+  noNsd,
+  startNsd,
+  startSilence,
+} from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { secrets } from '../fixtures/service.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const organisation = await createOrganisation(sql)

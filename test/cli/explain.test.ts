@@ -4,9 +4,8 @@ import { listenProblem, namingSetting } from '../../src/cli/explain.ts'
 import { connect, SERVICE_ROLE } from '../../src/db/client.ts'
 import { SetupError } from '../../src/errors.ts'
 import { listen } from '../../src/http/listen.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { freePort } from '../fixtures/free-port.ts'
-import { serviceUrl } from '../fixtures/service-login.ts'
+import { createDatabase, serviceUrl } from '../fixtures/database.ts'
+import { freePort } from '../fixtures/network.ts'
 
 const { url, sql } = await createDatabase()
 const at = (changes: Partial<URL>) => Object.assign(new URL(url), changes).href

@@ -3,13 +3,12 @@ import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { ensureLogin } from '../../src/db/login.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
-import { createDatabase, createEmptyDatabase } from '../fixtures/database.ts'
+import { createDatabase, createEmptyDatabase, serviceUrl } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { runCommand } from '../fixtures/run-command.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { serviceUrl } from '../fixtures/service-login.ts'
-import { until } from '../fixtures/until.ts'
+import { runCommand, spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 const id = randomUUID().replaceAll('-', '')

@@ -8,12 +8,17 @@ import { connectionProblem } from '../../src/db/connection-problem.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
 import { checkServer, problemOf } from '../../src/db/server.ts'
 import { SetupError } from '../../src/errors.ts'
-import { freePort } from '../fixtures/free-port.ts'
-import { initialise, noPostgres, serverFolder, startServer } from '../fixtures/own-postgres.ts'
+import { freePort, startTcpServer } from '../fixtures/network.ts'
 import { readPage } from '../fixtures/pages.ts'
-import { noPgbouncer, startPgbouncer } from '../fixtures/pgbouncer.ts'
-import { runCommand } from '../fixtures/run-command.ts'
-import { startTcpServer } from '../fixtures/tcp-server.ts'
+import {
+  initialise,
+  noPgbouncer,
+  noPostgres,
+  serverFolder,
+  startPgbouncer,
+  startServer,
+} from '../fixtures/postgres.ts'
+import { runCommand } from '../fixtures/processes.ts'
 
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 

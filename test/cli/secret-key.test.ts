@@ -3,13 +3,12 @@ import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
 import { SetupError } from '../../src/errors.ts'
 import { createSealer } from '../../src/webhooks/secrets.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { addDkimKeys } from '../fixtures/dkim-keys.ts'
+import { createDatabase, serviceUrl } from '../fixtures/database.ts'
+import { addDkimKeys } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { runCommand } from '../fixtures/run-command.ts'
+import { runCommand } from '../fixtures/processes.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { serviceUrl } from '../fixtures/service-login.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
 const other = createSecrets([OTHER_KEY])

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { runCommand } from '../fixtures/run-command.ts'
+import { runCommand } from '../fixtures/processes.ts'
 
 const { url } = await createDatabase()
 

@@ -5,9 +5,10 @@ import { recordRun } from '../../src/clock/index.ts'
 import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { type Call, caller } from '../../src/db/call.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { spawnService } from '../fixtures/processes.ts'
 import { runTask } from '../fixtures/scheduled-task.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { sendSms } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { sendSms } from '../fixtures/sms-clock.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 /** Real minutes pass here, and pg-boss looks for due runs each half minute. */
 const RUNS_WITHIN_MS = 240_000

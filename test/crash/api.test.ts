@@ -1,11 +1,10 @@
 import t from 'tap'
-import { idsOf, make, startCallers } from '../fixtures/callers.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { spawnService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { idsOf, make, startCallers } from '../fixtures/load.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

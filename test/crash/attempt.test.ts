@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { fiveHundred } from '../fixtures/five-hundred.ts'
+import { fiveHundred } from '../fixtures/load.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()

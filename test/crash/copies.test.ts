@@ -1,10 +1,11 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { endWaiting } from '../fixtures/hold-sandbox.ts'
+import { endWaiting } from '../fixtures/load.ts'
 import { backlogOf, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const MESSAGES = 20
 const RECIPIENTS = 50

@@ -5,16 +5,12 @@ import { readConfig } from '../../src/config/index.ts'
 import { connect } from '../../src/db/client.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import {
-  type ServiceProcess,
-  secrets,
-  spawnService,
-  startTestService,
-} from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { startDatabaseProxy } from '../fixtures/postgres.ts'
+import { type ServiceProcess, spawnService } from '../fixtures/processes.ts'
+import { secrets, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { liveKey, domain } = await createOrganisation(sql)

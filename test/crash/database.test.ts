@@ -6,11 +6,10 @@ import { connect } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
 import { anEmail, post } from '../fixtures/http.ts'
-import { killServer } from '../fixtures/kill-server.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
+import { killServer } from '../fixtures/postgres.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 // A separate server, as this test kills it.
 const folder = await mkdtemp(join(tmpdir(), 'postgram-killed-'))

@@ -3,11 +3,12 @@ import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
+import { startTcpServer } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { startTcpServer } from '../fixtures/tcp-server.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { createStandIn } from '../fixtures/providers.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

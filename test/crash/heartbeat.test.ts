@@ -3,11 +3,12 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { endWaiting, holdSandbox } from '../fixtures/hold-sandbox.ts'
+import { endWaiting, holdSandbox } from '../fixtures/load.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const api = await startTestService(url, { roles: ['api'] })

@@ -1,10 +1,17 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { type Answer, post } from '../fixtures/http.ts'
-import { createPayer, ledgerOf, moneyOf, reject, smsOf, wrongBooks } from '../fixtures/ledger.ts'
-import type { TestOrganisation } from '../fixtures/organisation.ts'
-import { spawnService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import {
+  createPayer,
+  ledgerOf,
+  moneyOf,
+  reject,
+  smsOf,
+  type TestOrganisation,
+  wrongBooks,
+} from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

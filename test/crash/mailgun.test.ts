@@ -1,11 +1,12 @@
 import t from 'tap'
 import { createMailgun } from '../../src/providers/mailgun/index.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { startMailgun, type Trouble } from '../fixtures/mailgun-server.ts'
+import { startMailgun, type Trouble } from '../fixtures/mailgun.ts'
 import { jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const mailgun = await startMailgun()

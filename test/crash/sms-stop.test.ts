@@ -1,12 +1,11 @@
 import t from 'tap'
 import type { SmsSendResult } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { createPayer, smsOf } from '../fixtures/ledger.ts'
-import { jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { jobsOf, messageOf, sendSms, timelineOf } from '../fixtures/messages.ts'
+import { createPayer, smsOf } from '../fixtures/organisation.ts'
+import { createSmsStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { sendSms } from '../fixtures/sms-clock.ts'
-import { createSmsStandIn } from '../fixtures/sms-stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

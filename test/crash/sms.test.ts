@@ -1,11 +1,10 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { createPayer, smsOf } from '../fixtures/ledger.ts'
-import { backlogOf } from '../fixtures/messages.ts'
-import { spawnService } from '../fixtures/service.ts'
-import { sendSmsBatch } from '../fixtures/sms.ts'
-import { PROMOTION, startApiAt } from '../fixtures/sms-clock.ts'
-import { until } from '../fixtures/until.ts'
+import { backlogOf, PROMOTION, sendSmsBatch } from '../fixtures/messages.ts'
+import { createPayer, smsOf } from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { startApiAt } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const MESSAGES = 100
 const SEGMENTS = 2

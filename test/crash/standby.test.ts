@@ -3,7 +3,6 @@ import { pino } from 'pino'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
-import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import {
@@ -11,12 +10,13 @@ import {
   noPostgres,
   runPostgres,
   serverFolder,
+  startDatabaseProxy,
   startServer,
   startStandby,
-} from '../fixtures/own-postgres.ts'
-import { runCommand } from '../fixtures/run-command.ts'
+} from '../fixtures/postgres.ts'
+import { runCommand } from '../fixtures/processes.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const STANDBY = 'the database is a standby, which takes no writes'
 

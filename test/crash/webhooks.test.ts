@@ -2,10 +2,17 @@ import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { createSecrets } from '../../src/crypto/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, createEndpoints, type TestEvent, waitingAt } from '../fixtures/deliveries.ts'
-import { type Received, startReceiver } from '../fixtures/receiver.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  addEvents,
+  createEndpoints,
+  type Received,
+  startReceiver,
+  type TestEvent,
+  waitingAt,
+} from '../fixtures/webhooks.ts'
 
 const ENDPOINTS = 20
 /** At each endpoint as many as may be under way at a time, less some. */

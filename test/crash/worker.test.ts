@@ -1,9 +1,8 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { fiveHundred } from '../fixtures/five-hundred.ts'
-import { endWaiting, holdSandbox } from '../fixtures/hold-sandbox.ts'
+import { endWaiting, fiveHundred, holdSandbox } from '../fixtures/load.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

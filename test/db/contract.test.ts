@@ -1,8 +1,7 @@
 import t from 'tap'
 import { signatures } from '../../src/db/api.gen.ts'
 import { breaks, type Contract, readContract, type Signature } from '../../src/db/contract.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { rolledBack } from '../fixtures/sql.ts'
+import { createDatabase, rolledBack } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 

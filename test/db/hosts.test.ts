@@ -5,23 +5,21 @@ import { connect, pgOptions } from '../../src/db/client.ts'
 import { connectionProblem } from '../../src/db/connection-problem.ts'
 import { findHost } from '../../src/db/hosts.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
-import { freePort } from '../fixtures/free-port.ts'
+import { createDatabase, serviceUrl } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
+import { freePort, startTcpServer } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import {
   initialise,
   noPostgres,
   runPostgres,
   serverFolder,
+  startDatabaseProxy,
   startServer,
-} from '../fixtures/own-postgres.ts'
-import { runCommand } from '../fixtures/run-command.ts'
+} from '../fixtures/postgres.ts'
+import { runCommand } from '../fixtures/processes.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { serviceUrl } from '../fixtures/service-login.ts'
-import { startTcpServer } from '../fixtures/tcp-server.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 t.test(
   'address with a primary, its standby and a host that never responds',

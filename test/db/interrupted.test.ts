@@ -6,9 +6,8 @@ import { connect, type Sql } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
 import { Interrupted } from '../../src/db/migrate/locks.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { nodeEnv } from '../fixtures/node-env.ts'
-import { afterDatabase } from '../fixtures/run-command.ts'
-import { until } from '../fixtures/until.ts'
+import { afterDatabase, nodeEnv } from '../fixtures/processes.ts'
+import { until } from '../fixtures/time.ts'
 
 const checkout = new URL('../../', import.meta.url)
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url } = await createDatabase()
 

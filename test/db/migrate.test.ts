@@ -9,13 +9,12 @@ import { openEmbedded } from '../../src/db/embedded/index.ts'
 import { codeAge } from '../../src/db/migrate/code-age.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
 import { codeSha256 } from '../../src/db/migrate/sql-files.ts'
-import { catalogOf } from '../fixtures/catalog.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { catalogOf, createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const cluster = await clusterUrl()
 const admin = connect(cluster, { max: 1 })

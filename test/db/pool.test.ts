@@ -3,8 +3,8 @@ import t from 'tap'
 import { ConnectionLost } from '../../src/db/connection-errors.ts'
 import { createPool, type PoolOptions } from '../../src/db/pool.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
-import { until } from '../fixtures/until.ts'
+import { startDatabaseProxy } from '../fixtures/postgres.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url } = await createDatabase()
 

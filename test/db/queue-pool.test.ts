@@ -2,9 +2,8 @@ import t from 'tap'
 import { ConnectionLost } from '../../src/db/connection-errors.ts'
 import { createQueuePool } from '../../src/db/queue-pool.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
-import { HELD_MS, holdLimits } from '../fixtures/time-limit.ts'
-import { until } from '../fixtures/until.ts'
+import { startDatabaseProxy } from '../fixtures/postgres.ts'
+import { HELD_MS, holdLimits, until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -3,12 +3,11 @@ import type { Sql } from '../../src/db/client.ts'
 import { ownQueues } from '../../src/db/migrate/own-queues.ts'
 import { checkQueues } from '../../src/db/migrate/queues.ts'
 import { createDatabase, createEmptyDatabase } from '../fixtures/database.ts'
+import { addBossMigration, addWorkerMigration, copyVersion } from '../fixtures/deployment.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
-import { addBossMigration, addWorkerMigration } from '../fixtures/next-queues.ts'
-import { copyVersion } from '../fixtures/next-version.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { spawnService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { until } from '../fixtures/time.ts'
 
 const DONE = { code: 0, stdout: '', stderr: '' }
 

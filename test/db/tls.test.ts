@@ -8,13 +8,12 @@ import { connect, pgOptions } from '../../src/db/client.ts'
 import { serverUser } from '../../src/db/embedded/binaries.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
-import { selfSigned } from '../fixtures/certificate.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
 import { anEmail, post } from '../fixtures/http.ts'
+import { selfSigned, startTcpServer } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { startTcpServer } from '../fixtures/tcp-server.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 /** An address of this machine that is not loopback. */
 const outside = Object.values(networkInterfaces())

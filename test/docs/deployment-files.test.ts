@@ -10,19 +10,18 @@ import { environment } from '../../src/config/environment.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { serverUser } from '../../src/db/embedded/binaries.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { readText } from '../fixtures/deployment.ts'
 import { get } from '../fixtures/http.ts'
-import { readText } from '../fixtures/image.ts'
+import { readPage, stepsOf } from '../fixtures/pages.ts'
 import {
   initialise,
   noPostgres,
   runPostgres,
   serverFolder,
   startServer,
-} from '../fixtures/own-postgres.ts'
-import { stepsOf } from '../fixtures/page-steps.ts'
-import { readPage } from '../fixtures/pages.ts'
-import { runCommand } from '../fixtures/run-command.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
+} from '../fixtures/postgres.ts'
+import { runCommand, spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
 
 /** What a process has to stop in. */
 const STOP_SECONDS = 15

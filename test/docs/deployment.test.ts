@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { connect } from '../../src/db/client.ts'
-import { createMachine, lackOf } from '../fixtures/machine.ts'
-import { initialise, noPostgres, serverFolder, startServer } from '../fixtures/own-postgres.ts'
-import { packagesOf, type Step, stepsOf } from '../fixtures/page-steps.ts'
-import { readPage } from '../fixtures/pages.ts'
-import { until } from '../fixtures/until.ts'
+import { createMachine, lackOf } from '../fixtures/deployment.ts'
+import { type PageStep, packagesOf, readPage, stepsOf } from '../fixtures/pages.ts'
+import { initialise, noPostgres, serverFolder, startServer } from '../fixtures/postgres.ts'
+import { until } from '../fixtures/time.ts'
 
 const steps = stepsOf(await readPage('deployment'))
 const marked = steps.filter((step) => step.mark !== 'not-run')
@@ -37,10 +36,10 @@ t.test(
   async (t) => {
     const first = await startPostgres()
     const machine = await createMachine(first.server)
-    const ran: Step[] = []
+    const ran: PageStep[] = []
 
     /** Does what a block says; settles with what it printed. */
-    const run = async (step: Step) => {
+    const run = async (step: PageStep) => {
       ran.push(step)
       if (step.mark === 'run') return machine.shell(step.text)
       await machine.write(step.value, `${step.text}\n`)

@@ -5,9 +5,8 @@ import { catalogue } from '../../src/errors.ts'
 import { STOP_WORDS } from '../../src/sms/keywords.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { get, request } from '../fixtures/http.ts'
+import { get, request, STATUS } from '../fixtures/http.ts'
 import { type PageParts, readPage } from '../fixtures/pages.ts'
-import { STATUS } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()

@@ -4,14 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { sign } from '../../src/webhooks/sign.ts'
-import {
-  isAbsent,
-  makeProject,
-  programsOf,
-  type Runner,
-  startProgram,
-} from '../fixtures/snippets.ts'
-import { until } from '../fixtures/until.ts'
+import { isAbsent, makeProject, programsOf, type Runner, startProgram } from '../fixtures/pages.ts'
+import { until } from '../fixtures/time.ts'
 
 const programs = await programsOf('webhooks')
 const folder = await makeProject(programs)

@@ -2,8 +2,8 @@ import t, { type Test } from 'tap'
 import { checkRecords } from '../../src/domains/check-records.ts'
 import { type DnsRecord, recordsOf } from '../../src/domains/records.ts'
 import { createResolver, LookupFailed, type Resolver } from '../../src/domains/resolver.ts'
-import { freeAddress, noNsd, startNsd, startSilence } from '../fixtures/dns-server.ts'
-import { until } from '../fixtures/until.ts'
+import { freeAddress, noNsd, startNsd, startSilence } from '../fixtures/network.ts'
+import { until } from '../fixtures/time.ts'
 
 const TOKEN = '01jd4x3w2f8h6t5vqkz0m7c9ab'
 

@@ -1,13 +1,12 @@
 import t from 'tap'
 import { createResolver } from '../../src/domains/resolver.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { newDkimValue } from '../fixtures/dkim-keys.ts'
-import { noNsd, startNsd } from '../fixtures/dns-server.ts'
 import { anEmail, post } from '../fixtures/http.ts'
+import { newDkimValue, noNsd, startNsd } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 type Row = { type: string; name: string; value: string; status: string; found: string[] }
 

@@ -5,11 +5,10 @@ import { createRegistry } from '../../src/domains/registry.ts'
 import { createResolver } from '../../src/domains/resolver.ts'
 import { DomainRefused, ProviderUnavailable } from '../../src/providers/email.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { get, post, request } from '../fixtures/http.ts'
+import { get, isRefused, post, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
 
 const { url, sql } = await createDatabase()
 const service = connect(url, { role: 'postgram_service', max: 1 })

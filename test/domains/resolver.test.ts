@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createResolver, LookupFailed } from '../../src/domains/resolver.ts'
-import { freeAddress, noNsd, startNsd, startSilence } from '../fixtures/dns-server.ts'
-import { until } from '../fixtures/until.ts'
+import { freeAddress, noNsd, startNsd, startSilence } from '../fixtures/network.ts'
+import { until } from '../fixtures/time.ts'
 
 const at = (servers: string[], options = {}) =>
   createResolver({ servers, hasSandbox: false, timeoutMs: 60_000, ...options })

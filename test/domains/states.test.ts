@@ -1,7 +1,6 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, rolledBack, type Tx } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { rolledBack, type Tx } from '../fixtures/sql.ts'
 
 const { sql } = await createDatabase()
 const { id: organisation } = await createOrganisation(sql)

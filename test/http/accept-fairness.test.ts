@@ -3,12 +3,11 @@ import { caller } from '../../src/db/call.ts'
 import { catalogueJson } from '../../src/errors.ts'
 import { parseEmail } from '../../src/schemas/email.ts'
 import { parseSms } from '../../src/schemas/sms.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
 import { anEmail, anSms, post } from '../fixtures/http.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
 
 // The sends of one organisation do not delay those of another.
 

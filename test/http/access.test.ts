@@ -1,11 +1,8 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, request } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { isRefused, lacksScope } from '../fixtures/refusal.ts'
+import { anEmail, anSms, isRefused, lacksScope, request } from '../fixtures/http.ts'
+import { createOrganisation, liftRate, suppress } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { suppress } from '../fixtures/suppressions.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,12 +1,8 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post, request } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { holdSecond } from '../fixtures/rate.ts'
-import { isRefused, lacksScope } from '../fixtures/refusal.ts'
+import { createDatabase, rolledBack, traces } from '../fixtures/database.ts'
+import { anEmail, get, isRefused, lacksScope, post, request } from '../fixtures/http.ts'
+import { createOrganisation, holdSecond } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { rolledBack } from '../fixtures/sql.ts'
-import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,11 +1,8 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, anEmail, post } from '../fixtures/http.ts'
-import { meetAt } from '../fixtures/meet.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
-import { spawnService } from '../fixtures/service.ts'
+import { createDatabase, meetAt } from '../fixtures/database.ts'
+import { type Answer, anEmail, isRefused, post } from '../fixtures/http.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/processes.ts'
 
 const { url, sql } = await createDatabase()
 const [one, two] = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])

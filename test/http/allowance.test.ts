@@ -1,12 +1,10 @@
 import t from 'tap'
 import type { ErrorBody } from '../../src/errors.ts'
-import { acceptTogether } from '../fixtures/accept.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post } from '../fixtures/http.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, errorOf, isRefused, post } from '../fixtures/http.ts'
+import { acceptTogether } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,13 +1,14 @@
 import t from 'tap'
 import type { ErrorBody } from '../../src/errors.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, get, post } from '../fixtures/http.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { holdSecond } from '../fixtures/rate.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, anSms, errorOf, get, isRefused, post } from '../fixtures/http.ts'
+import {
+  createOrganisation,
+  holdSecond,
+  suppress,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { suppress } from '../fixtures/suppressions.ts'
-import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -3,14 +3,10 @@ import { Agent, type ClientRequest, type IncomingMessage, request as open } from
 import { text } from 'node:stream/consumers'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, anEmail, post } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { holdSecond, liftRate } from '../fixtures/rate.ts'
-import { openRaw, postHead } from '../fixtures/raw-client.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { type Answer, anEmail, isRefused, openRaw, post, postHead } from '../fixtures/http.ts'
+import { createOrganisation, holdSecond, liftRate } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

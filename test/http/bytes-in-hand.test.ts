@@ -1,15 +1,11 @@
 import { createHook } from 'node:async_hooks'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post } from '../fixtures/http.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { openRaw, postHead } from '../fixtures/raw-client.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, get, isRefused, openRaw, post, postHead } from '../fixtures/http.ts'
+import { createOrganisation, liftRate, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const KB = 1024
 const MB = 1024 * KB

@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { createDatabase } from '../fixtures/database.ts'
 import {
   callbackOf,
   createReporter,
@@ -11,8 +12,7 @@ import {
   mailgunEvent,
   type SentMessage,
   sendAndHandOver,
-} from '../fixtures/callbacks.ts'
-import { createDatabase } from '../fixtures/database.ts'
+} from '../fixtures/mailgun.ts'
 import { messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'

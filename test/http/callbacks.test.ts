@@ -2,6 +2,8 @@ import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import t from 'tap'
 import { messageIdOf } from '../../src/providers/message-id.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { errorOf, get, isRefused, post, request, sendRaw } from '../fixtures/http.ts'
 import {
   callbackOf,
   createReporter,
@@ -11,15 +13,11 @@ import {
   type SentMessage,
   sendAndHandOver,
   sign,
-} from '../fixtures/callbacks.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { get, post, request } from '../fixtures/http.ts'
+} from '../fixtures/mailgun.ts'
 import { messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { sendRaw } from '../fixtures/wire.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const provider = createReporter()

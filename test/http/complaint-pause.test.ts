@@ -1,16 +1,19 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { aComplaint, noticesOf, stateOf } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post } from '../fixtures/http.ts'
+import { anEmail, get, isRefused, post } from '../fixtures/http.ts'
 import { anyJson } from '../fixtures/json.ts'
-import { messageOf, send, sendBatch } from '../fixtures/messages.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
-import { haveSent } from '../fixtures/sent.ts'
+import { haveSent, messageOf, send, sendBatch } from '../fixtures/messages.ts'
+import {
+  aComplaint,
+  createOrganisation,
+  noticesOf,
+  stateOf,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const api = await startTestService(url, { roles: ['api'] })

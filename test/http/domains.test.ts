@@ -1,8 +1,7 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post, request } from '../fixtures/http.ts'
+import { anEmail, get, isRefused, post, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()

@@ -1,11 +1,8 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, errorOf, isRefused, post } from '../fixtures/http.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,11 +1,10 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, post } from '../fixtures/http.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, anSms, errorOf, post } from '../fixtures/http.ts'
+import { createOrganisationAt } from '../fixtures/messages.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
-import { errorOf } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { atTime, createOrganisationAt } from '../fixtures/sms-clock.ts'
-import { traces } from '../fixtures/traces.ts'
+import { atTime } from '../fixtures/time.ts'
 
 // Test messages and sandbox messages beside a real provider cost nothing, so a plan limits them by the day.
 

@@ -1,12 +1,9 @@
 import t from 'tap'
-import { acceptTogether } from '../fixtures/accept.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, anEmail, post } from '../fixtures/http.ts'
-import { meetAt } from '../fixtures/meet.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { errorOf } from '../fixtures/refusal.ts'
-import { spawnService } from '../fixtures/service.ts'
+import { createDatabase, meetAt } from '../fixtures/database.ts'
+import { type Answer, anEmail, errorOf, post } from '../fixtures/http.ts'
+import { acceptTogether } from '../fixtures/messages.ts'
+import { createOrganisation, liftRate, type TestOrganisation } from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/processes.ts'
 
 const { url, sql } = await createDatabase()
 const processes = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])

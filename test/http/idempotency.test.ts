@@ -1,13 +1,9 @@
 import t from 'tap'
-import { acceptTogether } from '../fixtures/accept.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, post } from '../fixtures/http.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, anSms, isRefused, post, sendRaw } from '../fixtures/http.ts'
+import { acceptTogether } from '../fixtures/messages.ts'
+import { createOrganisation, suppress, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { suppress } from '../fixtures/suppressions.ts'
-import { traces } from '../fixtures/traces.ts'
-import { sendRaw } from '../fixtures/wire.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

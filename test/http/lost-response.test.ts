@@ -8,12 +8,12 @@ import { OutcomeUnknown, TimedOut } from '../../src/db/repeated-call.ts'
 import { renderErrors } from '../../src/http/errors.ts'
 import { requestId } from '../../src/http/request-id.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { startDatabaseProxy } from '../fixtures/database-proxy.ts'
 import { anEmail, post, request } from '../fixtures/http.ts'
+import { listen } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { startDatabaseProxy } from '../fixtures/postgres.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { listen } from '../fixtures/tcp-server.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const proxy = await startDatabaseProxy(url)

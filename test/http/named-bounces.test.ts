@@ -1,11 +1,10 @@
 import t from 'tap'
-import { acceptTogether } from '../fixtures/accept.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post } from '../fixtures/http.ts'
+import { anEmail, errorOf, isRefused, post } from '../fixtures/http.ts'
+import { acceptTogether, createOrganisationAt } from '../fixtures/messages.ts'
 import type { TestOrganisation } from '../fixtures/organisation.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { atTime, createOrganisationAt } from '../fixtures/sms-clock.ts'
+import { atTime } from '../fixtures/time.ts'
 
 // A refusal names addresses that bounced for other organisations. The number is limited: otherwise anyone could
 // find out for free which addresses do not exist.

@@ -1,12 +1,14 @@
 import t from 'tap'
 import type { Code } from '../../src/errors.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, post, request } from '../fixtures/http.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { holdSecond, liftRate } from '../fixtures/rate.ts'
-import { errorAs, errorOf, isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, anSms, errorAs, errorOf, isRefused, post, request } from '../fixtures/http.ts'
+import {
+  createOrganisation,
+  holdSecond,
+  liftRate,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

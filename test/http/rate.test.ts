@@ -1,12 +1,9 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, anEmail, get, post } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { holdSecond } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
-import { spawnService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
-import { until } from '../fixtures/until.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { type Answer, anEmail, get, isRefused, post } from '../fixtures/http.ts'
+import { createOrganisation, holdSecond } from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const processes = await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])

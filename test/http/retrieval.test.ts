@@ -1,8 +1,7 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post } from '../fixtures/http.ts'
+import { anEmail, get, isRefused, post } from '../fixtures/http.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()

@@ -1,16 +1,19 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { aComplaint, stateOf } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, get, post } from '../fixtures/http.ts'
+import { anEmail, anSms, get, isRefused, post } from '../fixtures/http.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import {
+  aComplaint,
+  createOrganisation,
+  stateOf,
+  suppress,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { suppress } from '../fixtures/suppressions.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 /** Treats sandbox recipients as beside a real provider. */

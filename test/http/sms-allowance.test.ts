@@ -1,8 +1,14 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, get, post } from '../fixtures/http.ts'
-import { createPayer, grant, ledgerOf, moneyOf, smsOf, wrongBooks } from '../fixtures/ledger.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { type Answer, get, isRefused, post } from '../fixtures/http.ts'
+import {
+  createPayer,
+  grant,
+  ledgerOf,
+  moneyOf,
+  smsOf,
+  wrongBooks,
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()

@@ -1,11 +1,10 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anSms, get, post } from '../fixtures/http.ts'
-import { jobsOf } from '../fixtures/messages.ts'
+import { bringForward, jobsOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { bringForward } from '../fixtures/sms-clock.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url)

@@ -1,11 +1,9 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anSms, get, post } from '../fixtures/http.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anSms, errorOf, get, isRefused, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
 
 /** The service's clock stands still, so that the limits can be tested exactly. */
 const NOW = Math.floor(Date.now() / 1000) * 1000 + 250

@@ -1,11 +1,9 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, get, post } from '../fixtures/http.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, anSms, get, isRefused, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

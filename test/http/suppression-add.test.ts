@@ -1,13 +1,9 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post, request } from '../fixtures/http.ts'
-import { meetAt } from '../fixtures/meet.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, meetAt } from '../fixtures/database.ts'
+import { anEmail, get, isRefused, post, request } from '../fixtures/http.ts'
+import { createOrganisation, liftRate, listOf, suppress } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { listOf, suppress } from '../fixtures/suppressions.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,11 +1,15 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post, request } from '../fixtures/http.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { anEmail, isRefused, post, request } from '../fixtures/http.ts'
+import {
+  createOrganisation,
+  liftRate,
+  listOf,
+  type Reason,
+  suppress,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { listOf, type Reason, suppress } from '../fixtures/suppressions.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,12 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, get, post } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { STATUS } from '../fixtures/refusal.ts'
+import { type Answer, get, post, STATUS } from '../fixtures/http.ts'
+import { createOrganisation, liftRate, listOf } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { listOf } from '../fixtures/suppressions.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,11 +1,8 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, anEmail, post, request } from '../fixtures/http.ts'
-import { meetAt } from '../fixtures/meet.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, meetAt } from '../fixtures/database.ts'
+import { type Answer, anEmail, isRefused, post, request } from '../fixtures/http.ts'
+import { createOrganisation, listOf, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { listOf } from '../fixtures/suppressions.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,12 +1,14 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { type Answer, get, post } from '../fixtures/http.ts'
+import { type Answer, get, isRefused, post } from '../fixtures/http.ts'
 import { messageOf, send } from '../fixtures/messages.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import {
+  createOrganisation,
+  liftRate,
+  suppress,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { suppress } from '../fixtures/suppressions.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

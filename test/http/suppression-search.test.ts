@@ -1,8 +1,7 @@
 import t from 'tap'
 import { connect, planSettings } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, type Tx } from '../fixtures/database.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import type { Tx } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
 const large = await createOrganisation(sql)

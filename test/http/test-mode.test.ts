@@ -1,15 +1,17 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
-import { messageOf } from '../fixtures/messages.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, anSms, errorOf, get, isRefused, post, request } from '../fixtures/http.ts'
+import { createOrganisationAt, messageOf } from '../fixtures/messages.ts'
+import {
+  createOrganisation,
+  holdSecond,
+  listOf,
+  suppress,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
 import { readPage } from '../fixtures/pages.ts'
-import { holdSecond } from '../fixtures/rate.ts'
-import { errorOf, isRefused } from '../fixtures/refusal.ts'
-import { startTestService } from '../fixtures/service.ts'
-import { atTime, createOrganisationAt, startApiAt } from '../fixtures/sms-clock.ts'
-import { listOf, suppress } from '../fixtures/suppressions.ts'
-import { traces } from '../fixtures/traces.ts'
+import { startApiAt, startTestService } from '../fixtures/service.ts'
+import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,15 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post, request } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { isRefused } from '../fixtures/refusal.ts'
+import { createDatabase, traces } from '../fixtures/database.ts'
+import { anEmail, get, isRefused, post, request, sendRaw } from '../fixtures/http.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { traces } from '../fixtures/traces.ts'
-import { until } from '../fixtures/until.ts'
-import { sendRaw } from '../fixtures/wire.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

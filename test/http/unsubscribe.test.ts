@@ -5,12 +5,10 @@ import t from 'tap'
 import { createSecrets } from '../../src/crypto/secrets.ts'
 import { createUnsubscribeLinks } from '../../src/marketing/unsubscribe-link.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post, request } from '../fixtures/http.ts'
+import { anEmail, get, isRefused, post, request, sendRaw } from '../fixtures/http.ts'
 import { messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
 import { links, startTestService } from '../fixtures/service.ts'
-import { sendRaw } from '../fixtures/wire.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

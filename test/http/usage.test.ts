@@ -1,11 +1,14 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, get, post } from '../fixtures/http.ts'
-import { grant, smsOf } from '../fixtures/ledger.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { isRefused } from '../fixtures/refusal.ts'
-import { startTestService } from '../fixtures/service.ts'
-import { atTime, startApiAt } from '../fixtures/sms-clock.ts'
+import { anEmail, get, isRefused, post } from '../fixtures/http.ts'
+import {
+  createOrganisation,
+  grant,
+  smsOf,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
+import { startApiAt, startTestService } from '../fixtures/service.ts'
+import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

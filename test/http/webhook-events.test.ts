@@ -1,20 +1,19 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post } from '../fixtures/http.ts'
-import { send } from '../fixtures/messages.ts'
+import { bringForward, send, sendSms } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { bringForward, sendSms } from '../fixtures/sms-clock.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 import {
   bodiesOf,
   createEndpoint,
   EVENT_TYPES,
   eventsOf,
   inShort,
+  startReceiver,
   type WebhookEvent,
-} from '../fixtures/webhook-events.ts'
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url)

@@ -4,15 +4,19 @@ import { seed } from '../../src/cli/demo.ts'
 import { verifyEvent } from '../../src/webhooks/verify.js'
 import { createDatabase } from '../fixtures/database.ts'
 import { post } from '../fixtures/http.ts'
-import { send } from '../fixtures/messages.ts'
+import { send, sendSms } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { readPage } from '../fixtures/pages.ts'
-import { type Received, type Receiver, startReceiver } from '../fixtures/receiver.ts'
+import { makeProject, programsOf, readPage, startProgram } from '../fixtures/pages.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { sendSms } from '../fixtures/sms-clock.ts'
-import { makeProject, programsOf, startProgram } from '../fixtures/snippets.ts'
-import { until } from '../fixtures/until.ts'
-import { bodiesOf, createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  bodiesOf,
+  createEndpoint,
+  EVENT_TYPES,
+  type Received,
+  type Receiver,
+  startReceiver,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { copiesOf } from '../../src/marketing/copies.ts'
 import { createUnsubscribeLinks } from '../../src/marketing/unsubscribe-link.ts'
-import { emailTo } from '../fixtures/provider-suite.ts'
+import { emailTo } from '../fixtures/providers.ts'
 import { links, secrets } from '../fixtures/service.ts'
 
 const marketing = (to: string[], overrides: Partial<ReturnType<typeof emailTo>> = {}) =>

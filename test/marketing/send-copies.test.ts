@@ -2,7 +2,7 @@ import t from 'tap'
 import { sendCopies } from '../../src/marketing/send-copies.ts'
 import type { AttemptResult } from '../../src/providers/attempt.ts'
 import type { OutgoingEmail } from '../../src/providers/email.ts'
-import { emailTo } from '../fixtures/provider-suite.ts'
+import { emailTo } from '../fixtures/providers.ts'
 import { links } from '../fixtures/service.ts'
 
 const addresses = (count: number) => Array.from({ length: count }, (_, n) => `r${n}@c.example`)

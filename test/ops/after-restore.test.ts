@@ -1,16 +1,17 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, post } from '../fixtures/http.ts'
-import { messageOf, send } from '../fixtures/messages.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
 import {
-  atTime,
+  messageOf,
   movementsOf,
   PROMOTION,
+  send,
   sendSms,
-  startApiAt,
   startSmsAt,
-} from '../fixtures/sms-clock.ts'
+} from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startApiAt } from '../fixtures/service.ts'
+import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -1,8 +1,7 @@
 import t from 'tap'
-import { aComplaint } from '../fixtures/complaints.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { BODY, callOps, prepareOpsCalls, type Value } from '../fixtures/ops-calls.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
+import { BODY, callOps, prepareOpsCalls, type Value } from '../fixtures/load.ts'
+import { aComplaint } from '../fixtures/organisation.ts'
 
 const { url, sql } = await createDatabase()
 const { org, domain, paused, suspended, testKey, template, endpoint, disabled, right, ...made } =

@@ -17,10 +17,10 @@ import {
   runPostgres,
   serverFolder,
   startServer,
-} from '../fixtures/own-postgres.ts'
+} from '../fixtures/postgres.ts'
+import { createStandIn, type StandIn } from '../fixtures/providers.ts'
 import { secrets, startTestService } from '../fixtures/service.ts'
-import { createStandIn, type StandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 /** A service whose email leaves to somebody who remembers it, whatever becomes of the database. */
 const serve = (at: string, provider: StandIn, roles: Role[]) =>

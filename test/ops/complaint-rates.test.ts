@@ -1,11 +1,9 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
-import { aComplaint } from '../fixtures/complaints.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, type Tx } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { haveSent } from '../fixtures/sent.ts'
-import type { Tx } from '../fixtures/sql.ts'
+import { haveSent } from '../fixtures/messages.ts'
+import { aComplaint, createOrganisation } from '../fixtures/organisation.ts'
 
 const { sql } = await createDatabase()
 const call = caller(sql)

@@ -2,11 +2,9 @@ import t from 'tap'
 import { checkRecords } from '../../src/domains/check-records.ts'
 import { recordsOf } from '../../src/domains/records.ts'
 import { createResolver } from '../../src/domains/resolver.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { addDkimKeys, newDkimValue } from '../fixtures/dkim-keys.ts'
-import { noNsd, startNsd } from '../fixtures/dns-server.ts'
+import { createDatabase, raisedBy, rolledBack } from '../fixtures/database.ts'
+import { addDkimKeys, newDkimValue, noNsd, startNsd } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { raisedBy, rolledBack } from '../fixtures/sql.ts'
 
 const { sql } = await createDatabase()
 const { id: organisation, domain } = await createOrganisation(sql)

@@ -1,11 +1,10 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post } from '../fixtures/http.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,12 +1,11 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { addDkimKeys } from '../fixtures/dkim-keys.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
 import { anEmail, anSms, post } from '../fixtures/http.ts'
+import { addDkimKeys } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { noPostgres, runPostgres } from '../fixtures/own-postgres.ts'
+import { noPostgres, runPostgres } from '../fixtures/postgres.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
-import { recordEvents } from '../fixtures/webhook-rows.ts'
+import { recordEvents } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

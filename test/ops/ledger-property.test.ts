@@ -3,10 +3,15 @@ import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
-import { createPayer, grant, reject, smsOf, wrongBooks } from '../fixtures/ledger.ts'
-import type { TestOrganisation } from '../fixtures/organisation.ts'
-import { startTestService } from '../fixtures/service.ts'
-import { startApiAt } from '../fixtures/sms-clock.ts'
+import {
+  createPayer,
+  grant,
+  reject,
+  smsOf,
+  type TestOrganisation,
+  wrongBooks,
+} from '../fixtures/organisation.ts'
+import { startApiAt, startTestService } from '../fixtures/service.ts'
 
 const { url, sql: owners } = await createDatabase()
 // Its start makes what every service needs.

@@ -1,10 +1,9 @@
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
 // Accepts, and hands nothing over.

@@ -1,11 +1,10 @@
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, rolledBack } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { readPage } from '../fixtures/pages.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { rolledBack } from '../fixtures/sql.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { headings, blocks, paragraphs } = await readPage('monthly-report')
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { rolledBack, type Tx } from '../fixtures/sql.ts'
+import { createDatabase, rolledBack, type Tx } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 

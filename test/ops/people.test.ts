@@ -1,14 +1,11 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, raisedBy, rolledBack } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
-import { messageOf, send, timelineOf } from '../fixtures/messages.ts'
+import { messageOf, PROMOTION, send, sendSms, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
 import { links, startTestService } from '../fixtures/service.ts'
-import { PROMOTION, sendSms } from '../fixtures/sms-clock.ts'
-import { raisedBy, rolledBack } from '../fixtures/sql.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import { createEndpoint, startReceiver } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const service = await startTestService(url)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
+import { rolledBack } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import {
@@ -11,11 +12,10 @@ import {
   runPostgres,
   serverFolder,
   startServer,
-} from '../fixtures/own-postgres.ts'
+} from '../fixtures/postgres.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { rolledBack } from '../fixtures/sql.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 t.test('point-in-time recovery: a server is restored', { skip: noPostgres }, async (t) => {
   const folder = await serverFolder()

@@ -5,10 +5,16 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createResolver } from '../../src/domains/resolver.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addDkimKeys, newDkimValue } from '../fixtures/dkim-keys.ts'
-import { newFolder, noNsd, startNameServer, startNsd } from '../fixtures/dns-server.ts'
+import {
+  addDkimKeys,
+  newDkimValue,
+  newFolder,
+  noNsd,
+  startNameServer,
+  startNsd,
+} from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const POWERDNS = '/usr/sbin/pdns_server'
 const hasPowerDns = spawnSync(POWERDNS, ['--no-config', '--launch=gpgsql', '--config']).status === 0

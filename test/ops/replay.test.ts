@@ -2,17 +2,17 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
 import {
   ago,
+  createEndpoint,
   makeOldPartitions,
   noteAttempt,
   putOff,
   recordEvents,
   turnsOf,
-  waitingAt,
-} from '../fixtures/webhook-rows.ts'
+  waitingEventsAt,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })
@@ -33,7 +33,7 @@ const anEvent = async (organisation: TestOrganisation, type = 'email.sent', at =
   return event
 }
 const eventsAt = async (endpoint: string) =>
-  (await waitingAt(sql, endpoint)).map(({ event }) => event)
+  (await waitingEventsAt(sql, endpoint)).map(({ event }) => event)
 
 /** As psql tells it, which knows more times than JavaScript. */
 const told = (time: Date | string) => (time instanceof Date ? time.toISOString() : time)
@@ -65,11 +65,11 @@ t.test('ops.replay_event: delivers to all enabled endpoints that chose the type'
   await noteAttempt(sql, endpoint, event)
   t.equal(await replayOne(event), 2)
   for (const id of [endpoint, second.id]) {
-    t.match(await waitingAt(sql, id), [{ event, attempts: 0 }])
+    t.match(await waitingEventsAt(sql, id), [{ event, attempts: 0 }])
     t.equal(await turnsOf(sql, id), 1)
   }
   for (const { id } of [uninterested, disabled, others]) {
-    t.same(await waitingAt(sql, id), [])
+    t.same(await waitingEventsAt(sql, id), [])
     t.equal(await turnsOf(sql, id), 0)
   }
 })
@@ -92,7 +92,7 @@ t.test('ops.replay_event: a waiting delivery is due now with all attempts', asyn
   for (const id of [event, other]) await replayOne(id)
   await putOff(sql, endpoint, 20)
   await replayOne(event)
-  const waiting = await waitingAt(sql, endpoint)
+  const waiting = await waitingEventsAt(sql, endpoint)
   t.match(waiting, [
     { event, attempts: 0 },
     { event: other, attempts: 2 },
@@ -101,7 +101,11 @@ t.test('ops.replay_event: a waiting delivery is due now with all attempts', asyn
 
   await putOff(sql, endpoint, 0)
   await replayOne(event)
-  t.match(await waitingAt(sql, endpoint), [{ attempts: 0 }, { attempts: 2 }], 'also when it is due')
+  t.match(
+    await waitingEventsAt(sql, endpoint),
+    [{ attempts: 0 }, { attempts: 2 }],
+    'also when it is due',
+  )
 })
 
 t.test('ops.replay_event: does not wait for a worker that finishes the delivery', async (t) => {
@@ -116,7 +120,7 @@ t.test('ops.replay_event: does not wait for a worker that finishes the delivery'
       for update`
     t.equal(await replayRange(endpoint, ago(1), 'infinity'), 2)
   })
-  t.match(await waitingAt(sql, endpoint), [{ attempts: 2 }, { attempts: 0 }])
+  t.match(await waitingEventsAt(sql, endpoint), [{ attempts: 2 }, { attempts: 0 }])
 })
 
 t.test(
@@ -213,7 +217,7 @@ t.test(
     const turns = await turnsOf(sql, endpoint)
 
     t.equal(await enable(endpoint), 4)
-    t.same(await waitingAt(sql, endpoint), [])
+    t.same(await waitingEventsAt(sql, endpoint), [])
     t.equal(await turnsOf(sql, endpoint), turns)
     const [row] = await sql`
     select failing_since, warned_at, last_error, disabled_at, disabled_reason

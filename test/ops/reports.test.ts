@@ -1,11 +1,10 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, rolledBack } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post } from '../fixtures/http.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { rolledBack } from '../fixtures/sql.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api', 'worker'] })

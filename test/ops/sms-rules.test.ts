@@ -1,7 +1,6 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
 
 const { sql } = await createDatabase()
 const { id: org } = await createOrganisation(sql)

@@ -1,17 +1,18 @@
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { jobsOf, messageOf } from '../fixtures/messages.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
 import {
-  atTime,
   finishSmsAt,
+  jobsOf,
+  messageOf,
   PROMOTION,
   sendSms,
-  startApiAt,
   startSmsAt,
   sweepAt,
-} from '../fixtures/sms-clock.ts'
+} from '../fixtures/messages.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startApiAt } from '../fixtures/service.ts'
+import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, raisedBy, rolledBack } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
+import { sendSms } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { startTestService } from '../fixtures/service.ts'
-import { atTime, sendSms, startApiAt } from '../fixtures/sms-clock.ts'
-import { raisedBy, rolledBack } from '../fixtures/sql.ts'
+import { startApiAt, startTestService } from '../fixtures/service.ts'
+import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 // Its start makes what every service needs.

@@ -2,8 +2,13 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createEndpoint, EVENT_TYPES, type WebhookEvent } from '../fixtures/webhook-events.ts'
-import { turnsOf, waitingAt } from '../fixtures/webhook-rows.ts'
+import {
+  createEndpoint,
+  EVENT_TYPES,
+  turnsOf,
+  type WebhookEvent,
+  waitingEventsAt,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })
@@ -52,7 +57,7 @@ for (const type of EVENT_TYPES) {
       createdAt: /Z$/,
     })
     t.ok(data.createdAt < envelope.occurredAt)
-    t.match(await waitingAt(sql, endpoint.id), [{ event: id, attempts: 0 }])
+    t.match(await waitingEventsAt(sql, endpoint.id), [{ event: id, attempts: 0 }])
     t.equal(await turnsOf(sql, endpoint.id), 1)
   })
 }
@@ -77,7 +82,7 @@ t.test(
     const endpoint = await createEndpoint(sql, organisation)
     const other = await createEndpoint(sql, organisation)
     const id = await sendTest(endpoint.id, 'email.sent')
-    t.same(await waitingAt(sql, other.id), [])
+    t.same(await waitingEventsAt(sql, other.id), [])
     for (const to of [endpoint.id, null]) {
       await t.rejects(sql`select ops.replay_event(${id}, ${to})`, {
         message:

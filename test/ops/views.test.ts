@@ -1,9 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, rolledBack, type Tx } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { rolledBack, type Tx } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
 

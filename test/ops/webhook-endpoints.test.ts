@@ -4,9 +4,15 @@ import { createSealer, openSecret } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { secrets, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
-import { clearDeliveries, noteAttempt, recordEvents, waitingAt } from '../fixtures/webhook-rows.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  clearDeliveries,
+  createEndpoint,
+  EVENT_TYPES,
+  noteAttempt,
+  recordEvents,
+  waitingEventsAt,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })
@@ -137,7 +143,7 @@ t.test(
     >`select ops.send_test_event(${id}, 'email.sent') as id`
     await sql`select ops.set_webhook_endpoint(${id}, event_types => '{email.failed}')`
     t.same(
-      (await waitingAt(sql, id)).map(({ event }) => event).sort(),
+      (await waitingEventsAt(sql, id)).map(({ event }) => event).sort(),
       [failed, test?.id].sort(),
       'but a test event is',
     )
@@ -152,8 +158,8 @@ t.test('ops.disable_webhook_endpoint: shows the reason and no waiting deliveries
   await sql`select ops.disable_webhook_endpoint(${id}, 'its owner asked for it')`
   t.match(await rowOf(id), { disabledAt: Date, disabledReason: 'its owner asked for it' })
   await clearDeliveries(sql)
-  t.same(await waitingAt(sql, id), [])
-  t.equal((await waitingAt(sql, other.id)).length, 1)
+  t.same(await waitingEventsAt(sql, id), [])
+  t.equal((await waitingEventsAt(sql, other.id)).length, 1)
 })
 
 t.test(
@@ -166,7 +172,7 @@ t.test(
     await sql`select ops.delete_webhook_endpoint(${id})`
     t.equal(await rowOf(id), undefined)
     await clearDeliveries(sql)
-    t.same(await waitingAt(sql, id), [])
+    t.same(await waitingEventsAt(sql, id), [])
     const [row] = await sql<{ why: string }[]>`select ops.why(${event}) as why`
     t.match(row?.why, new RegExp(`^${id}: not delivered before the endpoint was deleted\\.$`, 'm'))
   },
@@ -185,8 +191,8 @@ t.test('ops.delete_webhook_endpoint: also with another query plan', async (t) =>
   await sql`vacuum analyze app.webhook_endpoints, app.webhook_deliveries`
   await sql`select ops.delete_webhook_endpoint(${id})`
   await clearDeliveries(sql)
-  t.same(await waitingAt(sql, id), [])
-  t.equal((await waitingAt(sql, other.id)).length, 1)
+  t.same(await waitingEventsAt(sql, id), [])
+  t.equal((await waitingEventsAt(sql, other.id)).length, 1)
 })
 
 t.test('webhook endpoint: the second of two concurrent changes sees the first', async (t) => {

@@ -3,14 +3,14 @@ import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
 import {
   ago,
+  createEndpoint,
   makeOldPartitions,
   noteAttempt,
   putOff,
   recordEvents,
-} from '../fixtures/webhook-rows.ts'
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })

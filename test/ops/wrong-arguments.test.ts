@@ -1,8 +1,7 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { callOps as call, prepareOpsCalls, type Value } from '../fixtures/ops-calls.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
-import { ago } from '../fixtures/webhook-rows.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
+import { callOps as call, prepareOpsCalls, type Value } from '../fixtures/load.ts'
+import { ago } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const {

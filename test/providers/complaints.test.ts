@@ -1,12 +1,17 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { aComplaint, noticesOf, stateOf } from '../fixtures/complaints.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
-import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
-import { haveSent, type Sent } from '../fixtures/sent.ts'
-import { until } from '../fixtures/until.ts'
+import { haveSent, type Sent } from '../fixtures/messages.ts'
+import {
+  aComplaint,
+  createOrganisation,
+  noticesOf,
+  stateOf,
+  type TestOrganisation,
+} from '../fixtures/organisation.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const service = connect(url, { role: 'postgram_service', max: 20 })

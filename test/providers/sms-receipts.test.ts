@@ -3,14 +3,12 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt, TakenPart } from '../../src/providers/sms.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, type Tx } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
-import { createPayer, smsOf } from '../fixtures/ledger.ts'
-import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { backlogOf, messageOf, sendSmsBatch, timelineOf } from '../fixtures/messages.ts'
+import { createPayer, smsOf } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { sendSmsBatch } from '../fixtures/sms.ts'
-import type { Tx } from '../fixtures/sql.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 // Only the API runs: the test is the worker and the network.
 const { url, sql } = await createDatabase()

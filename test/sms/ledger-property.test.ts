@@ -1,10 +1,17 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
-import { acceptSmsTogether } from '../fixtures/accept.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { createPayer, grant, ledgerOf, reject, smsOf, wrongBooks } from '../fixtures/ledger.ts'
-import type { TestOrganisation } from '../fixtures/organisation.ts'
+import { acceptSmsTogether } from '../fixtures/messages.ts'
+import {
+  createPayer,
+  grant,
+  ledgerOf,
+  reject,
+  smsOf,
+  type TestOrganisation,
+  wrongBooks,
+} from '../fixtures/organisation.ts'
 
 const { url } = await createDatabase()
 // One connection, whose clock the test moves.

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { acceptSmsTogether } from '../fixtures/accept.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, meetAt } from '../fixtures/database.ts'
 import { post } from '../fixtures/http.ts'
+import { acceptSmsTogether } from '../fixtures/messages.ts'
 import {
   createPayer,
   grant,
@@ -10,9 +10,8 @@ import {
   reject,
   smsOf,
   wrongBooks,
-} from '../fixtures/ledger.ts'
-import { meetAt } from '../fixtures/meet.ts'
-import { spawnService } from '../fixtures/service.ts'
+} from '../fixtures/organisation.ts'
+import { spawnService } from '../fixtures/processes.ts'
 
 const { url, sql } = await createDatabase()
 const bases = (await Promise.all([spawnService(url, 'api'), spawnService(url, 'api')])).map(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, rolledBack } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import {
   createPayer,
@@ -8,11 +8,10 @@ import {
   moneyOf,
   reject,
   smsOf,
+  type TestOrganisation,
   wrongBooks,
-} from '../fixtures/ledger.ts'
-import type { TestOrganisation } from '../fixtures/organisation.ts'
+} from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { rolledBack } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'], hasSandboxSms: true })

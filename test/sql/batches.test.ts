@@ -1,11 +1,16 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, attemptsAt, stateOf, type TestEndpoint } from '../fixtures/deliveries.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import {
+  addEvents,
+  attemptsAt,
+  createEndpoint,
+  stateOf,
+  type TestEndpoint,
+} from '../fixtures/webhooks.ts'
 
 // No worker runs: jobs are locked by hand, as those of two pools.
 const { url, sql } = await createDatabase()

@@ -8,7 +8,7 @@ import { send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,11 +1,10 @@
 import t from 'tap'
 import type { Sql } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, stateOf } from '../fixtures/deliveries.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import { addEvents, createEndpoint, stateOf } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })

@@ -1,10 +1,9 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, type TestEndpoint } from '../fixtures/deliveries.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { atTime } from '../fixtures/sms-clock.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { atTime } from '../fixtures/time.ts'
+import { addEvents, createEndpoint, type TestEndpoint } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })

@@ -1,12 +1,10 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
-import { createLives, type LifeReceipt } from '../fixtures/message-life.ts'
-import { messageOf, send } from '../fixtures/messages.ts'
+import { createLives, type LifeReceipt, messageOf, send, sendSms } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { sendSms } from '../fixtures/sms-clock.ts'
-import { createEndpoint, eventsOf, inShort } from '../fixtures/webhook-events.ts'
+import { createEndpoint, eventsOf, inShort } from '../fixtures/webhooks.ts'
 
 // Only the API runs: the test is the worker and the providers.
 const database = await createDatabase()

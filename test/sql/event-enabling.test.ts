@@ -3,8 +3,8 @@ import { createDatabase } from '../fixtures/database.ts'
 import { messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint, waitingFor } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import { createEndpoint, waitingFor } from '../fixtures/webhooks.ts'
 
 // Only the API runs: the test is the worker and the provider.
 const { url, sql } = await createDatabase()

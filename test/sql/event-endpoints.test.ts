@@ -1,17 +1,10 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
-import { createLives } from '../fixtures/message-life.ts'
-import { messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import { createLives, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import {
-  bodiesOf,
-  createEndpoint,
-  eventsOf,
-  inShort,
-  waitingFor,
-} from '../fixtures/webhook-events.ts'
+import { bodiesOf, createEndpoint, eventsOf, inShort, waitingFor } from '../fixtures/webhooks.ts'
 
 // Only the API runs: the test is the worker and the providers.
 const database = await createDatabase()

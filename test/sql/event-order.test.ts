@@ -1,12 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { createLives } from '../fixtures/message-life.ts'
-import { messageOf, sendBatch } from '../fixtures/messages.ts'
+import { createLives, messageOf, sendBatch, sendSms } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { sendSms } from '../fixtures/sms-clock.ts'
-import { createEndpoint, eventsOf, inShort } from '../fixtures/webhook-events.ts'
+import { createEndpoint, eventsOf, inShort } from '../fixtures/webhooks.ts'
 
 // Only the API runs: the test is the worker and the provider.
 const database = await createDatabase()

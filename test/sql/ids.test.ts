@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { rolledBack } from '../fixtures/sql.ts'
+import { createDatabase, rolledBack } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect, type Sql } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
 const { id } = await createOrganisation(sql)

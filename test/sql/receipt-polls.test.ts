@@ -4,9 +4,9 @@ import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
 
 // Only the API runs: what the clock enqueues stays to be seen.
 const { url, sql } = await createDatabase()

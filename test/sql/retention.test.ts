@@ -1,11 +1,10 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { raisedBy, rolledBack, type Tx } from '../fixtures/sql.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

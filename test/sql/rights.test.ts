@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { rightsIn } from '../fixtures/rights.ts'
-import { raisedBy, rolledBack } from '../fixtures/sql.ts'
+import { createDatabase, raisedBy, rightsIn, rolledBack } from '../fixtures/database.ts'
 
 const { url, sql } = await createDatabase()
 

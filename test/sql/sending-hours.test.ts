@@ -1,6 +1,5 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { rolledBack } from '../fixtures/sql.ts'
+import { createDatabase, rolledBack } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 

@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import t from 'tap'
 import { planSettings } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { prepareOpsCalls, type Value } from '../fixtures/ops-calls.ts'
+import { prepareOpsCalls, type Value } from '../fixtures/load.ts'
 
 const { url, sql } = await createDatabase()
 const { right } = await prepareOpsCalls(url, sql)

@@ -1,16 +1,9 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { messageOf } from '../fixtures/messages.ts'
+import { messageOf, movementsOf, PROMOTION, sendSms, startSmsAt } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import {
-  atTime,
-  movementsOf,
-  PROMOTION,
-  sendSms,
-  startApiAt,
-  startSmsAt,
-} from '../fixtures/sms-clock.ts'
-import { until } from '../fixtures/until.ts'
+import { startApiAt } from '../fixtures/service.ts'
+import { atTime, until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const NOW = '2028-02-29T10:00:00+02:00'

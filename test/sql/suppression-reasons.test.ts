@@ -4,7 +4,7 @@ import { get, request } from '../fixtures/http.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -1,12 +1,11 @@
 import t from 'tap'
 import { ProviderUnavailable } from '../../src/providers/email.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { restFailedJobs } from '../fixtures/failed-jobs.ts'
+import { createDatabase, restFailedJobs } from '../fixtures/database.ts'
 import { get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 let isReachable = true

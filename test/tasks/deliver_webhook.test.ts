@@ -4,12 +4,17 @@ import { createSecrets } from '../../src/crypto/secrets.ts'
 import { caller } from '../../src/db/call.ts'
 import { createSealer } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { type Received, startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  addEvents,
+  attemptsAt,
+  createEndpoint,
+  type Received,
+  startReceiver,
+  stateOf,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['worker'] })

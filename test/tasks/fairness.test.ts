@@ -2,8 +2,9 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -2,9 +2,9 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

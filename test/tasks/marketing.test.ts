@@ -6,7 +6,7 @@ import { anEmail, get, post, request } from '../fixtures/http.ts'
 import { send, type TimelineEvent } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const emails: OutgoingEmail[] = []

@@ -8,9 +8,9 @@ import notifyOwner from '../../tasks/notify_owner.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn, type StandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn, type StandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 // No worker runs, until one is started: a job is run by calling the task.
 const { url, sql } = await createDatabase()

@@ -5,6 +5,8 @@ import { ProviderUnavailable, type Receipt, type SentEmail } from '../../src/pro
 import { receiptOf } from '../../src/providers/mailgun/callback.ts'
 import { messageIdOf } from '../../src/providers/message-id.ts'
 import pollReceipts from '../../tasks/poll_receipts.ts'
+import { createDatabase, restFailedJobs } from '../fixtures/database.ts'
+import { get, post } from '../fixtures/http.ts'
 import {
   callbackOf,
   createReporter,
@@ -14,16 +16,13 @@ import {
   mailgunEvent,
   type SentMessage,
   sendAndHandOver,
-} from '../fixtures/callbacks.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { restFailedJobs } from '../fixtures/failed-jobs.ts'
-import { get, post } from '../fixtures/http.ts'
+} from '../fixtures/mailgun.ts'
 import { messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 /** A provider that makes callbacks. */

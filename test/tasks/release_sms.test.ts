@@ -1,19 +1,22 @@
 import t, { type Test } from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anSms, post } from '../fixtures/http.ts'
-import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import type { TestOrganisation } from '../fixtures/organisation.ts'
 import {
-  atTime,
+  backlogOf,
   createOrganisationAt,
   finishSmsAt,
+  jobsOf,
+  messageOf,
   movementsOf,
   PROMOTION,
   sendSms,
-  startApiAt,
   startSmsAt,
   sweepAt,
-} from '../fixtures/sms-clock.ts'
+  timelineOf,
+} from '../fixtures/messages.ts'
+import type { TestOrganisation } from '../fixtures/organisation.ts'
+import { startApiAt } from '../fixtures/service.ts'
+import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -4,14 +4,12 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { ProviderUnavailable } from '../../src/providers/email.ts'
 import removeSuppression from '../../tasks/remove_suppression.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { restFailedJobs } from '../fixtures/failed-jobs.ts'
+import { createDatabase, restFailedJobs } from '../fixtures/database.ts'
 import { request } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
+import { createOrganisation, suppress } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { suppress } from '../fixtures/suppressions.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const tryAgain = await restFailedJobs(sql)

@@ -1,21 +1,22 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anSms, get, post } from '../fixtures/http.ts'
-import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { startTestService } from '../fixtures/service.ts'
 import {
+  backlogOf,
   createOrganisationAt,
   finishSmsAt,
+  jobsOf,
+  messageOf,
   movementsOf,
   PROMOTION,
   sendSms,
-  startApiAt,
   startSmsAt,
   sweepAt,
-} from '../fixtures/sms-clock.ts'
-import { until } from '../fixtures/until.ts'
+  timelineOf,
+} from '../fixtures/messages.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
+import { startApiAt, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -2,14 +2,12 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { aWorker, helpersOf } from '../fixtures/attempt.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
-import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
+import { aWorker, helpersOf, startTestService } from '../fixtures/service.ts'
 
 // Only the API runs: a job is run by calling the task, as often and whenever a test wants.
 const { url, sql } = await createDatabase()
@@ -429,7 +427,7 @@ t.test('a hand-over that is aborted when the process stops has an unknown outcom
 t.test('a provider that does not answer in time is asked before the next attempt', async (t) => {
   const { provider, id, uuid, attemptSend } = await setUp()
   provider.onSend = () => never
-  await aWorker(sql, asService, provider, { answersWithinMs: 10 }).task({ id: uuid }, helpers)
+  await aWorker(sql, asService, provider, { responseTimeoutMs: 10 }).task({ id: uuid }, helpers)
   t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
   t.match((await timelineOf(sql, id)).at(-1), {
     type: 'deferred',

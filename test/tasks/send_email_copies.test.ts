@@ -2,13 +2,12 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import type { SendResult } from '../../src/providers/email.ts'
-import { aWorker } from '../fixtures/attempt.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
+import { createStandIn } from '../fixtures/providers.ts'
+import { aWorker, startTestService } from '../fixtures/service.ts'
 
 // Only the API runs: a job is run by calling the task.
 const { url, sql } = await createDatabase()

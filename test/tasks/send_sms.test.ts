@@ -2,13 +2,18 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import type { SmsSendResult } from '../../src/providers/sms.ts'
-import { anSmsWorker, helpersOf } from '../fixtures/attempt.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { createPayer, smsOf } from '../fixtures/ledger.ts'
-import { backlogOf, messageOf, timelineOf } from '../fixtures/messages.ts'
-import { sendSmsBatch } from '../fixtures/sms.ts'
-import { PROMOTION, sendSms, startApiAt } from '../fixtures/sms-clock.ts'
-import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
+import {
+  backlogOf,
+  messageOf,
+  PROMOTION,
+  sendSms,
+  sendSmsBatch,
+  timelineOf,
+} from '../fixtures/messages.ts'
+import { createPayer, smsOf } from '../fixtures/organisation.ts'
+import { createSmsStandIn, untakenPartsOf } from '../fixtures/providers.ts'
+import { anSmsWorker, helpersOf, startApiAt } from '../fixtures/service.ts'
 
 // Only the API runs: a job is run by calling the task, as often and whenever a test wants.
 const { url, sql } = await createDatabase()
@@ -64,7 +69,7 @@ t.test('a hand-over is committed as begun before the provider is called', async 
     })
     t.match(sms, { attempt: 1, segments: 1, takenParts: [], class: 'transactional' })
     t.match(sms, { sender: 'Postgram', recipient: '+447700900000', body: smsOf(1).body })
-    return { outcome: 'sent', parts: partsOf(sms) }
+    return { outcome: 'sent', parts: untakenPartsOf(sms) }
   }
   const before = await backlogOf(sql, organisation)
   await attemptSend()
@@ -115,7 +120,7 @@ t.test('one that was partly taken and then refused has failed, and is not refund
     outcome: 'failed',
     code: '1',
     text: 'Too long.',
-    parts: partsOf(sms).slice(0, 1),
+    parts: untakenPartsOf(sms).slice(0, 1),
   })
   await attemptSend()
   t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
@@ -129,12 +134,12 @@ t.test('what a network takes in part and puts off goes on with the rest', async 
     provider.onSend = (sms) => ({
       outcome: 'deferred',
       code: 'ESME_RTHROTTLED',
-      parts: partsOf(sms).slice(0, 1),
+      parts: untakenPartsOf(sms).slice(0, 1),
     })
     await attemptSend()
     t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: null })
     t.ok(await isDeferred(id))
-    provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
+    provider.onSend = (sms) => ({ outcome: 'sent', parts: untakenPartsOf(sms) })
     await attemptSend()
     t.match(provider.handed, [{ takenParts: [] }, { takenParts: ['1'], attempt: 2 }])
     t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
@@ -168,7 +173,7 @@ t.test('transactional of which nobody knows is sent again, the open parts only',
   provider.onSend = (sms) => ({
     outcome: 'ambiguous',
     text: 'the link was lost',
-    parts: partsOf(sms).slice(0, 1),
+    parts: untakenPartsOf(sms).slice(0, 1),
   })
   await attemptSend()
   t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
@@ -177,7 +182,7 @@ t.test('transactional of which nobody knows is sent again, the open parts only',
     detail: { attempt: 1, isAmbiguous: true, text: 'the link was lost' },
   })
   t.ok(await isDeferred(id))
-  provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
+  provider.onSend = (sms) => ({ outcome: 'sent', parts: untakenPartsOf(sms) })
   await attemptSend()
   t.same(provider.handed[1]?.takenParts, ['1'])
   t.match(await messageOf(sql, id), { status: 'sent', attemptStartedAt: null })
@@ -308,7 +313,7 @@ t.test('SMS in hand at the same time each get their own outcome', async (t) => {
     organisation,
     Array.from({ length: 80 }, (_, place) => ({ body: outcomes[place % outcomes.length] })),
   )
-  provider.onSend = (sms) => ({ outcome: sms.body as 'sent', parts: partsOf(sms) })
+  provider.onSend = (sms) => ({ outcome: sms.body as 'sent', parts: untakenPartsOf(sms) })
   const messages = await Promise.all(ids.map((id) => messageOf(sql, id)))
   await Promise.all(messages.map(({ id }) => task({ id }, helpersOf('0'))))
   const expected = { sent: 'sent', failed: 'failed', deferred: 'queued', ambiguous: 'queued' }
@@ -349,7 +354,7 @@ t.test('a provider that takes nothing is named by what waits for it', async (t) 
     row?.why,
     /because the provider stand-in has accepted no messages since .*: The queue is full\.$/,
   )
-  provider.onSend = (sms) => ({ outcome: 'sent', parts: partsOf(sms) })
+  provider.onSend = (sms) => ({ outcome: 'sent', parts: untakenPartsOf(sms) })
   await attemptSend()
   t.same(await sql`select from ops.failing_providers`, [])
 })

@@ -3,10 +3,9 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anSms, post } from '../fixtures/http.ts'
 import { messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createSmsStandIn, createStandIn, untakenPartsOf } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createSmsStandIn, partsOf } from '../fixtures/sms-stand-in.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 
@@ -15,7 +14,7 @@ t.test('a network that takes its time holds up no email', async (t) => {
   const network = createSmsStandIn()
   network.onSend = async (sms) => {
     await answer
-    return { outcome: 'sent', parts: partsOf(sms) }
+    return { outcome: 'sent', parts: untakenPartsOf(sms) }
   }
   const { base, stop } = await startTestService(url, {
     roles: ['api', 'worker'],

@@ -5,8 +5,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { anyJson } from '../fixtures/json.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 // Only the API runs; the test is the worker, as far as one is needed.

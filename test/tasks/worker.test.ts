@@ -1,12 +1,10 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
-import { restFailedJobs } from '../fixtures/failed-jobs.ts'
+import { createDatabase, restFailedJobs } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { liftRate } from '../fixtures/rate.ts'
+import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api', 'worker'] })

@@ -2,9 +2,10 @@ import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
-import { links, spawnService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { links } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
+import { startReceiver } from '../fixtures/webhooks.ts'
 
 const SECRET = Buffer.alloc(32, 7).toString('base64')
 

@@ -9,22 +9,24 @@ import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { VERSION } from '../../src/telemetry/version.ts'
 import { countedPoster } from '../../src/webhooks/counted-poster.ts'
 import { createPoster } from '../../src/webhooks/post.ts'
+import { createDatabase, rolledBack } from '../fixtures/database.ts'
+import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
 import {
+  groupsOf,
+  labelsIn,
   nineSeconds,
   type RulesTest,
+  readPage,
   rulesTest,
   scenarios,
   scrapedAs,
-} from '../fixtures/alert-scenarios.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
-import { readPage } from '../fixtures/pages.ts'
-import { groupsOf, labelsIn, unknownTo } from '../fixtures/promql.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
-import { spawnService, startTestService } from '../fixtures/service.ts'
-import { rolledBack } from '../fixtures/sql.ts'
-import { until } from '../fixtures/until.ts'
+  unknownTo,
+} from '../fixtures/pages.ts'
+import { spawnService } from '../fixtures/processes.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
+import { startReceiver } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const organisation = await createOrganisation(sql)

@@ -1,10 +1,9 @@
 import t from 'tap'
 import { codeSha256 } from '../../src/db/migrate/sql-files.ts'
 import { createEmptyDatabase } from '../fixtures/database.ts'
+import { copyVersion, cutRelease, previousVersion, upgradeByPage } from '../fixtures/deployment.ts'
 import { allSentOnce, startLoad } from '../fixtures/load.ts'
-import { copyVersion, previousVersion } from '../fixtures/next-version.ts'
-import { cutRelease, upgradeByPage } from '../fixtures/release.ts'
-import { type ServiceProcess, spawnService } from '../fixtures/service.ts'
+import { type ServiceProcess, spawnService } from '../fixtures/processes.ts'
 
 const DONE = { code: 0, stdout: '', stderr: '' }
 /** What this version is refused for while the previous one runs; null where they run side by side. */

@@ -1,10 +1,9 @@
 import t from 'tap'
-import { catalogOf } from '../fixtures/catalog.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { catalogOf, createDatabase } from '../fixtures/database.ts'
+import { copyVersion } from '../fixtures/deployment.ts'
 import { get } from '../fixtures/http.ts'
 import { allSentOnce, startLoad } from '../fixtures/load.ts'
-import { copyVersion } from '../fixtures/next-version.ts'
-import { spawnService } from '../fixtures/service.ts'
+import { spawnService } from '../fixtures/processes.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -1,13 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, createEndpoints, stateOf, waitingAt } from '../fixtures/deliveries.ts'
 import { anSms, post } from '../fixtures/http.ts'
 import { messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  addEvents,
+  createEndpoints,
+  startReceiver,
+  stateOf,
+  waitingAt,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 

@@ -1,14 +1,18 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, stateOf } from '../fixtures/deliveries.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { createStandIn } from '../fixtures/stand-in.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint, eventsOf } from '../fixtures/webhook-events.ts'
-import { clearDeliveries } from '../fixtures/webhook-rows.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  addEvents,
+  clearDeliveries,
+  createEndpoint,
+  eventsOf,
+  startReceiver,
+  stateOf,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const provider = createStandIn()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Delivery } from '../../src/db/api.gen.ts'
 import { createLease } from '../../src/webhooks/lease.ts'
-import { VirtualTimer } from '../fixtures/timer.ts'
+import { VirtualTimer } from '../fixtures/smpp.ts'
 
 type Post = { id: string; end(isSuccess: boolean | null): void; fail(error: Error): void }
 

@@ -6,12 +6,11 @@ import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { countedPoster } from '../../src/webhooks/counted-poster.ts'
 import { LocalFailure, localFailureOf } from '../../src/webhooks/failures.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
-import { freeAddress } from '../fixtures/dns-server.ts'
+import { freeAddress } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import { addEvents, attemptsAt, createEndpoint, stateOf } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const organisation = await createOrganisation(sql)

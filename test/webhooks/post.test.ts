@@ -7,14 +7,18 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { createPoster, type PosterOptions } from '../../src/webhooks/post.ts'
-import { selfSigned } from '../fixtures/certificate.ts'
-import { noNsd, startNsd } from '../fixtures/dns-server.ts'
-import { freePort } from '../fixtures/free-port.ts'
-import { noSecondLoopback } from '../fixtures/loopback.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
-import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
-import { VirtualTimer } from '../fixtures/timer.ts'
-import { until } from '../fixtures/until.ts'
+import {
+  freePort,
+  listen,
+  noNsd,
+  noSecondLoopback,
+  selfSigned,
+  startNsd,
+  startTcpServer,
+} from '../fixtures/network.ts'
+import { VirtualTimer } from '../fixtures/smpp.ts'
+import { until } from '../fixtures/time.ts'
+import { startReceiver } from '../fixtures/webhooks.ts'
 
 const certificate = selfSigned()
 const noOpenssl = !certificate && 'there is no openssl on this machine'

@@ -1,14 +1,19 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { attemptsAt, stateOf } from '../fixtures/deliveries.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { type Received, startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint, EVENT_TYPES } from '../fixtures/webhook-events.ts'
-import { clearDeliveries } from '../fixtures/webhook-rows.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  attemptsAt,
+  clearDeliveries,
+  createEndpoint,
+  EVENT_TYPES,
+  type Received,
+  startReceiver,
+  stateOf,
+} from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url)

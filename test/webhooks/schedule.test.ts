@@ -1,16 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import t from 'tap'
-import { selfSigned } from '../fixtures/certificate.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, attemptsAt, stateOf } from '../fixtures/deliveries.ts'
-import { freePort } from '../fixtures/free-port.ts'
+import { freePort, listen, selfSigned, startTcpServer } from '../fixtures/network.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { listen, startTcpServer } from '../fixtures/tcp-server.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import {
+  addEvents,
+  attemptsAt,
+  createEndpoint,
+  startReceiver,
+  stateOf,
+} from '../fixtures/webhooks.ts'
 
 const database = await createDatabase()
 const { sql } = database

@@ -3,13 +3,11 @@ import { createSecrets } from '../../src/crypto/secrets.ts'
 import { type Call, caller } from '../../src/db/call.ts'
 import { createSealer, openSecret } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { addEvents, stateOf } from '../fixtures/deliveries.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
 import { runTask } from '../fixtures/scheduled-task.ts'
 import { secrets as serviceSecrets, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/until.ts'
-import { createEndpoint } from '../fixtures/webhook-events.ts'
+import { until } from '../fixtures/time.ts'
+import { addEvents, createEndpoint, startReceiver, stateOf } from '../fixtures/webhooks.ts'
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64')
 const { url, sql } = await createDatabase()

@@ -3,7 +3,7 @@ import Stripe from 'stripe'
 import t from 'tap'
 import { createPoster } from '../../src/webhooks/post.ts'
 import { sign } from '../../src/webhooks/sign.ts'
-import { startReceiver } from '../fixtures/receiver.ts'
+import { startReceiver } from '../fixtures/webhooks.ts'
 
 const { webhooks } = new Stripe('sk_test_x')
 const secret = `whsec_${'a1'.repeat(32)}`

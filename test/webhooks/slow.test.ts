@@ -3,8 +3,8 @@ import type { JobHelpers } from 'graphile-worker'
 import t from 'tap'
 import type { Call } from '../../src/db/call.ts'
 import deliverWebhook from '../../tasks/deliver_webhook.ts'
-import { VirtualTimer } from '../fixtures/timer.ts'
-import { until } from '../fixtures/until.ts'
+import { VirtualTimer } from '../fixtures/smpp.ts'
+import { until } from '../fixtures/time.ts'
 
 /** A worker whose posts end when the test says so. */
 function startWorker() {

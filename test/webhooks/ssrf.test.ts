@@ -5,11 +5,16 @@ import { createLookup } from '../../src/webhooks/lookup.ts'
 import { createPoster, type PosterOptions } from '../../src/webhooks/post.ts'
 import { readTarget } from '../../src/webhooks/target.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { noNsd, startNsd } from '../fixtures/dns-server.ts'
-import { startFickleDns } from '../fixtures/fickle-dns.ts'
-import { hasIPv6, noSecondLoopback } from '../fixtures/loopback.ts'
-import { startTcpServer, type TcpServer } from '../fixtures/tcp-server.ts'
-import { until } from '../fixtures/until.ts'
+import {
+  hasIPv6,
+  noNsd,
+  noSecondLoopback,
+  startFickleDns,
+  startNsd,
+  startTcpServer,
+  type TcpServer,
+} from '../fixtures/network.ts'
+import { until } from '../fixtures/time.ts'
 
 const { sql } = await createDatabase()
 

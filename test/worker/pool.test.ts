@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { startWorkerPool } from '../../src/worker/pool.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { until } from '../fixtures/until.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 

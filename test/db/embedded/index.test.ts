@@ -17,8 +17,8 @@ import { dirname, join } from 'node:path'
 import postgres from 'postgres'
 import { type Test, t as tap, test } from 'tap'
 import { type Embedded, openEmbedded } from '../../../src/db/embedded/index.ts'
-import { killServer } from '../../fixtures/kill-server.ts'
-import { until } from '../../fixtures/until.ts'
+import { killServer } from '../../fixtures/postgres.ts'
+import { until } from '../../fixtures/time.ts'
 
 const options = { postgresFlags: ['-c', 'fsync=off'] }
 const notRoot = process.getuid?.() === 0 ? false : 'only root can start a server as another user'

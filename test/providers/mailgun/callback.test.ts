@@ -9,7 +9,7 @@ import {
   mailgunEvent,
   SIGNING_KEY,
   sign,
-} from '../../fixtures/callbacks.ts'
+} from '../../fixtures/mailgun.ts'
 
 const id = '01890000-0000-7000-8000-0123456789ab'
 const messageId = messageIdOf({ id, copy: null, mailFromDomain: 'mail.sender.example' })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DomainRefused, ProviderUnavailable } from '../../../src/providers/email.ts'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
-import { endTimeLimits, startMailgun } from '../../fixtures/mailgun-server.ts'
+import { endTimeLimits, startMailgun } from '../../fixtures/mailgun.ts'
 
 const mailgun = await startMailgun()
 const { account, domains } = mailgun

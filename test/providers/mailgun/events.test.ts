@@ -3,8 +3,8 @@ import t from 'tap'
 import { ProviderUnavailable } from '../../../src/providers/email.ts'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
-import { endTimeLimits, startMailgun } from '../../fixtures/mailgun-server.ts'
-import { emailTo } from '../../fixtures/provider-suite.ts'
+import { endTimeLimits, startMailgun } from '../../fixtures/mailgun.ts'
+import { emailTo } from '../../fixtures/providers.ts'
 
 const mailgun = await startMailgun()
 const { account, messages } = mailgun

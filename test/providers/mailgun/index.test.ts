@@ -1,7 +1,7 @@
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
-import { startMailgun } from '../../fixtures/mailgun-server.ts'
-import { testProvider } from '../../fixtures/provider-suite.ts'
+import { startMailgun } from '../../fixtures/mailgun.ts'
+import { testProvider } from '../../fixtures/providers.ts'
 
 const mailgun = await startMailgun()
 mailgun.domains.add('sender.example').state = 'active'

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
-import { endTimeLimits, startMailgun, type Trouble } from '../../fixtures/mailgun-server.ts'
-import { emailTo } from '../../fixtures/provider-suite.ts'
+import { endTimeLimits, startMailgun, type Trouble } from '../../fixtures/mailgun.ts'
+import { emailTo } from '../../fixtures/providers.ts'
 
 const mailgun = await startMailgun()
 const { account, messages } = mailgun

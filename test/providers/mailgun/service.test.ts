@@ -1,14 +1,12 @@
 import t from 'tap'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
-import { callbackOf, mailgunEvent, sign } from '../../fixtures/callbacks.ts'
 import { createDatabase } from '../../fixtures/database.ts'
-import { anEmail, get, post, request } from '../../fixtures/http.ts'
-import { startMailgun } from '../../fixtures/mailgun-server.ts'
+import { anEmail, get, isRefused, post, request } from '../../fixtures/http.ts'
+import { callbackOf, mailgunEvent, sign, startMailgun } from '../../fixtures/mailgun.ts'
 import { messageOf } from '../../fixtures/messages.ts'
 import { createOrganisation } from '../../fixtures/organisation.ts'
-import { isRefused } from '../../fixtures/refusal.ts'
 import { startTestService } from '../../fixtures/service.ts'
-import { until } from '../../fixtures/until.ts'
+import { until } from '../../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const mailgun = await startMailgun()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createMailgun } from '../../../src/providers/mailgun/index.ts'
-import { startMailgun } from '../../fixtures/mailgun-server.ts'
+import { startMailgun } from '../../fixtures/mailgun.ts'
 
 const URL = 'https://postgram.test/providers/mailgun/events'
 const WANTED = [

@@ -6,9 +6,9 @@ import { createDatabase } from '../../fixtures/database.ts'
 import { anEmail, get, post } from '../../fixtures/http.ts'
 import { backlogOf, send, type TimelineEvent } from '../../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../../fixtures/organisation.ts'
-import { emailTo, testProvider } from '../../fixtures/provider-suite.ts'
+import { emailTo, testProvider } from '../../fixtures/providers.ts'
 import { startTestService } from '../../fixtures/service.ts'
-import { until } from '../../fixtures/until.ts'
+import { until } from '../../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api', 'worker'] })

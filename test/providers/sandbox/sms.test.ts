@@ -4,13 +4,11 @@ import { connect } from '../../../src/db/client.ts'
 import { createSmsSandbox, isSandboxNumber } from '../../../src/providers/sandbox/sms.ts'
 import { createDatabase } from '../../fixtures/database.ts'
 import { get } from '../../fixtures/http.ts'
-import { createPayer, smsOf } from '../../fixtures/ledger.ts'
-import { backlogOf, type TimelineEvent } from '../../fixtures/messages.ts'
-import type { TestOrganisation } from '../../fixtures/organisation.ts'
+import { backlogOf, sendSms, type TimelineEvent } from '../../fixtures/messages.ts'
+import { createPayer, smsOf, type TestOrganisation } from '../../fixtures/organisation.ts'
+import { testSmsProvider } from '../../fixtures/providers.ts'
 import { startTestService } from '../../fixtures/service.ts'
-import { sendSms } from '../../fixtures/sms-clock.ts'
-import { testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
-import { until } from '../../fixtures/until.ts'
+import { until } from '../../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api', 'worker'] })

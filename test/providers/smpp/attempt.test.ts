@@ -1,10 +1,8 @@
 import smpp from 'smpp'
 import t from 'tap'
-import { smppTo } from '../../fixtures/smpp.ts'
-import { smsTo } from '../../fixtures/sms-provider-suite.ts'
-import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
-import { clockAhead, HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
-import { until } from '../../fixtures/until.ts'
+import { smsTo } from '../../fixtures/providers.ts'
+import { type Reply, smppTo, startSmsc } from '../../fixtures/smpp.ts'
+import { clockAhead, HELD_MS, holdLimits, until } from '../../fixtures/time.ts'
 
 const ann = '+27820000000'
 const LONG = 'A text of several parts. '.repeat(16)

@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { selfSigned } from '../../fixtures/certificate.ts'
-import { sendInVain, smppTo } from '../../fixtures/smpp.ts'
-import { smsTo } from '../../fixtures/sms-provider-suite.ts'
-import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
+import { selfSigned } from '../../fixtures/network.ts'
+import { smsTo } from '../../fixtures/providers.ts'
+import { type Reply, sendInVain, smppTo, startSmsc } from '../../fixtures/smpp.ts'
 
 const certificate = selfSigned()
 const skip = certificate ? false : 'openssl is not installed'

@@ -1,9 +1,7 @@
 import t from 'tap'
-import { sendInVain, smppTo } from '../../fixtures/smpp.ts'
-import { smsTo } from '../../fixtures/sms-provider-suite.ts'
-import { type Reply, startSmsc } from '../../fixtures/smsc.ts'
-import { HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
-import { until } from '../../fixtures/until.ts'
+import { smsTo } from '../../fixtures/providers.ts'
+import { type Reply, sendInVain, smppTo, startSmsc } from '../../fixtures/smpp.ts'
+import { HELD_MS, holdLimits, until } from '../../fixtures/time.ts'
 
 const WRONG_BIND_STATE = 0x04
 const WRONG_PASSWORD = 0x0e

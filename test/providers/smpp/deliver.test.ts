@@ -2,10 +2,9 @@ import { pino } from 'pino'
 import t from 'tap'
 import { encode } from '../../../src/providers/smpp/pdu.ts'
 import type { SmsListener } from '../../../src/providers/sms.ts'
-import { listen, smppTo } from '../../fixtures/smpp.ts'
-import { smsTo } from '../../fixtures/sms-provider-suite.ts'
-import { startSmsc } from '../../fixtures/smsc.ts'
-import { until } from '../../fixtures/until.ts'
+import { smsTo } from '../../fixtures/providers.ts'
+import { listen, smppTo, startSmsc } from '../../fixtures/smpp.ts'
+import { until } from '../../fixtures/time.ts'
 
 const ann = '+27820000000'
 const TRY_AGAIN = 0x64

@@ -1,8 +1,7 @@
 import t from 'tap'
-import { smppTo } from '../../fixtures/smpp.ts'
-import { testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
-import { startSmsc, tagging, tagOf } from '../../fixtures/smsc.ts'
-import { clockAhead } from '../../fixtures/time-limit.ts'
+import { testSmsProvider } from '../../fixtures/providers.ts'
+import { smppTo, startSmsc, tagging, tagOf } from '../../fixtures/smpp.ts'
+import { clockAhead } from '../../fixtures/time.ts'
 
 const INVALID_DESTINATION = 0x0b
 const THROTTLED = 0x58

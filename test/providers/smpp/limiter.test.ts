@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Limiter, type Permit } from '../../../src/providers/smpp/limiter.ts'
-import { VirtualTimer } from '../../fixtures/timer.ts'
+import { VirtualTimer } from '../../fixtures/smpp.ts'
 
 /** Requests `count` permits and passes each to `use`; returns the times at which they were issued. */
 function acquireAll(

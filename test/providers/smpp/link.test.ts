@@ -2,11 +2,17 @@ import { createServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import t from 'tap'
 import { encode } from '../../../src/providers/smpp/pdu.ts'
-import { listen, sendInVain, smppTo } from '../../fixtures/smpp.ts'
-import { smsTo } from '../../fixtures/sms-provider-suite.ts'
-import { type Reply, type Script, type Step, startSmsc } from '../../fixtures/smsc.ts'
-import { HELD_MS, holdLimits } from '../../fixtures/time-limit.ts'
-import { until } from '../../fixtures/until.ts'
+import { smsTo } from '../../fixtures/providers.ts'
+import {
+  listen,
+  type Reply,
+  type Script,
+  type Step,
+  sendInVain,
+  smppTo,
+  startSmsc,
+} from '../../fixtures/smpp.ts'
+import { HELD_MS, holdLimits, until } from '../../fixtures/time.ts'
 
 const ann = '+27820000000'
 const bob = '+27820000009'

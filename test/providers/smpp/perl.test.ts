@@ -1,10 +1,7 @@
 import t from 'tap'
-import { noNetSmpp, startPerlSmsc } from '../../fixtures/perl-smsc.ts'
-import { listen, smppTo } from '../../fixtures/smpp.ts'
-import { smsTo, testSmsProvider } from '../../fixtures/sms-provider-suite.ts'
-import { tagging, tagOf } from '../../fixtures/smsc.ts'
-import { clockAhead } from '../../fixtures/time-limit.ts'
-import { until } from '../../fixtures/until.ts'
+import { smsTo, testSmsProvider } from '../../fixtures/providers.ts'
+import { listen, noNetSmpp, smppTo, startPerlSmsc, tagging, tagOf } from '../../fixtures/smpp.ts'
+import { clockAhead, until } from '../../fixtures/time.ts'
 
 const skip = noNetSmpp
 const ann = '+27820000000'

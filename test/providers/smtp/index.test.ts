@@ -3,11 +3,18 @@ import { createSecrets } from '../../../src/crypto/secrets.ts'
 import type { OutgoingEmail } from '../../../src/providers/email.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
 import { createSmtp } from '../../../src/providers/smtp/index.ts'
-import { headerOf, noMailReader, readMails } from '../../fixtures/mail-reader.ts'
-import { emailTo, testProvider } from '../../fixtures/provider-suite.ts'
-import { secrets, smtpTo } from '../../fixtures/relay.ts'
-import { startScriptedRelay } from '../../fixtures/scripted-relay.ts'
-import { noSmtpServer, type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+import { emailTo, testProvider } from '../../fixtures/providers.ts'
+import {
+  headerOf,
+  noMailReader,
+  noSmtpServer,
+  readMails,
+  type SmtpServer,
+  secrets,
+  smtpTo,
+  startScriptedRelay,
+  startSmtpServer,
+} from '../../fixtures/smtp.ts'
 
 const [ann, bob, carol] = ['ann@there.example', 'bob@there.example', 'carol@there.example']
 const refused = 'refused@there.example'

@@ -8,10 +8,17 @@ import type { OutgoingEmail } from '../../../src/providers/email.ts'
 import { messageIdOf } from '../../../src/providers/message-id.ts'
 import { messageOf } from '../../../src/providers/smtp/message.ts'
 import { formatAddress, parseAddress } from '../../../src/schemas/address.ts'
-import { headerOf, type Mail, noMailReader, readMails } from '../../fixtures/mail-reader.ts'
-import { emailTo } from '../../fixtures/provider-suite.ts'
-import { secrets, smtpTo } from '../../fixtures/relay.ts'
-import { noSmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+import { emailTo } from '../../fixtures/providers.ts'
+import {
+  headerOf,
+  type Mail,
+  noMailReader,
+  noSmtpServer,
+  readMails,
+  secrets,
+  smtpTo,
+  startSmtpServer,
+} from '../../fixtures/smtp.ts'
 
 const skip = noSmtpServer || noMailReader
 

@@ -2,17 +2,16 @@ import { createServer } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createSmtp } from '../../../src/providers/smtp/index.ts'
 import { readRelay } from '../../../src/providers/smtp/relay.ts'
-import { selfSigned } from '../../fixtures/certificate.ts'
-import { emailTo } from '../../fixtures/provider-suite.ts'
-import { secrets } from '../../fixtures/relay.ts'
-import { startScriptedRelay } from '../../fixtures/scripted-relay.ts'
+import { listen, selfSigned } from '../../fixtures/network.ts'
+import { emailTo } from '../../fixtures/providers.ts'
 import {
   noSmtpServer,
   type SmtpServer,
   type SmtpServerOptions,
+  secrets,
+  startScriptedRelay,
   startSmtpServer,
-} from '../../fixtures/smtp-server.ts'
-import { listen } from '../../fixtures/tcp-server.ts'
+} from '../../fixtures/smtp.ts'
 
 const ann = 'ann@there.example'
 

@@ -1,11 +1,15 @@
 import t from 'tap'
-import { freePort } from '../../fixtures/free-port.ts'
-import { emailTo } from '../../fixtures/provider-suite.ts'
-import { smtpTo } from '../../fixtures/relay.ts'
-import { type Script, type Step, startScriptedRelay } from '../../fixtures/scripted-relay.ts'
-import { noSmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
-import { timeLimitOf } from '../../fixtures/time-limit.ts'
-import { until } from '../../fixtures/until.ts'
+import { freePort } from '../../fixtures/network.ts'
+import { emailTo } from '../../fixtures/providers.ts'
+import {
+  noSmtpServer,
+  type Script,
+  type Step,
+  smtpTo,
+  startScriptedRelay,
+  startSmtpServer,
+} from '../../fixtures/smtp.ts'
+import { timeLimitOf, until } from '../../fixtures/time.ts'
 
 const ann = 'ann@there.example'
 const bob = 'bob@there.example'

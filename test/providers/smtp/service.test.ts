@@ -1,12 +1,19 @@
 import t from 'tap'
 import { createDatabase } from '../../fixtures/database.ts'
 import { anEmail, get, post, request } from '../../fixtures/http.ts'
-import { headerOf, type Mail, noMailReader, readMails } from '../../fixtures/mail-reader.ts'
 import { createOrganisation } from '../../fixtures/organisation.ts'
-import { secrets, smtpTo } from '../../fixtures/relay.ts'
 import { startTestService } from '../../fixtures/service.ts'
-import { noSmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
-import { until } from '../../fixtures/until.ts'
+import {
+  headerOf,
+  type Mail,
+  noMailReader,
+  noSmtpServer,
+  readMails,
+  secrets,
+  smtpTo,
+  startSmtpServer,
+} from '../../fixtures/smtp.ts'
+import { until } from '../../fixtures/time.ts'
 
 const skip = noSmtpServer || noMailReader
 
