@@ -7,6 +7,8 @@ as $$
 declare
   v_now timestamptz := core.now();
 begin
+  -- The message before the allowance, as a refund and ops.retry_message lock them.
+  perform from app.messages m where m.id = unsubscribe.message_id for no key update;
   perform core.lock_organisations(array[unsubscribe.organisation_id]);
   if exists (
     -- An erased person who has unsubscribed before is not stored again.
@@ -15,9 +17,6 @@ begin
   ) then
     return (select o.name from app.organisations o where o.id = unsubscribe.organisation_id);
   end if;
-  -- Lock order: the message before the suppression, as in recording receipts.
-  perform from app.messages m where m.id = unsubscribe.message_id for no key update;
-
   insert into app.events (message_id, type, occurred_at, detail)
   select m.id, 'opted_out', v_now, jsonb_build_object('recipient', unsubscribe.email)
   from app.messages m
