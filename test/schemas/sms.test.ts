@@ -85,11 +85,11 @@ const bad = (field: string, problem: string, ...values: unknown[]): [unknown, Fi
   values.map((value) => [{ ...plain, [field]: value }, { [field]: [problem] }])
 
 const refusals: Record<string, [body: unknown, fields: Fields][]> = {
-  'what is no object': [null, [plain], 'sms', 5].map((body) => [
+  'a body that is not an object': [null, [plain], 'sms', 5].map((body) => [
     body,
     { _: ['must be a JSON object'] },
   ]),
-  'what is missing': [
+  'missing fields': [
     [{}, { to: ['is required'], body: ['is required'], class: ['is required'] }],
     [{ ...plain, class: undefined }, { class: [CLASS] }],
   ],
