@@ -30,7 +30,7 @@ const STARTED_AT = Date.now() / 1000
 type Step = { recipient: number; event: string }
 
 /** Sequences of events of a message, each step `<recipient> <event>`. */
-const lives = [
+const sequences = [
   '0 accepted, 0 delivered',
   '0 accepted, 0 deferred, 0 deferred, 0 delivered',
   '0 accepted, 0 deferred, 0 full',
@@ -44,8 +44,8 @@ const lives = [
   '0 delivered, 1 full, 2 gone',
   '0 rejected',
   '0 accepted',
-].map((life) =>
-  life.split(', ').map((step): Step => {
+].map((sequence) =>
+  sequence.split(', ').map((step): Step => {
     const [recipient, event = ''] = step.split(' ')
     return { recipient: Number(recipient), event }
   }),
@@ -54,9 +54,9 @@ const lives = [
 /** Returns messages with at least so many events together. */
 const plan: Step[][] = []
 for (let left = EVENTS; left > 0; ) {
-  const life = lives[plan.length % lives.length]?.slice(0, left) ?? []
-  plan.push(life)
-  left -= life.length
+  const sequence = sequences[plan.length % sequences.length]?.slice(0, left) ?? []
+  plan.push(sequence)
+  left -= sequence.length
 }
 
 const addressOf = (place: number, recipient: number, domain: string) =>
@@ -64,8 +64,8 @@ const addressOf = (place: number, recipient: number, domain: string) =>
 
 async function sendAll(domain: string) {
   const organisation = await createOrganisation(sql)
-  const emails = plan.map((life, place) => ({
-    to: [...new Set([0, ...life.map(({ recipient }) => recipient)])].map((recipient) =>
+  const emails = plan.map((sequence, place) => ({
+    to: [...new Set([0, ...sequence.map(({ recipient }) => recipient)])].map((recipient) =>
       addressOf(place, recipient, domain),
     ),
   }))
@@ -78,9 +78,9 @@ async function sendAll(domain: string) {
 type Sent = Awaited<ReturnType<typeof sendAll>>
 
 /** Returns the events of an organisation's messages in order, without IDs. */
-function happened({ messages, domain }: Sent): MailgunEvent[] {
-  return plan.flatMap((life, place) =>
-    life.map((step, number) => {
+function eventsOf({ messages, domain }: Sent): MailgunEvent[] {
+  return plan.flatMap((sequence, place) =>
+    sequence.map((step, number) => {
       const { messageId } = messages[place] as SentMessage
       const common = {
         id: `event-${place}-${number}`,
@@ -115,12 +115,12 @@ async function report(bodies: string[]): Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const statuses: number[] = []
   for (const body of bodies) {
-    const asked = request(`${base}/providers/mailgun/events`, { method: 'POST', agent })
+    const call = request(`${base}/providers/mailgun/events`, { method: 'POST', agent })
     const { promise, resolve, reject } = Promise.withResolvers<number>()
-    asked.once('error', reject).once('response', (response) => {
+    call.once('error', reject).once('response', (response) => {
       text(response).then(() => resolve(response.statusCode ?? 0), reject)
     })
-    asked.end(body)
+    call.end(body)
     statuses.push(await promise)
   }
   agent.destroy()
@@ -161,14 +161,14 @@ t.test(
   'callbacks in any order, repeated, from four connections: the result is the same',
   async (t) => {
     const [ordered, mixed] = [await sendAll('ordered.example'), await sendAll('mixed.example')]
-    const inOrder = happened(ordered)
+    const inOrder = eventsOf(ordered)
     t.equal(inOrder.length, EVENTS)
     const statuses = await report(inOrder.map((event) => callbackOf(event)))
 
     const seed = randomUUID()
     t.comment(`seed ${seed}`)
     const bodies = shuffled(
-      happened(mixed).flatMap((event) => {
+      eventsOf(mixed).flatMap((event) => {
         const body = callbackOf(event)
         return [body, body, callbackOf(event)]
       }),

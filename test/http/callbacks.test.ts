@@ -409,16 +409,16 @@ t.test(
     }
     const body = callbackOf(event)
     t.match(await post(`${quiet.base}/providers/mailgun/events`, null, body), { status: 200 })
-    const said = () => lines.slice(before).map((line) => JSON.parse(line))
+    const logged = () => lines.slice(before).map((line) => JSON.parse(line))
     const line = { level: 40, reason: 'unreadable' }
-    t.match(said(), [{ ...line, refused: 1 }])
-    t.equal(said().length, 1)
+    t.match(logged(), [{ ...line, refused: 1 }])
+    t.equal(logged().length, 1)
     await quiet.stop()
-    t.match(said(), [
+    t.match(logged(), [
       { ...line, refused: 1 },
       { ...line, refused: 49 },
     ])
-    t.equal(said().length, 2)
+    t.equal(logged().length, 2)
     t.notMatch(lines.slice(before).join(), /secret|em_|delivered/)
   },
 )

@@ -89,7 +89,11 @@ t.test('POST /v1/domains: a domain of another organisation is refused', async (t
   t.equal((await add(holder.liveKey, 'taken.example')).status, 201)
   isRefused(t, await add(other.liveKey, 'taken.example'), 'already_exists')
   isRefused(t, await add(other.liveKey, holder.domain), 'already_exists')
-  t.equal((await add(other.liveKey, 'below.taken.example')).status, 201, 'a subdomain is another')
+  t.equal(
+    (await add(other.liveKey, 'below.taken.example')).status,
+    201,
+    'a subdomain is another domain',
+  )
 })
 
 t.test('POST /v1/domains: the plan limits new domains, not existing ones', async (t) => {
@@ -234,7 +238,7 @@ t.test('DELETE: a deleted domain is not found, and sends from it are refused', a
   isRefused(t, await get(`${base}/v1/domains/${id}`, liveKey), 'not_found')
   t.same((await get(`${base}/v1/domains`, liveKey)).json, { data: [] })
   const other = await createOrganisation(sql)
-  t.equal((await add(other.liveKey, domain)).status, 201, 'anyone may add it now')
+  t.equal((await add(other.liveKey, domain)).status, 201, 'another organisation can add it')
 })
 
 t.test('malformed domain IDs and those of other organisations are not found', async (t) => {

@@ -57,7 +57,7 @@ t.test(
       t.strictSame([status, json], [429, { error: refusalOf(2) }])
       t.equal(headers.get('retry-after'), String(SECONDS_TO_MIDNIGHT))
     }
-    t.strictSame(await traces(sql), before, 'a refused one leaves nothing behind')
+    t.strictSame(await traces(sql), before, 'a refused message stores nothing')
     t.equal(
       (
         await post(
@@ -116,7 +116,7 @@ t.test(
       const after = await traces(sql)
       t.strictSame(after, { ...before, messages: before.messages + 3, keys: before.keys + 1 })
       await post(`${base}${path}/batch`, testKey, batch)
-      t.strictSame(await traces(sql), after, 'a batch of which nothing is accepted keeps nothing')
+      t.strictSame(await traces(sql), after, 'a batch without an accepted item stores nothing')
     }
   },
 )
@@ -167,6 +167,6 @@ t.test('a plan allows 10 000 test messages a day unless an operator says otherwi
   await sql`select ops.set_plan_terms('plain', test_messages_daily => 7)`
   t.equal(await allowed(), 7)
   await t.rejects(sql`select ops.set_plan_terms('plain', test_messages_daily => -1)`, {
-    message: 'the price and what is included must be numbers from 0 on',
+    message: 'the price and the allowances must be 0 or more',
   })
 })

@@ -74,7 +74,7 @@ t.test(
       code: 'internal_error',
       message: /it is unknown whether.*not_found/,
     })
-    t.equal((await request('DELETE', path, liveKey)).status, 404, 'it had taken effect')
+    t.equal((await request('DELETE', path, liveKey)).status, 404, 'the deletion was committed')
   },
 )
 

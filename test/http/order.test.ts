@@ -186,7 +186,7 @@ for (const kind of Object.keys(paths) as Kind[]) {
       } else {
         isRefused(t, response, first, FIELDS[first], { name })
       }
-      t.strictSame(await traces(sql), before, `${name}, and nothing is left behind`)
+      t.strictSame(await traces(sql), before, `${name}, and nothing is stored`)
     }
   })
 }

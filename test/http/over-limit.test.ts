@@ -22,12 +22,12 @@ const admitted: Admission = {
 
 /** An admission with a stub of api.admit that records its calls. */
 function controlled() {
-  const asked: string[][] = []
+  const calls: string[][] = []
   /** The key of each request whose connection closes. */
   const closed: string[] = []
   let response: Partial<Admission>[] = [{}]
   const call = (async (_name: string, { keys }: { keys: string[] }) => {
-    asked.push(keys)
+    calls.push(keys)
     return response.map((row) => ({ ...admitted, ...row }))
   }) as unknown as Call
   const waits: { ms: number; end(): void }[] = []
@@ -54,11 +54,11 @@ function controlled() {
     )
   }
   return {
-    asked,
+    calls,
     closed,
     waits,
     send,
-    say: (...rows: Partial<Admission>[]) => {
+    respondWith: (...rows: Partial<Admission>[]) => {
       response = rows
     },
   }
@@ -67,43 +67,43 @@ function controlled() {
 const overLimit = { remaining: 0, retryAfter: 1, refusedForMs: 300 }
 
 t.test('admit: a key over its limit makes no database call until the second ends', async (t) => {
-  const { asked, send, say } = controlled()
-  say(overLimit)
+  const { calls, send, respondWith } = controlled()
+  respondWith(overLimit)
   for (let n = 0; n < 10; n++) {
     t.same(await send(), ['rate_limited', '0', 1])
     clock.now += 29
   }
-  t.equal(asked.length, 1)
-  say({})
+  t.equal(calls.length, 1)
+  respondWith({})
   clock.now += 10
   t.same(await send(), ['admitted', '5'])
-  t.equal(asked.length, 2)
+  t.equal(calls.length, 2)
 })
 
 t.test('admit: a key over its limit does not affect other keys', async (t) => {
-  const { asked, send, say } = controlled()
-  say(overLimit)
+  const { calls, send, respondWith } = controlled()
+  respondWith(overLimit)
   t.same(await send('a'), ['rate_limited', '0', 1])
-  say({})
+  respondWith({})
   t.same(await send('b'), ['admitted', '5'])
-  t.equal(asked.length, 2)
+  t.equal(calls.length, 2)
 })
 
 t.test('admit: asks the database for each request whether the key is valid', async (t) => {
-  const { asked, send, say } = controlled()
+  const { calls, send, respondWith } = controlled()
   t.same(await send(), ['admitted', '5'])
-  say({ state: 'suspended' })
+  respondWith({ state: 'suspended' })
   t.match(await send(), ['org_suspended'])
-  say()
+  respondWith()
   t.match(await send(), ['unauthorized'])
-  t.equal(asked.length, 3)
+  t.equal(calls.length, 3)
 })
 
 t.test(
   'admit: 20 requests over the limit are refused at once, further ones when the second ends',
   async (t) => {
-    const { asked, waits, send, say } = controlled()
-    say(overLimit)
+    const { calls, waits, send, respondWith } = controlled()
+    respondWith(overLimit)
     for (let n = 0; n <= 20; n++) t.same(await send(), ['rate_limited', '0', 1])
     t.equal(waits.length, 0)
     clock.now += 100
@@ -113,17 +113,17 @@ t.test(
     clock.now += 200
     for (const { end } of waits) end()
     for (const one of late) t.same(await one, ['rate_limited', '0', 1])
-    t.equal(asked.length, 1)
+    t.equal(calls.length, 1)
     t.same(await send(), ['rate_limited', '0', 1])
-    t.equal(asked.length, 2, 'the next second is asked about')
+    t.equal(calls.length, 2, 'the next second makes a database call')
   },
 )
 
 t.test(
   'admit: 100 requests over a limit wait, 1 000 of all keys; others are refused at once and their connections close',
   async (t) => {
-    const { closed, waits, send, say } = controlled()
-    say(overLimit)
+    const { closed, waits, send, respondWith } = controlled()
+    respondWith(overLimit)
     const keys = 'abcdefghijkl'.split('')
     const late: Promise<unknown>[] = []
     for (const key of keys) {
@@ -144,12 +144,12 @@ t.test(
 )
 
 t.test('admit: unknown keys share 50 places of a run and delay no other key', async (t) => {
-  const { asked, send } = controlled()
+  const { calls, send } = controlled()
   const invented = Array.from({ length: 100 }, (_, n) => send(`x${n}`))
   await Promise.all([...invented, send('a', 'o')])
   t.same(
-    asked.map((keys) => keys.length),
+    calls.map((keys) => keys.length),
     [51, 50],
   )
-  t.ok(asked[0]?.includes(hash('sha256', `sk_live_${'a'.repeat(32)}`)))
+  t.ok(calls[0]?.includes(hash('sha256', `sk_live_${'a'.repeat(32)}`)))
 })

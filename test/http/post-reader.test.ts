@@ -110,7 +110,7 @@ t.test(
     const failed = t.rejects(first, /thread that parses request bodies has exited/)
     await worker.terminate()
     await failed
-    t.equal((await second).value.count, 1, 'what waited is read by the next thread')
+    t.equal((await second).value.count, 1, 'the next thread parses the waiting body')
   },
 )
 

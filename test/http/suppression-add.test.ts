@@ -24,7 +24,11 @@ t.test('POST /v1/suppressions: returns the entry as the list shows it', async (t
   t.match(createdAt, ISO)
   const email = 'ann@c.example'
   const entry = { id, email, reason: 'manual', messageId: null, note: 'asked us to', createdAt }
-  t.equal(response.text, JSON.stringify(entry), 'in the order of the interface and without blanks')
+  t.equal(
+    response.text,
+    JSON.stringify(entry),
+    'in the order of the API reference and without spaces',
+  )
   const { json } = await get(suppressions, liveKey)
   t.strictSame(json, { data: [entry], nextCursor: null })
 })
@@ -104,7 +108,11 @@ t.test(
     )
     isRefused(t, await send(), 'recipient_suppressed', { to: [`${email}: manual`] })
     const again = await post(suppressions, liveKey, { email, reason: 'unsubscribe' })
-    t.strictSame([again.status, again.text], [200, widened.text], 'unsubscribe narrows nothing')
+    t.strictSame(
+      [again.status, again.text],
+      [200, widened.text],
+      'unsubscribe does not replace manual',
+    )
 
     t.equal((await request('DELETE', `${suppressions}/${first.json.id}`, liveKey)).status, 200)
     t.strictSame(await listOf(sql, organisation), [{ email, reason: 'unsubscribe', note: '' }])

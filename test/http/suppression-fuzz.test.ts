@@ -72,11 +72,11 @@ t.test(
       }
     }
     t.strictSame(faults, [], `with seed ${seed}`)
-    t.ok(made.length > 10 && made.length < RUNS, 'some were made and some were not')
+    t.ok(made.length > 10 && made.length < RUNS, 'some were added and some were not')
     t.strictSame(
       (await listOf(sql, organisation)).map(({ email }) => email).sort(),
       made.map(({ json }) => json.email).sort(),
-      `what was refused left nothing behind, with seed ${seed}`,
+      `refused bodies store nothing, with seed ${seed}`,
     )
     for (const { json } of made.slice(0, 50)) {
       const found = await get(`${suppressions}?email=${encodeURIComponent(json.email)}`, liveKey)

@@ -127,7 +127,7 @@ t.test(
     }
     for (const query of [{ limit: '7' }, { limit: '7', email: 'C.EXAMPLE' }]) {
       const shown = (await walk(organisation, query, between)).flatMap(emailsOf)
-      t.equal(new Set(shown).size, shown.length, 'nothing twice')
+      t.equal(new Set(shown).size, shown.length, 'no entry is shown twice')
       t.strictSame(
         shown.filter((email) => !email.startsWith('a-new-')),
         newestFirst(60).slice(0, -2),
@@ -205,7 +205,7 @@ t.test(
     t.strictSame(
       json.data.map(({ email }: Entry) => email),
       ['bob@c.example'],
-      'also with a cursor from elsewhere',
+      'also with a cursor that no page returned',
     )
   },
 )

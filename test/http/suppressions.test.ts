@@ -53,7 +53,7 @@ t.test('a hard bounce blocks every organisation, another entry only its own', as
   t.equal((await send(two, 'bob@c.example')).status, 200)
 
   await sql`select ops.unsuppress_globally('gone@c.example')`
-  t.equal((await send(two, 'gone@c.example')).status, 200, 'lifted at once')
+  t.equal((await send(two, 'gone@c.example')).status, 200, 'the removal takes effect at once')
 })
 
 t.test('a global entry together with an own unsubscribe blocks transactional email', async (t) => {
@@ -92,7 +92,7 @@ t.test('the refusal names each suppressed address of to, cc and bcc once, in ord
       'dan@c.example: hard_bounce',
     ],
   })
-  t.strictSame(await traces(sql), before, 'nothing was left behind, also not for the others')
+  t.strictSame(await traces(sql), before, 'nothing is stored, also not for the other recipients')
 })
 
 t.test('an address that only resembles a suppressed one is accepted', async (t) => {

@@ -256,7 +256,7 @@ t.test('a changed template takes effect at the next request', async (t) => {
   t.same(await sql`select from ops.templates where id = ${template}`, [])
   const [kept] = await sql`
     select text from app.bodies where message_id = core.decode_id('em', ${before.json.id})`
-  t.same(kept, { text: 'Before' }, 'what was accepted with it stays')
+  t.same(kept, { text: 'Before' }, 'the accepted email is unchanged')
 })
 
 t.test('a batch whose templates would render to gigabytes writes no temporary files', async (t) => {

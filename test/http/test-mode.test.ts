@@ -184,11 +184,11 @@ t.test('test SMS: shows the credits that a live SMS would take', async (t) => {
   const body = 'x'.repeat(307)
   const price = { segments: 3, credits: 0 }
   t.match((await sendSms(organisation, { body })).json, price)
-  t.match((await sendSms(organisation, { body })).json, price, 'the first took nothing')
+  t.match((await sendSms(organisation, { body })).json, price, 'the first SMS took no credits')
   t.match((await post(`${base}/v1/sms`, organisation.liveKey, anSms({ body }))).json, price)
-  const dear = await sendSms(organisation, { body })
-  t.match(dear.json, { segments: 3, credits: 3 }, 'the plan is used up, so all are credits')
-  t.match((await get(`${base}/v1/sms/${dear.json.id}`, organisation.testKey)).json, {
+  const beyondPlan = await sendSms(organisation, { body })
+  t.match(beyondPlan.json, { segments: 3, credits: 3 }, 'the plan is used up, so all are credits')
+  t.match((await get(`${base}/v1/sms/${beyondPlan.json.id}`, organisation.testKey)).json, {
     segments: 3,
     credits: 3,
   })

@@ -278,5 +278,9 @@ t.test('an error is logged without the link or the address', async (t) => {
   t.match(lines.join(''), response.headers.get('x-request-id') ?? 'none')
   t.notMatch(lines.join(''), token)
   t.notMatch(lines.join(''), to)
-  t.equal((await request('POST', service.base + pathname, null)).status, 200, 'then it works')
+  t.equal(
+    (await request('POST', service.base + pathname, null)).status,
+    200,
+    'the next request succeeds',
+  )
 })

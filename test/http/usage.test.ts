@@ -45,7 +45,7 @@ t.test('GET /v1/usage: returns used, included and remaining units', async (t) =>
   })
   const { status, json } = await get(`${base}/v1/usage`, testKey)
   t.equal(status, 200)
-  t.strictSame(json, after, 'to a test key as well, whose own sends never count')
+  t.strictSame(json, after, 'a test key gets the same, and its sends do not count')
 })
 
 t.test(
@@ -137,15 +137,15 @@ t.test('the clock closes ended periods, the next send those that the clock misse
   ]
 
   const idle = await make()
-  const tick = async (time: string) => {
+  const closePeriods = async (time: string) => {
     const [row] = await atTime(sql, time, (tx) => tx`select api.close_periods() as closed`)
     return row?.closed
   }
-  await tick('2032-02-29T09:59:59.999Z')
+  await closePeriods('2032-02-29T09:59:59.999Z')
   t.same(await closedOf(idle), [])
-  t.ok((await tick('2032-05-01T00:00:00.000Z')) >= 3)
+  t.ok((await closePeriods('2032-05-01T00:00:00.000Z')) >= 3)
   t.same(await closedOf(idle), closed)
-  t.equal(await tick('2032-05-01T00:00:00.000Z'), 0, 'each once')
+  t.equal(await closePeriods('2032-05-01T00:00:00.000Z'), 0, 'each period is closed once')
 
   const sender = await make()
   const { base } = await startApiAt(sql, url, '2032-05-01T00:00:00.000Z')

@@ -78,7 +78,7 @@ t.test('webhook events: all nine types have the form of the API reference', asyn
   t.strictSame(
     receiver.received.map(({ body }) => body.toString()).sort(),
     bodies.toSorted(),
-    'each came once, byte for byte as it was written',
+    'each event arrives once, with the recorded bytes',
   )
   for (const { headers, body } of receiver.received) {
     t.equal(headers['service-event-id'], JSON.parse(body.toString()).id)
@@ -109,7 +109,7 @@ t.test('webhook events: all nine types have the form of the API reference', asyn
     const { json } = await get(`${base}/v1/${path}/${id}`, organisation.liveKey)
     const { events: _, ...message } = json
     const last = events.findLast(({ data }) => data.id === id)
-    t.strictSame(last?.data, message, 'the last shows the message as it is retrieved')
+    t.strictSame(last?.data, message, 'the last event has the message as GET returns it')
   }
 })
 

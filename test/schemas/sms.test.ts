@@ -85,11 +85,11 @@ const bad = (field: string, problem: string, ...values: unknown[]): [unknown, Fi
   values.map((value) => [{ ...plain, [field]: value }, { [field]: [problem] }])
 
 const refusals: Record<string, [body: unknown, fields: Fields][]> = {
-  'what is no object': [null, [plain], 'sms', 5].map((body) => [
+  'a body that is not an object': [null, [plain], 'sms', 5].map((body) => [
     body,
     { _: ['must be a JSON object'] },
   ]),
-  'what is missing': [
+  'missing fields': [
     [{}, { to: ['is required'], body: ['is required'], class: ['is required'] }],
     [{ ...plain, class: undefined }, { class: [CLASS] }],
   ],
@@ -144,7 +144,7 @@ const refusals: Record<string, [body: unknown, fields: Fields][]> = {
     ...['+123456', '+0821234567', '+27 821234567', 'a\0', '\ud800', 'Ａ'],
   ),
   'classes of another name': bad('class', CLASS, '', 'Marketing', 'otp', 1, ['marketing']),
-  'times that are none': [
+  'invalid timestamps': [
     [{ ...plain, scheduledAt: 1782896400 }, { scheduledAt: ['must be a string'] }],
     [
       { ...plain, scheduledAt: '2026-07-01T09:00:00' },
@@ -155,7 +155,7 @@ const refusals: Record<string, [body: unknown, fields: Fields][]> = {
       { scheduledAt: ['must be a date that exists'] },
     ],
   ],
-  'bodies that are none': [
+  'invalid bodies': [
     ...bad('body', 'must be a string', 5, ['Hi'], {}, false),
     ...bad('body', 'must not be empty', ''),
     ...bad('body', 'must not contain NUL characters', 'a\0', '\0'),
