@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Attack, AttackClient } from '../attack.ts'
 
@@ -71,6 +70,7 @@ async function sendRaw(client: AttackClient, text: string): Promise<void> {
   socket.end(text)
   socket.resume()
   void client.over.then(() => socket.destroy())
-  await once(socket, 'close')
+  // Not once() of node:events, which rejects when the connection is reset.
+  await new Promise((resolve) => socket.once('close', resolve))
   client.note('closed')
 }
