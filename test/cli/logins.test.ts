@@ -145,7 +145,7 @@ t.test('service and owner with separate logins, the owner not a superuser', asyn
       t.equal(
         alone,
         `Postgram ${VERSION}\nok      database\nok      service login\n` +
-          'PROBLEM owner: set MIGRATE_DATABASE_URL to the address of the owner, so that the rest can be checked\n',
+          'PROBLEM owner: set MIGRATE_DATABASE_URL to the address of the owner: the other checks need it\n',
       )
       const { stdout: excessive } = await run(['doctor'], {
         DATABASE_URL: env.MIGRATE_DATABASE_URL,

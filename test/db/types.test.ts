@@ -49,8 +49,8 @@ t.test(
       '  a_note: { args: Record<string, never>; result: string | null }',
       '  times: { args: Record<string, never>; result: Date[] }',
       '  nothing: { args: { is_it: boolean }; result: null }',
-      `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', answers: ${thing} },`,
-      `  a_thing: { types: {}, required: [], returns: 'rows', answers: ${thing} },`,
+      `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', results: ${thing} },`,
+      `  a_thing: { types: {}, required: [], returns: 'rows', results: ${thing} },`,
       "  a_note: { types: {}, required: [], returns: 'value', results: { value: 'text' } },",
       "  times: { types: {}, required: [], returns: 'values', results: { value: 'timestamp with time zone' } },",
     ]) {
