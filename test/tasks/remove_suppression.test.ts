@@ -145,7 +145,7 @@ t.test('a lifted hard bounce is removed from the provider as well', async (t) =>
   await sql`select ops.suppress_globally('gone@c.example')`
   await suppress(sql, organisation, 'gone@c.example', 'hard_bounce')
   await sql`select ops.unsuppress_globally('gone@c.example')`
-  await until('it to be removed', async () => removed.length > 0)
+  await until('the removal', async () => removed.length > 0)
   t.strictSame(removed, [[organisation.domain, 'gone@c.example']])
   await stop()
 })
