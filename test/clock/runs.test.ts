@@ -6,7 +6,7 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
-/** Real minutes pass here, and pg-boss looks for due runs each half minute. */
+/** These tests wait for real minutes; pg-boss looks for due runs every 30 s. */
 const RUNS_WITHIN_MS = 240_000
 
 const { url, sql } = await createDatabase()
@@ -25,7 +25,7 @@ async function runsOfTasks() {
   return rows
 }
 
-/** The runs of these tasks, once all have run and there are so many of each. */
+/** Returns the runs of these tasks, once each has at least `least` and all have ended. */
 const ranAll = (what: string, tasks: typeof scheduledTasks, least: number) =>
   until(
     what,
@@ -47,7 +47,7 @@ t.test('missed runs are caught up at the next start, with one run for each task'
   const { stop } = await startTestService(url, { roles: ['clock'] })
   await stop()
 
-  // Two days pass.
+  // As if two days had passed.
   await sql`update app.due_messages set due_at = now() - interval '1 day'`
   await sql`update pgboss.version set cron_on = now() - interval '2 days'`
   await sql`update pgboss.schedule set created_on = now() - interval '3 days'`
@@ -56,9 +56,9 @@ t.test('missed runs are caught up at the next start, with one run for each task'
 
   await startTestService(url, { roles: ['clock'] })
   await startTestService(url, { roles: ['clock'] })
-  for (const { task, minutes, runs } of await ranAll('the missed nights', daily, 1)) {
+  for (const { task, minutes, runs } of await ranAll('the missed daily runs', daily, 1)) {
     t.equal(runs, minutes.length, task)
-    t.ok(minutes.length < 3, `${task}: one for all nights, and perhaps one for this minute`)
+    t.ok(minutes.length < 3, `${task}: one for all missed runs, and at most one for this minute`)
   }
   await ranAll('the runs of this minute', minutely, 1)
   t.same([...(await sql`select from app.due_messages`)], [])

@@ -35,7 +35,7 @@ const countedOf = async ({ id }: TestOrganisation) => {
   return row?.n
 }
 
-/** Moves an organisation's complaints so far into the past, by our own clock. */
+/** Moves an organisation's complaints into the past, by the database's clock. */
 const ageComplaints = ({ id }: TestOrganisation, hours: number) => sql`
   update app.complaints set received_at = received_at - ${hours}::float8 * interval '1 hour'
   where organisation_id = core.decode_id('org', ${id})`
@@ -106,7 +106,7 @@ t.test('complaints: the rate counts only live emails sent within 24 hours', asyn
     [{}, 'active'],
     [{ acceptedAgo: 23.9, sentAgo: 23.9 }, 'active'],
     [{ acceptedAgo: 24.1, sentAgo: 24.1 }, 'paused'],
-    // Put off, or held by a pause.
+    // Deferred, or held by a pause.
     [{ acceptedAgo: 30, sentAgo: 20 }, 'active'],
     [{ acceptedAgo: 150, sentAgo: 1 }, 'active'],
     [{ sentAgo: null }, 'paused'],
@@ -136,7 +136,11 @@ t.test('complaints: emails since the first complaint alone can keep the rate low
     where organisation = ${organisation.id}`
   t.same(rate, { complaints: 3, sent: 3001, rate: 0.001 })
   await record([aComplaint(String(ids[3]))])
-  t.match(await stateOf(sql, organisation), { state: 'paused' }, 'and with the next it is not')
+  t.match(
+    await stateOf(sql, organisation),
+    { state: 'paused' },
+    'the next complaint reaches the rate',
+  )
 })
 
 t.test('complaints: those about sandbox and test messages do not count', async (t) => {
@@ -150,7 +154,7 @@ t.test('complaints: those about sandbox and test messages do not count', async (
 t.test('complaints: the owner gets one notice however many follow', async (t) => {
   const { organisation, ids } = await afterComplaints(3, 20)
   await record(ids.slice(3, 9).map((id) => aComplaint(id)))
-  t.equal(await countedOf(organisation), 9, 'they are counted all the same')
+  t.equal(await countedOf(organisation), 9, 'later ones are counted as well')
   t.match(await stateOf(sql, organisation), {
     reason: '3 complaints about 20 emails sent within 24 hours',
   })
@@ -197,7 +201,7 @@ t.test('complaints: after a resumption only new ones pause again', async (t) => 
   await sql`select ops.resume(${organisation.id})`
   t.same(await stateOf(sql, organisation), { state: 'active', reason: null })
   await record(ids.slice(0, 3).map((id) => aComplaint(id)))
-  t.equal(await countedOf(organisation), 3, 'repeated, they are the same')
+  t.equal(await countedOf(organisation), 3, 'a repeated complaint is not counted again')
   await record(ids.slice(3, 5).map((id) => aComplaint(id)))
   t.match(await stateOf(sql, organisation), { state: 'active' })
   await record([aComplaint(String(ids[5]))])
@@ -219,7 +223,7 @@ t.test('complaints: those that came before the resumption do not pause again', a
   t.match(await stateOf(sql, organisation), { state: 'active' })
 })
 
-/** Runs `begin` while the organisations' rows are held, and lets go once so many wait for them. */
+/** Runs `begin` while the organisations' rows are locked, and unlocks them once `count` transactions wait. */
 async function meet<Result>(
   organisations: TestOrganisation[],
   count: number,
@@ -282,7 +286,7 @@ t.test("complaints: concurrent with an operator's change one of both states wins
   const ids = await haveSent(sql, organisation, 60)
   const operate = (name: string) =>
     sql.unsafe(`select ops.${name}($1)`, [organisation.id]).catch((error) => {
-      t.match(error.message, /^the organisation is (active|paused)$/)
+      t.match(error.message, /^the organisation is active, not paused$/)
     })
   await Promise.all(
     ids.flatMap((id, place) => [

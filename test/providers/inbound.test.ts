@@ -27,10 +27,10 @@ const aNumber = () => {
   return `+2782${String(1_000_000 + numbersMade)}`
 }
 
-type Said = { from: string; to: string; keyword?: string; word?: string; received_at?: string }
+type Keyword = { from: string; to: string; keyword?: string; word?: string; received_at?: string }
 
 /** Records keywords in one call; returns how many changed something. */
-const say = async (...messages: Said[]) => {
+const say = async (...messages: Keyword[]) => {
   const outcomes = await call('record_keywords', {
     messages: anyJson(
       messages.map(({ keyword = 'stop', word = keyword.toUpperCase(), ...rest }) => ({
@@ -45,7 +45,7 @@ const say = async (...messages: Said[]) => {
   return outcomes.filter((outcome) => outcome === 'changed').length
 }
 
-/** An organisation with a number of its own. */
+/** An organisation with its own number. */
 async function withNumber() {
   const organisation = await createPayer(sql, { included: 1000 })
   const number = aNumber()
@@ -95,9 +95,8 @@ t.test("STOP to the organisation's number opts out and is confirmed once", async
   const last = await sent(organisation, { to: phone })
   await sendSms(base, organisation, { to: aNumber() })
   const before = await backlogOf(sql, organisation)
-  const ledger_check = () =>
-    sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
-  const booksBefore = await ledger_check()
+  const ledgerOf = () => sql`select count(*), sum(credits), sum(included) from app.credit_ledger`
+  const ledgerBefore = await ledgerOf()
 
   const received_at = '2026-03-01T10:00:00.000Z'
   t.equal(await say({ from: phone, to: number, word: 'STOP ALL', received_at }), 1)
@@ -123,7 +122,7 @@ t.test("STOP to the organisation's number opts out and is confirmed once", async
   })
   const { encoding, parts } = segmentsOf(confirmation?.body ?? '')
   t.same([encoding, parts.length], ['gsm7', 1])
-  t.same(await ledger_check(), booksBefore, 'it costs nothing')
+  t.same(await ledgerOf(), ledgerBefore, 'it costs nothing')
   t.equal(await backlogOf(sql, organisation), before + 1)
   t.equal((await jobsOf(sql, confirmation?.id ?? '')).length, 1)
   await worker.attemptSend(confirmation?.id ?? '')
@@ -137,7 +136,7 @@ t.test("STOP to the organisation's number opts out and is confirmed once", async
   t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP ALL' })
   t.equal((await optOutsIn(last)).length, 1)
   t.equal((await confirmationsTo(phone)).length, 1)
-  t.same(await sql`select from app.suppressions`, [], 'which are for email')
+  t.same(await sql`select from app.suppressions`, [], 'email suppressions do not change')
 })
 
 t.test('STOP sent several times at once is recorded once for each phone', async (t) => {
@@ -209,7 +208,7 @@ t.test('STOP to a number of the network opts out of the last sender by name', as
   await sent(numbered, { to: phone, senderId: number })
   t.equal(await say({ from: phone, to: '12345' }), 1)
   t.match(await optOutOf(organisation, phone), { optedOutBy: 'STOP' })
-  t.same(await confirmationsTo(phone), [], 'that number is not ours to write from')
+  t.same(await confirmationsTo(phone), [], 'Postgram cannot send from a number of the network')
   t.equal(await say({ from: phone, to: 'Postgram' }), 0)
 })
 
@@ -235,7 +234,7 @@ t.test('STOP matches an SMS of the last 90 days only', async (t) => {
 
 t.test('STOP from an invalid number or to an unknown sender changes nothing', async (t) => {
   const { number } = await withNumber()
-  t.equal(await say({ from: aNumber(), to: 'Postgram' }), 0, 'never written to')
+  t.equal(await say({ from: aNumber(), to: 'Postgram' }), 0, 'the phone never got an SMS')
   for (const from of ['12345', 'Acme', '', '+0123456789', "'; drop table"]) {
     t.equal(await say({ from, to: number }), 0, `from ${from}`)
   }
@@ -247,7 +246,7 @@ t.test('START restores an earlier consent and gives none to others', async (t) =
   const [agreed, never] = [aNumber(), aNumber()]
   await consent(organisation, agreed)
   const start = (from: string) => say({ from, to: number, keyword: 'start' })
-  t.equal(await start(agreed), 0, 'nothing to bring back')
+  t.equal(await start(agreed), 0, 'there is no opt-out to restore')
   await say({ from: agreed, to: number }, { from: never, to: number })
   t.equal(await start(agreed), 1)
   t.same(await optOutOf(organisation, agreed), {

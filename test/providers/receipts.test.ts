@@ -13,8 +13,8 @@ import { startTestService } from '../fixtures/service.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
-// There are more complaints here than an organisation may have.
-await sql`update app.organisations set complaints_since = 'infinity'`
+// These tests record more complaints than pause an organisation; none of them counts.
+await sql`update app.organisations set complaints_since = now() + interval '1 day'`
 const service = connect(url, { role: 'postgram_service' })
 t.teardown(() => service.end())
 const call = caller(service)
@@ -35,7 +35,7 @@ const RECIPIENTS = ['a@example.com', 'b@example.com', 'c@example.com'].map((addr
 
 const STARTED_AT = Date.now()
 
-// All made before the first bounce suppresses their recipients.
+// All are sent before the first bounce suppresses their recipients.
 const stock = new Map(
   await Promise.all(
     [1, 3].map(async (recipients) => {
@@ -46,7 +46,7 @@ const stock = new Map(
   ),
 )
 
-/** A message that is queued, to that many recipients. */
+/** A queued message to that many recipients. */
 function aMessage(recipients = 1): string {
   const id = stock.get(recipients)?.pop()
   if (!id) throw new Error('the stock of messages is used up')
@@ -79,7 +79,7 @@ const finish = async (id: string, outcome = 'sent') =>
     results: anyJson([{ id: await uuidOf(id), provider: 'stand-in', outcome }]),
   })
 
-/** Each of the suppressed recipients with the strongest reason that there was. */
+/** The suppressed recipients, each with its strongest reason. */
 async function suppressionsOf() {
   const rows = await sql<{ email: string; reason: string }[]>`
     select email, reason from app.suppressions order by email`
@@ -121,7 +121,7 @@ const aReceipt = (recipients: number): fc.Arbitrary<Omit<Receipt, 'provider_even
         'expired',
         'opted_out',
       ),
-      // Few, so that some are the same; and some before the message was made, as clocks differ.
+      // Few values, so that some are equal; some before the message, because clocks differ.
       occurred_at: fc
         .constantFrom(-3600, 1, 2, 3, 4)
         .map((seconds) => new Date(STARTED_AT + seconds * 1000).toISOString()),
@@ -133,7 +133,7 @@ const aReceipt = (recipients: number): fc.Arbitrary<Omit<Receipt, 'provider_even
     { requiredKeys: ['type', 'occurred_at', 'recipient'] },
   )
 
-/** A set of receipts, and two orders in which they arrive: repeated, cut into calls at will. */
+/** A set of receipts, and two orders of arrival with repetitions, split into calls. */
 const aHistory = fc.constantFrom(1, 3).chain((recipients) =>
   fc
     .array(aReceipt(recipients), { minLength: 1, maxLength: 7 })
@@ -193,7 +193,7 @@ t.test('record_receipts: order and repetition of receipts do not change the resu
     select d.emails_sent::integer as counted,
       (select count(*)::integer from app.messages where sent_at is not null) as n
     from app.counters d`
-  t.equal(sent?.counted, sent?.n, 'and so was each that was sent')
+  t.equal(sent?.counted, sent?.n, 'each sent message was counted once')
 })
 
 t.test('record_receipts: a late delivery does not change a bounced message', async (t) => {
@@ -279,7 +279,7 @@ t.test('record_receipts: a receipt is stored once by its provider event id', asy
   t.equal(await record(id, [one, one, { ...one, text: 'another' }]), 1)
   t.equal(await record(id, [one]), 0)
   const other = aMessage()
-  t.equal(await record(other, [one]), 1, 'the id is one of its message')
+  t.equal(await record(other, [one]), 1, 'an event ID is unique for its message only')
   const concurrent = receipt('deferred', 2)
   const stored = await Promise.all(Array.from({ length: 8 }, () => record(id, [concurrent])))
   t.equal(
@@ -348,7 +348,11 @@ t.test('record_receipts: `sent` settles an ambiguous attempt', async (t) => {
   await start(id)
   await finish(id, 'ambiguous')
   const { attemptStartedAt } = await messageOf(sql, id)
-  t.equal(await record(id, [receipt('sent', 1), receipt('sent', 2)]), 0, 'it is no event')
+  t.equal(
+    await record(id, [receipt('sent', 1), receipt('sent', 2)]),
+    0,
+    '`sent` does not add an event',
+  )
   t.match(await messageOf(sql, id), {
     status: 'sent',
     sentAt: attemptStartedAt,

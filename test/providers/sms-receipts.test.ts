@@ -30,7 +30,7 @@ const stock = new Map(
   ),
 )
 
-/** An SMS that is queued, of that many segments. */
+/** A queued SMS of that many segments. */
 function anSms(segments = 1): string {
   const id = stock.get(segments)?.pop()
   if (!id) throw new Error('the stock of messages is used up')
@@ -40,7 +40,7 @@ function anSms(segments = 1): string {
 const uuidOf = async (id: string) => (await messageOf(sql, id)).id
 
 let idsMade = 0
-/** Ids as a network gives them, of so many parts. */
+/** Network IDs of that many parts. */
 function networkIds(count: number): string[] {
   return Array.from({ length: count }, () => {
     idsMade += 1
@@ -74,7 +74,7 @@ const receipt = (
   ...more,
 })
 
-/** An SMS that the network took, with the ids of its parts. */
+/** An SMS that the network accepted, with the IDs of its parts. */
 async function taken(segments = 1) {
   const id = anSms(segments)
   const ids = networkIds(segments)
@@ -101,7 +101,7 @@ const aHistory = fc.constantFrom(1, 3).chain((segments) =>
       fc.record({
         part: fc.integer({ min: 1, max: segments }),
         type: fc.constantFrom('delivered', 'deferred', 'failed', 'expired'),
-        // Few, so that some are the same; and some before the message was made, as clocks differ.
+        // Few values, so that some are equal; some before the message, because clocks differ.
         seconds: fc.constantFrom(-3600, 1, 2, 3),
         code: fc.constantFrom('DELIVRD', 'UNDELIV'),
         hasPhone: fc.boolean(),
@@ -121,7 +121,7 @@ const aHistory = fc.constantFrom(1, 3).chain((segments) =>
           .shuffledSubarray([...receipts, ...receipts.slice(0, 3)], { minLength: 0 })
           .map((some) => [...some, ...receipts.filter((one) => !some.includes(one))]),
         cuts: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 12, maxLength: 12 }),
-        /** Before which of the calls the answer is noted. */
+        /** The call before which the response is recorded. */
         finishBefore: fc.integer({ min: 0, max: 11 }),
       }),
     ),
@@ -216,7 +216,7 @@ t.test('record_sms_receipts: an SMS fails or expires with its first part that do
     t.same(await messageOf(sql, id), ended)
     const refunds = await sql`
       select from app.credit_ledger where kind = 'refund' and message_id = ${ended.id}`
-    t.equal(refunds.length, 0, 'what left is paid for')
+    t.equal(refunds.length, 0, 'a sent SMS is not refunded')
   }
 })
 
@@ -249,7 +249,7 @@ t.test('record_sms_receipts: the phone decides between parts with the same id', 
   t.equal((await messageOf(sql, theirs)).status, 'expired')
   t.equal((await messageOf(sql, first)).status, 'sent')
   await record([receipt(networkId, 'failed', { phone: '+27820000000' })])
-  t.equal(await earlyReceipts(), 1, 'nobody else is meant')
+  t.equal(await earlyReceipts(), 1, 'a receipt for another phone matches no part')
   await sql`delete from app.early_receipts`
 })
 
@@ -330,14 +330,14 @@ t.test('record_sms_receipts: a receipt during the end of its attempt is applied'
         where l.locktype = 'advisory' and not l.granted`
       return row?.count === 1
     })
-  /** Does one thing and keeps its transaction open until the other, begun meanwhile, waits for it. */
+  /** Runs the first call and keeps its transaction open until the second one waits for it. */
   const meet = async (one: (tx: Tx) => Promise<unknown>, other: () => Promise<unknown>) => {
     const { late } = await sql.begin(async (tx) => {
       await one(tx)
       const late = other()
       late.catch(() => undefined)
       await waitForLock()
-      // In an object, for a transaction waits for a promise that it is given.
+      // In an object, because begin() waits for a promise that its function returns.
       return { late }
     })
     await late

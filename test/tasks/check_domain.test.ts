@@ -38,7 +38,7 @@ const enqueue = async () => {
   >`select api.enqueue_due_domain_checks(${provider.name}) as count`
   return row?.count
 }
-/** Puts off all checks, as if each had just been made. */
+/** Moves all checks an hour ahead, as if each had just been made. */
 const restAll = () => sql`update app.domains set next_check_at = now() + interval '1 hour'`
 const due = async (id: string, at = '0 minutes') => {
   const [row] = await sql<{ dueAt: Date }[]>`

@@ -15,7 +15,7 @@ const service = connect(url, { role: 'postgram_service' })
 t.teardown(() => service.end())
 const call = caller(service)
 
-/** A message that waits outside the job table; answers its id and the time that was noted. */
+/** Creates a message that waits outside the job table; returns its id and the recorded time. */
 async function aDueMessage(delay: string, priority = 7) {
   const id = await send(base, organisation)
   const { id: uuid } = await messageOf(sql, id)
@@ -38,7 +38,7 @@ t.test('a message due within 90 s gets a job for its exact time', async (t) => {
   const soon = await aDueMessage('80 seconds')
   const now = await aDueMessage('0 seconds', 3)
   const overdue = await aDueMessage('-1 hour')
-  // Well behind the limit, as some time passes before the clock looks; the limit itself is for SMS to show.
+  // Far past the limit of 90 s, as time passes before the call. scheduled_sms.test.ts tests the limit itself.
   const later = await aDueMessage('10 minutes')
   const tomorrow = await aDueMessage('24 hours')
   t.equal(await call('enqueue_due_messages', {}), 3)
@@ -55,7 +55,7 @@ t.test('a message due within 90 s gets a job for its exact time', async (t) => {
   await sql`delete from app.due_messages`
 })
 
-t.test("the time is the service's, the job's the server's", async (t) => {
+t.test("a message is due by the service's time, its job by the server's", async (t) => {
   const shifted = connect(url, {
     role: 'postgram_service',
     clock: { 'postgram.shift': '1 hour' },

@@ -13,7 +13,7 @@ const batchOf = (count: number) => Array.from({ length: count }, () => ({}))
 
 const priorityOf = async (id: string) => (await jobsOf(sql, id))[0]?.priority
 
-t.test('a message waits behind the backlog of its own organisation', async (t) => {
+t.test('a message waits behind the backlog of its organisation only', async (t) => {
   const organisation = await createOrganisation(sql)
   const ids = await sendBatch(base, organisation, batchOf(250))
   for (const [place, id] of ids.entries()) {

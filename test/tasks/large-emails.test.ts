@@ -8,10 +8,10 @@ import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 
-/** 3 MB, as much as the interface allows. */
+/** 3 MB, the maximum that the API accepts. */
 const large = { html: 'a'.repeat(2_000_000), text: 'a'.repeat(1_000_000) }
 
-/** As many of those as 24 MB have room for. */
+/** The number of these emails that fit in 24 MB. */
 const AT_A_TIME = 8
 
 t.test(
@@ -36,11 +36,11 @@ t.test(
     const organisation = await createOrganisation(sql)
     const ids: string[] = []
     for (let n = 0; n < AT_A_TIME + 4; n += 1) ids.push(await send(base, organisation, large))
-    await until('as many as fit to be in hand', async () => inHand === AT_A_TIME)
+    await until('as many as fit to be in progress', async () => inHand === AT_A_TIME)
     const small = await send(base, organisation)
     await until('the small one', async () => (await messageOf(sql, small)).status === 'sent')
     const waiting = await sql`select from app.messages where status = 'queued' and attempts = 0`
-    t.equal(waiting.length, 4, 'nothing was attempted with those that wait')
+    t.equal(waiting.length, 4, 'the waiting ones were not attempted')
 
     take()
     for (const id of ids) {
@@ -52,7 +52,7 @@ t.test(
 )
 
 t.test(
-  'the largest email counts less than a worker may have in hand, a small one nothing',
+  'core.large_bytes(): counts at most 16 MB for an email, and 0 for a small one',
   async (t) => {
     const [row] = await sql`
     select core.large_bytes(65536) as small, core.large_bytes(65537) as large, core.large_bytes(10000000000) as largest`

@@ -10,7 +10,7 @@ import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const emails: OutgoingEmail[] = []
-// Without a public address: the links name the port that the API got.
+// Without PUBLIC_URL the links have the port that the API listens on.
 const { base } = await startTestService(url, {
   roles: ['api', 'worker'],
   publicUrl: null,
@@ -87,7 +87,7 @@ t.test('three recipients get a copy each, whose link unsubscribes that one alone
   t.match(json.events.at(-1), { type: 'opted_out', detail: { recipient: to[1] } })
 })
 
-t.test('copies have receipts of their own', async (t) => {
+t.test('each copy has its own receipts', async (t) => {
   const bounce = 'bounce+copy@sandbox.postgram.test'
   const id = await send(base, organisation, {
     class: 'marketing',

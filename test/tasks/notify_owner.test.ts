@@ -41,7 +41,7 @@ async function aNotice(ownerEmail = 'Owner@example.com') {
   return String(row?.id)
 }
 
-/** A notice, a provider that keeps what it is handed, and the task. */
+/** A notice, a provider that keeps the emails it gets, and the task. */
 async function setUp() {
   const provider = createStandIn()
   const emails: OutgoingEmail[] = []
@@ -60,7 +60,7 @@ const noticeOf = async (id: string) => {
   return { ...row }
 }
 
-const isMailWell = async () => {
+const isMailOk = async () => {
   const [row] = await sql`select ok from ops.checks where name = 'owner mail'`
   return row?.ok
 }
@@ -110,17 +110,17 @@ t.test('a deferred notice fails its job, which is retried', async (t) => {
 
 t.test('a refused notice fails permanently, and a check reports it', async (t) => {
   const { provider, id, run } = await setUp()
-  t.equal(await isMailWell(), true)
+  t.equal(await isMailOk(), true)
   provider.onSend = () => ({ outcome: 'failed', code: '550' })
   await run()
   await run()
   t.same(provider.handed, [id])
   t.match(await noticeOf(id), { attempts: 1, sentAt: null, failedAt: Date, error: '550' })
-  t.equal(await isMailWell(), false)
+  t.equal(await isMailOk(), false)
   const next = await setUp()
-  t.equal(await isMailWell(), false, 'one that waits says nothing')
+  t.equal(await isMailOk(), false, 'a waiting notice does not change the check')
   await next.run()
-  t.equal(await isMailWell(), true)
+  t.equal(await isMailOk(), true)
 })
 
 t.test('an ambiguous notice that the provider knows is not sent again', async (t) => {

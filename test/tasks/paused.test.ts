@@ -44,7 +44,7 @@ const resume = async ({ id }: TestOrganisation) => {
   return row?.released
 }
 
-/** Settles once all have that status and no job is left over. */
+/** Resolves once all have this status and no job is left. */
 const all = (ids: string[], status: string) =>
   until(`all to be ${status}`, async () => {
     const messages = await Promise.all(ids.map((id) => messageOf(sql, id)))
@@ -64,7 +64,7 @@ t.test('queued messages wait while their organisation is paused', async (t) => {
   t.equal((await post(`${api.base}/v1/emails`, organisation.testKey, email)).status, 200)
 
   await withWorker(async () => {
-    // Another's message behind them shows that theirs were taken and put aside.
+    // A later message of another organisation shows that these were taken and held.
     const other = await send(api.base, await createOrganisation(sql))
     await all([other], 'sent')
     await until('all to be held', async () => (await heldOf(organisation)) === ids.length)
@@ -72,7 +72,7 @@ t.test('queued messages wait while their organisation is paused', async (t) => {
   })
   t.match(await messageOf(sql, ids[0] ?? ''), { attempts: 0, attemptStartedAt: null })
   t.equal(await backlogOf(sql, organisation), ids.length)
-  t.equal(await call('enqueue_due_messages', {}), 0, 'the clock leaves them where they are')
+  t.equal(await call('enqueue_due_messages', {}), 0, 'the clock does not release them')
   t.equal(await heldOf(organisation), ids.length)
 
   t.equal(await resume(organisation), ids.length)
@@ -83,40 +83,37 @@ t.test('queued messages wait while their organisation is paused', async (t) => {
   t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
 })
 
-t.test(
-  'what is held when its organisation resumes meanwhile is released by the clock',
-  async (t) => {
-    const organisation = await createOrganisation(sql)
-    const id = await send(api.base, organisation)
-    const { id: uuid } = await messageOf(sql, id)
-    await pause(organisation)
-    // The job is taken while the resumption is not committed yet, and finds it paused.
-    await sql.begin(async (tx) => {
-      t.match(await tx`select ops.resume(${organisation.id}) as released`, [{ released: 0 }])
-      t.same(await call('start_emails', { ids: [uuid] }), [])
-    })
-    await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
-    t.equal(await heldOf(organisation), 1)
-    await call('beat', {
-      pool_id: 'the-test-itself',
-      roles: ['worker'],
-      host: 'here',
-      pid: 1,
-      version: '1.2.3',
-      sent_at: new Date(),
-    })
-    t.match(await sql`select ops.why(${id})`, [
-      {
-        why: 'The message was held while its organisation was paused; the clock releases it within a minute.',
-      },
-    ])
-    await call('leave', { pool_id: 'the-test-itself' })
+t.test('a message held during a concurrent resumption is released by the clock', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await send(api.base, organisation)
+  const { id: uuid } = await messageOf(sql, id)
+  await pause(organisation)
+  // The job is taken while the resumption is not committed yet, and finds it paused.
+  await sql.begin(async (tx) => {
+    t.match(await tx`select ops.resume(${organisation.id}) as released`, [{ released: 0 }])
+    t.same(await call('start_emails', { ids: [uuid] }), [])
+  })
+  await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
+  t.equal(await heldOf(organisation), 1)
+  await call('beat', {
+    pool_id: 'the-test-itself',
+    roles: ['worker'],
+    host: 'here',
+    pid: 1,
+    version: '1.2.3',
+    sent_at: new Date(),
+  })
+  t.match(await sql`select ops.why(${id})`, [
+    {
+      why: 'The message was held while its organisation was paused; the clock releases it within a minute.',
+    },
+  ])
+  await call('leave', { pool_id: 'the-test-itself' })
 
-    t.equal(await runTask('enqueue-due-messages', { call }), 1)
-    t.equal(await heldOf(organisation), 0)
-    await withWorker(() => all([id], 'sent'))
-  },
-)
+  t.equal(await runTask('enqueue-due-messages', { call }), 1)
+  t.equal(await heldOf(organisation), 0)
+  await withWorker(() => all([id], 'sent'))
+})
 
 t.test('a message that was deferred twice is sent once', async (t) => {
   const organisation = await createOrganisation(sql)

@@ -30,16 +30,16 @@ const mailgun = createStandIn({ name: 'mailgun', readCallback: () => undefined }
 const organisation = await createOrganisation(sql)
 const tryAgain = await restFailedJobs(sql)
 
-/** What the provider knows, by message; and what it does before it tells. */
+/** The provider's events by message, and what it waits for before it responds. */
 const known = new Map<string, MailgunEvent[]>()
 let asked: SentEmail[] = []
-let beforeAnswer: (email: SentEmail) => Promise<void> = async () => undefined
+let beforeResponse: (email: SentEmail) => Promise<void> = async () => undefined
 
 const createProvider = () =>
   createReporter({
     async receiptsOf(email) {
       asked.push(email)
-      await beforeAnswer(email)
+      await beforeResponse(email)
       const receipts = (known.get(email.id) ?? []).map(receiptOf)
       return receipts.filter((receipt): receipt is Receipt => receipt !== null)
     },
@@ -60,7 +60,7 @@ const call = caller(service)
 t.beforeEach(() => {
   asked = []
   known.clear()
-  beforeAnswer = async () => undefined
+  beforeResponse = async () => undefined
 })
 
 const sendEmails = (count: number, overrides: Record<string, unknown> = {}) =>
@@ -78,7 +78,7 @@ function delivered({ uuid, messageId }: SentMessage): MailgunEvent {
   return event
 }
 
-/** Enqueues a question after some messages, as the clock does. */
+/** Enqueues a poll of some messages, as the clock does. */
 const ask = (messages: { uuid: string }[]) => sql`
   select graphile_worker.add_job(
     'poll_receipts', ${sql.json({ ids: messages.map(({ uuid }) => uuid) })}::json,
@@ -89,7 +89,7 @@ const pollJobs = () => sql<{ attempts: number; lastError: string | null }[]>`
   join graphile_worker._private_tasks k on k.id = j.task_id
   where k.identifier = 'poll_receipts' order by j.id`
 
-const noJobs = () => until('all questions', async () => (await pollJobs()).length === 0)
+const noJobs = () => until('all polls', async () => (await pollJobs()).length === 0)
 
 t.test('a poll records a delivery whose callback was lost', async (t) => {
   const enqueue = (by = call) => runTask('enqueue-receipt-polls', { call: by, provider: mailgun })
@@ -123,7 +123,7 @@ t.test('a poll records a delivery whose callback was lost', async (t) => {
   const late = await post(`${base}/providers/mailgun/events`, null, callbackOf(event))
   t.equal(late.status, 200)
   const types = (await timelineOf(sql, lost.id)).map(({ type }) => type)
-  t.same(types, ['queued', 'sent', 'delivered'], 'the callback that comes after all adds nothing')
+  t.same(types, ['queued', 'sent', 'delivered'], 'a late callback adds nothing')
 })
 
 t.test('a poll records all receipts of the provider', async (t) => {
@@ -179,7 +179,7 @@ t.test('a receipt counts once, however often polls and callbacks bring it', asyn
   await noJobs()
   await expect(2, 'another poll')
   for (const event of events) await report(event)
-  await expect(2, 'the callback of what a poll found, and one that comes again')
+  await expect(2, 'callbacks of receipts that were recorded before')
   const types = (await timelineOf(sql, message.id)).map(({ type }) => type)
   t.same(types, ['queued', 'sent', 'deferred', 'deferred'])
   t.equal(asked.length, 2, 'the provider was asked twice')
@@ -216,13 +216,13 @@ t.test('marketing email is polled for each copy', async (t) => {
 
 t.test('all processes together make one query at a time', async (t) => {
   const messages = await sendEmails(12)
-  let underWay = 0
+  let inProgress = 0
   let most = 0
-  beforeAnswer = async () => {
-    underWay += 1
-    most = Math.max(most, underWay)
+  beforeResponse = async () => {
+    inProgress += 1
+    most = Math.max(most, inProgress)
     await call('health', {})
-    underWay -= 1
+    inProgress -= 1
   }
   for (let start = 0; start < messages.length; start += 3) {
     await ask(messages.slice(start, start + 3))
@@ -237,7 +237,7 @@ t.test('an unreachable provider fails the job, and earlier receipts are recorded
   const [first, second, third] = messages as [SentMessage, SentMessage, SentMessage]
   for (const message of messages) delivered(message)
   let isAway = true
-  beforeAnswer = async ({ id }) => {
+  beforeResponse = async ({ id }) => {
     if (isAway && id === second.uuid) throw new ProviderUnavailable('Mailgun is away')
   }
   await ask(messages)
@@ -262,7 +262,7 @@ t.test('a worker that stops cancels its query and records earlier receipts', asy
   const [first, second] = messages as [SentMessage, SentMessage]
   for (const message of messages) delivered(message)
   const stop = new AbortController()
-  beforeAnswer = async ({ id }) => {
+  beforeResponse = async ({ id }) => {
     if (id !== second.uuid) return
     stop.abort()
     await new Promise(() => undefined)
@@ -280,7 +280,7 @@ t.test('a worker that stops cancels its query and records earlier receipts', asy
 
   asked = []
   await t.rejects(async () => task({ ids }, helpers), { message: 'the worker stopped' })
-  t.match(await messageOf(sql, second.id), { status: 'sent' }, 'nor does one that stopped begin')
+  t.match(await messageOf(sql, second.id), { status: 'sent' }, 'a stopped worker starts no poll')
 })
 
 t.test('a provider needs the Message-ID only', async (t) => {

@@ -20,7 +20,7 @@ import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 
-// A leap day, a Tuesday; the hours in these tests are South Africa's.
+// A leap day, a Tuesday; times in these tests are South African.
 const NOW = '2028-02-29T10:00:00+02:00'
 const at = (time: string, day = '2028-02-29') => `${day}T${time}+02:00`
 /** As the service shows it. */
@@ -32,7 +32,7 @@ await liftRate(sql, organisation)
 const schedule = (scheduledAt: string, overrides = {}) =>
   sendSms(base, organisation, { scheduledAt, ...overrides })
 
-// What one test leaves behind is no work for the sweeps of the next.
+// Otherwise the next test would sweep what this one leaves behind.
 t.beforeEach(() => sql`delete from app.due_messages`)
 
 const dueOf = async (id: string) => {
@@ -61,7 +61,7 @@ t.test('a scheduled SMS from its acceptance to its delivery to the network', asy
   t.equal(await sweepAt(sql, at('18:28:29.999', '2028-03-20')), 0)
   t.equal(await sweepAt(sql, at('18:28:30', '2028-03-20')), 1)
   t.equal(await dueOf(json.id), undefined)
-  t.match(await retrieve(), { status: 'scheduled' }, 'until it is handed over')
+  t.match(await retrieve(), { status: 'scheduled' }, 'until its attempt starts')
   t.same(await startSmsAt(sql, scheduledAt, json.id), [json.id])
   t.match(await retrieve(), {
     status: 'queued',
@@ -83,46 +83,49 @@ t.test('a scheduled SMS from its acceptance to its delivery to the network', asy
   t.equal(await backlogOf(sql, organisation), 0)
 })
 
-t.test('a time may be anything from now to 30 days ahead, over years and leap days', async (t) => {
-  const newYear = await startApiAt(sql, url, '2027-12-31T23:59:59.500+02:00')
-  for (const [api, scheduledAt, problem] of [
-    [base, NOW, null],
-    [base, utc('10:00:00'), null],
-    [base, at('09:59:59.999'), 'must not be in the past'],
-    [base, at('10:00:00', '2028-03-30'), null],
-    [base, '2028-03-30T08:00:00Z', null],
-    [base, '2028-03-30T04:00:00-04:00', null],
-    [base, at('10:00:00.001', '2028-03-30'), 'must be at most 30 days ahead'],
-    [base, '2028-03-30T08:00:00-04:00', 'must be at most 30 days ahead'],
-    [newYear.base, '2027-12-31T23:59:59.500+02:00', null],
-    [newYear.base, '2028-01-01T00:00:00+02:00', null],
-    [newYear.base, '2027-12-31T23:59:59.499+02:00', 'must not be in the past'],
-    [newYear.base, '2028-01-30T23:59:59.500+02:00', null],
-    [newYear.base, '2028-01-30T23:59:59.501+02:00', 'must be at most 30 days ahead'],
-  ] as const) {
-    const { status, json } = await post(
-      `${api}/v1/sms`,
-      organisation.liveKey,
-      anSms({ scheduledAt }),
-    )
-    if (problem === null) {
-      t.equal(status, 200, scheduledAt)
-      t.equal(json.status, 'scheduled')
-    } else {
-      t.equal(status, 422, scheduledAt)
-      t.same(json.error.fields, { scheduledAt: [problem] })
+t.test(
+  'scheduledAt: accepts times from now to 30 days ahead, across years and leap days',
+  async (t) => {
+    const newYear = await startApiAt(sql, url, '2027-12-31T23:59:59.500+02:00')
+    for (const [api, scheduledAt, problem] of [
+      [base, NOW, null],
+      [base, utc('10:00:00'), null],
+      [base, at('09:59:59.999'), 'must not be in the past'],
+      [base, at('10:00:00', '2028-03-30'), null],
+      [base, '2028-03-30T08:00:00Z', null],
+      [base, '2028-03-30T04:00:00-04:00', null],
+      [base, at('10:00:00.001', '2028-03-30'), 'must be at most 30 days ahead'],
+      [base, '2028-03-30T08:00:00-04:00', 'must be at most 30 days ahead'],
+      [newYear.base, '2027-12-31T23:59:59.500+02:00', null],
+      [newYear.base, '2028-01-01T00:00:00+02:00', null],
+      [newYear.base, '2027-12-31T23:59:59.499+02:00', 'must not be in the past'],
+      [newYear.base, '2028-01-30T23:59:59.500+02:00', null],
+      [newYear.base, '2028-01-30T23:59:59.501+02:00', 'must be at most 30 days ahead'],
+    ] as const) {
+      const { status, json } = await post(
+        `${api}/v1/sms`,
+        organisation.liveKey,
+        anSms({ scheduledAt }),
+      )
+      if (problem === null) {
+        t.equal(status, 200, scheduledAt)
+        t.equal(json.status, 'scheduled')
+      } else {
+        t.equal(status, 422, scheduledAt)
+        t.same(json.error.fields, { scheduledAt: [problem] })
+      }
     }
-  }
-})
+  },
+)
 
-t.test('what is due too soon for the sweep has a job for its very moment', async (t) => {
+t.test('a scheduled SMS due within 90 s has a job for its exact time', async (t) => {
   const soon = await schedule(at('10:01:30'))
   const later = await schedule(at('10:01:30.001'))
   const now = await schedule(NOW)
   const [[soonJob], [nowJob]] = [await jobsOf(sql, soon), await jobsOf(sql, now)]
   t.equal(await dueOf(soon), undefined)
   t.ok(soonJob && nowJob)
-  // The jobs have the server's time, their messages' the service's; both were accepted just now.
+  // Jobs have the server's time, messages the service's; both were accepted just now.
   const [row] = await sql<{ early: number }[]>`
     select extract(epoch from j.run_at - j.created_at)::float8 as early
     from graphile_worker._private_jobs j where j.id = ${soonJob?.id ?? ''}`
@@ -135,7 +138,7 @@ t.test('what is due too soon for the sweep has a job for its very moment', async
   t.same(await typesOf(now), ['scheduled', 'queued'], 'in this order, though at the same time')
 })
 
-t.test('what falls due in a sweep gets a job for its second', async (t) => {
+t.test('a sweep adds jobs for the exact times of due SMS', async (t) => {
   const times = ['09:00:00', '09:00:01', '09:00:29.999', '09:00:30', '09:00:30.001']
   const ids = await Promise.all(times.map((time) => schedule(at(time, '2028-03-01'))))
   t.equal(await sweepAt(sql, at('08:59:00', '2028-03-01')), 4)
@@ -150,7 +153,7 @@ t.test('what falls due in a sweep gets a job for its second', async (t) => {
   t.same(await jobsOf(sql, ids[4] ?? ''), [])
 })
 
-t.test('a paused organisation’s wait until it is resumed', async (t) => {
+t.test('scheduled SMS of a paused organisation wait until it is resumed', async (t) => {
   const owner = await createOrganisationAt(sql, NOW)
   const scheduledAt = at('12:00:00')
   const id = await sendSms(base, owner, { scheduledAt })
@@ -169,32 +172,39 @@ t.test('a paused organisation’s wait until it is resumed', async (t) => {
   t.same(await typesOf(id), ['scheduled', 'queued'])
 })
 
-t.test('a paused organisation’s that are a day late are rejected and refunded', async (t) => {
-  const owner = await createOrganisationAt(sql, NOW)
-  const id = await sendSms(base, owner, { scheduledAt: at('12:00:00') })
-  const unscheduled = await sendSms(base, owner)
-  await sql`select ops.pause(${owner.id}, 'a test')`
-  await sweepAt(sql, at('12:00:00'))
-  await startSmsAt(sql, at('12:00:00'), id, unscheduled)
-  await sql`delete from graphile_worker._private_jobs`
+t.test(
+  'scheduled SMS of a paused organisation are rejected and refunded after 24 hours',
+  async (t) => {
+    const owner = await createOrganisationAt(sql, NOW)
+    const id = await sendSms(base, owner, { scheduledAt: at('12:00:00') })
+    const unscheduled = await sendSms(base, owner)
+    await sql`select ops.pause(${owner.id}, 'a test')`
+    await sweepAt(sql, at('12:00:00'))
+    await startSmsAt(sql, at('12:00:00'), id, unscheduled)
+    await sql`delete from graphile_worker._private_jobs`
 
-  const late = at('12:00:00.001', '2028-03-01')
-  t.equal(await sweepAt(sql, late), 1, 'it is let go though its organisation is still paused')
-  t.equal((await jobsOf(sql, id)).length, 1)
-  t.same(await startSmsAt(sql, late, id), [])
-  t.match(await messageOf(sql, id), {
-    status: 'rejected',
-    errorCode: 'expired',
-    errorMessage: 'It could not be sent within 24 hours of the time that it was scheduled for.',
-  })
-  t.same(await typesOf(id), ['scheduled', 'rejected'])
-  t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
-  t.equal(await sweepAt(sql, late), 0)
-  t.match(await messageOf(sql, unscheduled), { status: 'queued' }, 'others wait on')
-  t.equal(await backlogOf(sql, owner), 1)
-})
+    const late = at('12:00:00.001', '2028-03-01')
+    t.equal(await sweepAt(sql, late), 1, 'it is released although its organisation is still paused')
+    t.equal((await jobsOf(sql, id)).length, 1)
+    t.same(await startSmsAt(sql, late, id), [])
+    t.match(await messageOf(sql, id), {
+      status: 'rejected',
+      errorCode: 'expired',
+      errorMessage: 'It could not be sent within 24 hours of the time that it was scheduled for.',
+    })
+    t.same(await typesOf(id), ['scheduled', 'rejected'])
+    t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
+    t.equal(await sweepAt(sql, late), 0)
+    t.match(
+      await messageOf(sql, unscheduled),
+      { status: 'queued' },
+      'unscheduled SMS continue to wait',
+    )
+    t.equal(await backlogOf(sql, owner), 1)
+  },
+)
 
-t.test('resumed too late, it is rejected as well', async (t) => {
+t.test('a scheduled SMS resumed more than 24 hours late is rejected', async (t) => {
   const owner = await createOrganisationAt(sql, NOW)
   const id = await sendSms(base, owner, { scheduledAt: at('12:00:00') })
   await sql`select ops.pause(${owner.id}, 'a test')`
@@ -205,7 +215,7 @@ t.test('resumed too late, it is rejected as well', async (t) => {
   t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'expired' })
 })
 
-t.test('what nobody took for a day is rejected, whatever the reason', async (t) => {
+t.test('a scheduled SMS that no worker took for 24 hours is rejected and refunded', async (t) => {
   const [intime, late] = [await schedule(at('12:00:00')), await schedule(at('12:00:00'))]
   t.same(await startSmsAt(sql, at('12:00:00', '2028-03-01'), intime), [intime])
   t.same(await startSmsAt(sql, at('12:00:00.001', '2028-03-01'), late), [])
@@ -213,29 +223,32 @@ t.test('what nobody took for a day is rejected, whatever the reason', async (t) 
   t.same(await movementsOf(sql, late), ['sms -1', 'refund 1'])
 })
 
-t.test('a suspended organisation’s are rejected and refunded at their time', async (t) => {
-  const owner = await createOrganisationAt(sql, NOW)
-  const [held, later, back] = [
-    await sendSms(base, owner, { scheduledAt: at('12:00:00') }),
-    await sendSms(base, owner, { scheduledAt: at('13:00:00') }),
-    await sendSms(base, owner, { scheduledAt: at('14:00:00') }),
-  ]
-  await sql`select ops.pause(${owner.id}, 'a test')`
-  await sweepAt(sql, at('12:00:00'))
-  await startSmsAt(sql, at('12:00:00'), held)
-  t.match(await sql`select ops.suspend(${owner.id}, 'a test') as released`, [{ released: 1 }])
-  await sweepAt(sql, at('13:00:00'))
-  t.same(await startSmsAt(sql, at('13:00:00'), held, later), [])
-  for (const id of [held, later]) {
-    t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'org_suspended' })
-    t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
-  }
-  await sql`select ops.reinstate(${owner.id})`
-  await sql`select ops.resume(${owner.id})`
-  t.same(await startSmsAt(sql, at('14:00:00'), back), [back], 'not before it')
-})
+t.test(
+  'scheduled SMS of a suspended organisation are rejected and refunded at their time',
+  async (t) => {
+    const owner = await createOrganisationAt(sql, NOW)
+    const [held, later, back] = [
+      await sendSms(base, owner, { scheduledAt: at('12:00:00') }),
+      await sendSms(base, owner, { scheduledAt: at('13:00:00') }),
+      await sendSms(base, owner, { scheduledAt: at('14:00:00') }),
+    ]
+    await sql`select ops.pause(${owner.id}, 'a test')`
+    await sweepAt(sql, at('12:00:00'))
+    await startSmsAt(sql, at('12:00:00'), held)
+    t.match(await sql`select ops.suspend(${owner.id}, 'a test') as released`, [{ released: 1 }])
+    await sweepAt(sql, at('13:00:00'))
+    t.same(await startSmsAt(sql, at('13:00:00'), held, later), [])
+    for (const id of [held, later]) {
+      t.match(await messageOf(sql, id), { status: 'rejected', errorCode: 'org_suspended' })
+      t.same(await movementsOf(sql, id), ['sms -1', 'refund 1'])
+    }
+    await sql`select ops.reinstate(${owner.id})`
+    await sql`select ops.resume(${owner.id})`
+    t.same(await startSmsAt(sql, at('14:00:00'), back), [back], 'not before it')
+  },
+)
 
-t.test('marketing is held to the rules of its time', async (t) => {
+t.test('scheduled marketing SMS: the rules at the scheduled time apply', async (t) => {
   const phone = '+27821234567'
   await sql`select ops.record_consent(${organisation.id}, ${phone}, 'a form')`
   const promotion = { class: 'marketing', body: PROMOTION, to: phone }
@@ -252,7 +265,7 @@ t.test('marketing is held to the rules of its time', async (t) => {
   }
 })
 
-t.test('what is released together has its place in its own organisation’s queue', async (t) => {
+t.test('SMS released together get priorities by the backlog of their organisation', async (t) => {
   await sql`delete from graphile_worker._private_jobs`
   const [loud, quiet] = [await createOrganisationAt(sql, NOW), await createOrganisationAt(sql, NOW)]
   await sql`select ops.grant_credits(${loud.id}, 1000, 'a test')`
@@ -261,7 +274,7 @@ t.test('what is released together has its place in its own organisation’s queu
   const batch = await post(`${base}/v1/sms/batch`, loud.liveKey, { messages })
   t.ok(batch.json.results.every(({ ok }: { ok: boolean }) => ok))
   const one = await sendSms(base, quiet, { scheduledAt })
-  // What waits of it already is before all of them.
+  // The waiting SMS of the organisation are before all of them.
   const waiting = Array.from({ length: 100 }, () => anSms())
   await post(`${base}/v1/sms/batch`, loud.liveKey, { messages: waiting })
   await sql`delete from graphile_worker._private_jobs`
@@ -286,11 +299,11 @@ t.test('what is released together has its place in its own organisation’s queu
   )
 })
 
-t.test('with a worker and a clock it is handed over at its time, not before', async (t) => {
+t.test('a scheduled SMS is sent at its time, not before, by a worker and a clock', async (t) => {
   const { url, sql } = await createDatabase()
   const { base } = await startTestService(url)
   const owner = await createOrganisation(sql)
-  // Far enough ahead for a busy machine to accept it in time; then time comes near it.
+  // A minute ahead, so that a slow machine accepts it in time; then it is moved close to now.
   const inAMinute = new Date(Date.now() + 60_000).toISOString()
   const id = await sendSms(base, owner, { scheduledAt: inAMinute })
   const [sms] = await sql<{ scheduledAt: Date }[]>`

@@ -9,7 +9,7 @@ import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
 import { aWorker, helpersOf, startTestService } from '../fixtures/service.ts'
 
-// Only the API runs: a job is run by calling the task, as often and whenever a test wants.
+// Only the API runs: a test runs a job by calling its task.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
@@ -22,7 +22,7 @@ const never = new Promise<never>(() => undefined)
 
 const helpers = helpersOf('0')
 
-/** One worker with a provider of its own, and a message queued for it. */
+/** One worker with its own provider, and a queued message. */
 async function setUp() {
   const provider = createStandIn()
   const worker = aWorker(sql, asService, provider)
@@ -31,7 +31,7 @@ async function setUp() {
   return { provider, task: worker.task, id, uuid, attemptSend: () => worker.attemptSend(id) }
 }
 
-/** How long after an attempt came to nothing the next is to be made, and where that is written down. */
+/** The delay until the next attempt, and whether a job or a row of app.due_messages holds it. */
 async function nextAttempt(id: string) {
   const [row] = await sql<{ place: string; seconds: number }[]>`
     select 'job' as place, extract(epoch from j.run_at - j.created_at)::float8 as seconds
@@ -44,25 +44,28 @@ async function nextAttempt(id: string) {
   return row
 }
 
-t.test('a hand-over is committed as begun before the provider is called', async (t) => {
-  const { provider, id, attemptSend } = await setUp()
-  provider.onSend = async () => {
-    const message = await messageOf(sql, id)
-    t.equal(message.attempts, 1)
-    t.type(message.attemptStartedAt, Date)
-    t.equal(message.status, 'queued')
-    return { outcome: 'sent' }
-  }
-  await attemptSend()
-  t.match(await messageOf(sql, id), {
-    status: 'sent',
-    attempts: 1,
-    attemptStartedAt: null,
-    provider: 'stand-in',
-    sentAt: Date,
-  })
-  t.equal(provider.handed.length, 1)
-})
+t.test(
+  'send_email: the start of an attempt is committed before the provider is called',
+  async (t) => {
+    const { provider, id, attemptSend } = await setUp()
+    provider.onSend = async () => {
+      const message = await messageOf(sql, id)
+      t.equal(message.attempts, 1)
+      t.type(message.attemptStartedAt, Date)
+      t.equal(message.status, 'queued')
+      return { outcome: 'sent' }
+    }
+    await attemptSend()
+    t.match(await messageOf(sql, id), {
+      status: 'sent',
+      attempts: 1,
+      attemptStartedAt: null,
+      provider: 'stand-in',
+      sentAt: Date,
+    })
+    t.equal(provider.handed.length, 1)
+  },
+)
 
 t.test('send_email: a transactional email is attempted as a whole and unchanged', async (t) => {
   const provider = createStandIn()
@@ -76,32 +79,35 @@ t.test('send_email: a transactional email is attempted as a whole and unchanged'
   t.equal(provider.emails.length, 1)
 })
 
-t.test('a recipient suppressed after the message was accepted gets nothing', async (t) => {
-  for (const { reason, kind, isSent } of [
-    { reason: 'manual', kind: 'transactional', isSent: false },
-    { reason: 'unsubscribe', kind: 'marketing', isSent: false },
-    { reason: 'unsubscribe', kind: 'transactional', isSent: true },
-  ]) {
-    const provider = createStandIn()
-    const to = [`${randomUUID()}@example.com`, `${reason}.${kind}@Example.com`]
-    const email = anEmail(organisation.domain, { to, class: kind })
-    const { json } = await post(`${base}/v1/emails`, organisation.liveKey, email)
-    await sql`
+t.test(
+  'send_email: a recipient suppressed after the message was accepted gets nothing',
+  async (t) => {
+    for (const { reason, kind, isSent } of [
+      { reason: 'manual', kind: 'transactional', isSent: false },
+      { reason: 'unsubscribe', kind: 'marketing', isSent: false },
+      { reason: 'unsubscribe', kind: 'transactional', isSent: true },
+    ]) {
+      const provider = createStandIn()
+      const to = [`${randomUUID()}@example.com`, `${reason}.${kind}@Example.com`]
+      const email = anEmail(organisation.domain, { to, class: kind })
+      const { json } = await post(`${base}/v1/emails`, organisation.liveKey, email)
+      await sql`
       insert into app.suppressions (id, organisation_id, email, reason)
       select core.new_id(now()), core.decode_id('org', ${organisation.id}),
         lower(${to[1] ?? ''}::text), ${reason}::app.suppression_reason`
-    await aWorker(sql, asService, provider).attemptSend(json.id)
-    t.equal(provider.handed.length, isSent ? 1 : 0)
-    t.match(
-      await messageOf(sql, json.id),
-      isSent ? { status: 'sent' } : { status: 'rejected', errorCode: 'recipient_suppressed' },
-    )
-    await sql`delete from app.suppressions`
-  }
-})
+      await aWorker(sql, asService, provider).attemptSend(json.id)
+      t.equal(provider.handed.length, isSent ? 1 : 0)
+      t.match(
+        await messageOf(sql, json.id),
+        isSent ? { status: 'sent' } : { status: 'rejected', errorCode: 'recipient_suppressed' },
+      )
+      await sql`delete from app.suppressions`
+    }
+  },
+)
 
 t.test(
-  'one that may have left already is asked after, though its recipient is suppressed since',
+  'send_email: after an ambiguous attempt the provider is asked, also if the recipient is suppressed',
   async (t) => {
     const { provider, id, attemptSend } = await setUp()
     provider.onSend = () => {
@@ -120,7 +126,7 @@ t.test(
   },
 )
 
-t.test('the provider gets the whole email', async (t) => {
+t.test('send_email: the provider gets the complete email', async (t) => {
   const provider = createStandIn()
   const { task } = aWorker(sql, asService, provider)
   const email = anEmail(organisation.domain, {
@@ -162,46 +168,38 @@ t.test('the provider gets the whole email', async (t) => {
   t.equal(replyTo, 'replies@example.com')
 })
 
-t.test(
-  'a provider that refuses for now is tried again, later each time, up to an hour',
-  async (t) => {
-    const { provider, id, attemptSend } = await setUp()
-    provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
-    const attempts = 13
-    for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      await attemptSend()
-      const next = await nextAttempt(id)
-      const expected = Math.min(3600, 5 * 2 ** (attempt - 1))
-      // A fifth of jitter either way.
-      t.ok(
-        next && next.seconds >= expected * 0.8 && next.seconds <= expected * 1.2,
-        `attempt ${attempt + 1} comes some ${expected} s later, in ${next?.seconds} s`,
-      )
-      t.ok(
-        next && (next.place === 'job' ? next.seconds <= 90 : next.seconds > 90),
-        'what the next sweep of the clock is too late for has a job',
-      )
-    }
-    const message = await messageOf(sql, id)
-    t.match(message, { status: 'queued', attempts, attemptStartedAt: null, errorCode: null })
-    const events = await timelineOf(sql, id)
-    t.same(
-      events.map(({ type, detail }) => [type, detail.attempt, detail.code, detail.text]),
-      [
-        ['queued', undefined, undefined, undefined],
-        ...Array.from({ length: attempts }, (_, place) => [
-          'deferred',
-          place + 1,
-          '421',
-          'Not now.',
-        ]),
-      ],
+t.test('send_email: deferrals are retried with delays that double up to an hour', async (t) => {
+  const { provider, id, attemptSend } = await setUp()
+  provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
+  const attempts = 13
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    await attemptSend()
+    const next = await nextAttempt(id)
+    const expected = Math.min(3600, 5 * 2 ** (attempt - 1))
+    // A fifth of jitter either way.
+    t.ok(
+      next && next.seconds >= expected * 0.8 && next.seconds <= expected * 1.2,
+      `attempt ${attempt + 1} comes some ${expected} s later, in ${next?.seconds} s`,
     )
-    t.same(provider.asked, [], 'a refusal is no ambiguous outcome')
-  },
-)
+    t.ok(
+      next && (next.place === 'job' ? next.seconds <= 90 : next.seconds > 90),
+      'an attempt due within 90 s has a job, a later one waits outside the job table',
+    )
+  }
+  const message = await messageOf(sql, id)
+  t.match(message, { status: 'queued', attempts, attemptStartedAt: null, errorCode: null })
+  const events = await timelineOf(sql, id)
+  t.same(
+    events.map(({ type, detail }) => [type, detail.attempt, detail.code, detail.text]),
+    [
+      ['queued', undefined, undefined, undefined],
+      ...Array.from({ length: attempts }, (_, place) => ['deferred', place + 1, '421', 'Not now.']),
+    ],
+  )
+  t.same(provider.asked, [], 'a deferral is not ambiguous')
+})
 
-t.test('a provider that names a retry time is tried again at that time', async (t) => {
+t.test('send_email: a retry time that the provider names is used', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => ({ outcome: 'deferred', retry_in_ms: 2000 })
   await attemptSend()
@@ -210,7 +208,7 @@ t.test('a provider that names a retry time is tried again at that time', async (
   t.equal(Math.round(next?.seconds ?? 0), 2)
 })
 
-t.test('what failed together comes back apart', async (t) => {
+t.test('send_email: messages deferred together are retried at different times', async (t) => {
   const delays = await Promise.all(
     Array.from({ length: 5 }, async () => {
       const { provider, id, attemptSend } = await setUp()
@@ -222,7 +220,7 @@ t.test('what failed together comes back apart', async (t) => {
   t.equal(new Set(delays).size, delays.length)
 })
 
-t.test('after 24 hours of refusals for now a message ends failed', async (t) => {
+t.test('send_email: after 24 hours of deferrals a message fails', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   const before = await backlogOf(sql, organisation)
   provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
@@ -234,7 +232,7 @@ t.test('after 24 hours of refusals for now a message ends failed', async (t) => 
   await attemptSend()
   await moveFirstDeferral('23 hours 59 minutes')
   await attemptSend()
-  t.equal((await messageOf(sql, id)).status, 'queued', 'a minute earlier it is tried again')
+  t.equal((await messageOf(sql, id)).status, 'queued', 'a minute earlier it is retried')
   await moveFirstDeferral('24 hours 1 second')
   await attemptSend()
   t.match(await messageOf(sql, id), {
@@ -254,7 +252,7 @@ t.test('after 24 hours of refusals for now a message ends failed', async (t) => 
   t.equal(await backlogOf(sql, organisation), before - 1)
 })
 
-t.test('a provider that refuses for good ends a message failed at once', async (t) => {
+t.test('send_email: a permanent refusal fails the message at once', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   const before = await backlogOf(sql, organisation)
   provider.onSend = () => ({ outcome: 'failed', code: '550', text: 'No such thing.' })
@@ -274,7 +272,7 @@ t.test('a provider that refuses for good ends a message failed at once', async (
 })
 
 t.test(
-  'after a failure in the middle a provider is asked, and what it knows is sent',
+  'send_email: after a broken connection, a message that the provider knows is sent',
   async (t) => {
     const { provider, id, attemptSend } = await setUp()
     provider.onSend = () => {
@@ -293,24 +291,27 @@ t.test(
     await attemptSend()
     t.match(await messageOf(sql, id), { status: 'sent', attempts: 2, attemptStartedAt: null })
     t.equal(provider.asked.length, 1)
-    t.equal(provider.handed.length, 1, 'it was not handed over again')
+    t.equal(provider.handed.length, 1, 'it was not sent again')
   },
 )
 
-t.test('after a failure in the middle what the provider does not know is sent again', async (t) => {
-  const { provider, id, attemptSend } = await setUp()
-  provider.onSend = async () => ({ outcome: 'ambiguous', text: 'no answer in time' })
-  await attemptSend()
-  provider.onSend = () => {
-    t.equal(provider.asked.length, 1, 'it was asked first')
-    return { outcome: 'sent' }
-  }
-  await attemptSend()
-  t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
-  t.equal(provider.handed.length, 2)
-})
+t.test(
+  'send_email: after an ambiguous attempt, a message unknown to the provider is sent again',
+  async (t) => {
+    const { provider, id, attemptSend } = await setUp()
+    provider.onSend = async () => ({ outcome: 'ambiguous', text: 'no answer in time' })
+    await attemptSend()
+    provider.onSend = () => {
+      t.equal(provider.asked.length, 1, 'the provider is asked first')
+      return { outcome: 'sent' }
+    }
+    await attemptSend()
+    t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
+    t.equal(provider.handed.length, 2)
+  },
+)
 
-t.test('a provider that cannot even be asked is not handed the message', async (t) => {
+t.test('send_email: while the lookup fails, the message is not sent again', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => {
     throw new Error('reset')
@@ -330,7 +331,7 @@ t.test('a provider that cannot even be asked is not handed the message', async (
   })
 })
 
-t.test('a provider that learns late of what it took is given the time', async (t) => {
+t.test('send_email: a provider with a lookup delay is asked until the delay is over', async (t) => {
   const provider = createStandIn({ lookupDelayMs: 600_000 })
   const { attemptSend } = aWorker(sql, asService, provider)
   const id = await send(base, organisation)
@@ -361,13 +362,13 @@ t.test('a provider that learns late of what it took is given the time', async (t
   }
   const beganAt = await began(11)
   await attemptSend(id)
-  t.same((await messageOf(sql, id)).attemptStartedAt, beganAt, 'nothing was handed over since')
+  t.same((await messageOf(sql, id)).attemptStartedAt, beganAt, 'there was no further attempt')
   provider.onLookup = () => false
   await attemptSend(id)
-  t.equal(provider.handed.length, 2, 'it is handed over again')
+  t.equal(provider.handed.length, 2, 'it is sent again')
   t.ok(Number((await messageOf(sql, id)).attemptStartedAt) > Number(beganAt))
   await attemptSend(id)
-  t.equal(provider.handed.length, 2, 'and given the time again')
+  t.equal(provider.handed.length, 2, 'the lookup delay starts again')
 
   provider.onLookup = () => true
   await attemptSend(id)
@@ -375,7 +376,7 @@ t.test('a provider that learns late of what it took is given the time', async (t
   t.equal(provider.handed.length, 2)
 })
 
-t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
+t.test('send_email: a sandbox message goes to the sandbox, whatever the provider', async (t) => {
   const provider = createStandIn()
   const { attemptSend, sandbox } = aWorker(sql, asService, provider)
   const id = await send(base, organisation)
@@ -385,9 +386,9 @@ t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
   t.same([provider.handed.length, sandbox.handed.length], [0, 1])
 })
 
-t.test('a hand-over that was cut off by a crash is asked about first', async (t) => {
+t.test('send_email: after an attempt cut off by a crash the provider is asked first', async (t) => {
   const { provider, id, attemptSend } = await setUp()
-  // Takes it and never answers, as if the process had been killed meanwhile.
+  // Accepts the email and never responds, as if the process had been killed meanwhile.
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
   const { promise: answer, resolve: answerLate } = Promise.withResolvers<void>()
   provider.onSend = async () => {
@@ -405,14 +406,14 @@ t.test('a hand-over that was cut off by a crash is asked about first', async (t)
 
   answerLate()
   await cutOff
-  t.same(await messageOf(sql, id), sent, 'an answer that comes late changes nothing')
+  t.same(await messageOf(sql, id), sent, 'a late response changes nothing')
   t.same(
     (await timelineOf(sql, id)).map(({ type }) => type),
     ['queued', 'sent'],
   )
 })
 
-t.test('a hand-over that is aborted when the process stops has an unknown outcome', async (t) => {
+t.test('send_email: an attempt aborted by a stop of the process is ambiguous', async (t) => {
   const { provider, id } = await setUp()
   const worker = new AbortController()
   provider.onSend = () => {
@@ -424,7 +425,7 @@ t.test('a hand-over that is aborted when the process stops has an unknown outcom
   t.ok(await nextAttempt(id))
 })
 
-t.test('a provider that does not answer in time is asked before the next attempt', async (t) => {
+t.test('send_email: a provider that times out is asked before the next attempt', async (t) => {
   const { provider, id, uuid, attemptSend } = await setUp()
   provider.onSend = () => never
   await aWorker(sql, asService, provider, { responseTimeoutMs: 10 }).task({ id: uuid }, helpers)
@@ -439,7 +440,7 @@ t.test('a provider that does not answer in time is asked before the next attempt
   t.equal(provider.handed.length, 1)
 })
 
-t.test('a second job of a message that is in hand waits for its end', async (t) => {
+t.test('send_email: a second job of a message in progress waits for its end', async (t) => {
   const { provider, task, id, uuid } = await setUp()
   const { promise: answer, resolve: take } = Promise.withResolvers<void>()
   const { promise: isCalled, resolve: call } = Promise.withResolvers<void>()
@@ -458,7 +459,7 @@ t.test('a second job of a message that is in hand waits for its end', async (t) 
   t.equal(provider.handed.length, 1)
 })
 
-t.test('a message that is put off has one job, wherever its worker dies', async (t) => {
+t.test('send_email: a deferred message has one job, also when its worker dies', async (t) => {
   const { provider, task, id, uuid } = await setUp()
   provider.onSend = () => ({ outcome: 'deferred' })
   const [before] = await jobsOf(sql, id)
@@ -467,10 +468,10 @@ t.test('a message that is put off has one job, wherever its worker dies', async 
   const after = await jobsOf(sql, id)
   t.equal(after.length, 1)
   t.not(after[0]?.id, before?.id)
-  t.ok(Number((await nextAttempt(id))?.seconds) > 0, 'and that is the next attempt')
+  t.ok(Number((await nextAttempt(id))?.seconds) > 0, 'the job is the next attempt')
 })
 
-t.test('a late refusal does not undo what was sent', async (t) => {
+t.test('send_email: a late refusal does not change a sent message', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   const { promise: isCalled, resolve: call } = Promise.withResolvers<void>()
   const { promise: answer, resolve: refuseLate } = Promise.withResolvers<void>()
@@ -488,7 +489,7 @@ t.test('a late refusal does not undo what was sent', async (t) => {
   t.match(await messageOf(sql, id), { status: 'sent', errorCode: null })
 })
 
-t.test('emails in hand at the same time each get their own outcome', async (t) => {
+t.test('send_email: concurrent emails each get their own outcome', async (t) => {
   const provider = createStandIn()
   const { task } = aWorker(sql, asService, provider)
   const outcomes = ['sent', 'failed', 'deferred', 'ambiguous'] as const
@@ -510,7 +511,7 @@ t.test('emails in hand at the same time each get their own outcome', async (t) =
   t.equal(provider.handed.length, ids.length)
 })
 
-t.test('a job whose message is gone, sent already or only a test does nothing', async (t) => {
+t.test('send_email: a job of a deleted, sent or test message does nothing', async (t) => {
   const { provider, task, uuid, attemptSend } = await setUp()
   await attemptSend()
   await attemptSend()
@@ -527,7 +528,7 @@ t.test('a job whose message is gone, sent already or only a test does nothing', 
   t.equal(provider.asked.length, 0)
 })
 
-t.test('a payload that names no message is refused', async (t) => {
+t.test('send_email: a payload that names no message is refused', async (t) => {
   const { provider, task } = await setUp()
   for (const payload of [null, {}, [], { id: 7 }, { id: 'em_01' }, { id: "'; drop table" }]) {
     await t.rejects(Promise.resolve(task(payload as never, helpers)), { name: 'ValiError' })
@@ -535,7 +536,7 @@ t.test('a payload that names no message is refused', async (t) => {
   t.equal(provider.handed.length, 0)
 })
 
-/** What operators see of the provider: the view, the check and the metric. */
+/** The failing provider in the view; asserts that the check and the metric agree. */
 async function healthSeen() {
   const rows = await sql<{ failingSince: Date; lastError: string }[]>`
     select failing_since, last_error from ops.failing_providers where provider = 'stand-in'`
@@ -547,30 +548,33 @@ async function healthSeen() {
   return rows
 }
 
-/** As if all that is known of the provider had happened so much earlier. */
+/** Moves all recorded failures of providers into the past. */
 const earlier = (interval: string) => sql`
   update app.provider_health
   set failing_since = failing_since - ${interval}::interval,
     first_failed_at = first_failed_at - ${interval}::interval,
     last_failed_at = last_failed_at - ${interval}::interval`
 
-t.test('a provider that cannot be reached fails at once, until it takes a message', async (t) => {
-  const { provider, attemptSend } = await setUp()
-  provider.onSend = () => ({ outcome: 'deferred', about: 'connection', text: 'nobody there' })
-  await attemptSend()
-  const [first] = await healthSeen()
-  t.equal(first?.lastError, 'nobody there')
-  provider.onSend = () => {
-    throw new Error('no answer')
-  }
-  await attemptSend()
-  t.match(await healthSeen(), [{ failingSince: first?.failingSince, lastError: 'no answer' }])
-  provider.onSend = () => ({ outcome: 'sent' })
-  await attemptSend()
-  t.same(await healthSeen(), [])
-})
+t.test(
+  'provider health: an unreachable provider fails at once, until it accepts a message',
+  async (t) => {
+    const { provider, attemptSend } = await setUp()
+    provider.onSend = () => ({ outcome: 'deferred', about: 'connection', text: 'nobody there' })
+    await attemptSend()
+    const [first] = await healthSeen()
+    t.equal(first?.lastError, 'nobody there')
+    provider.onSend = () => {
+      throw new Error('no answer')
+    }
+    await attemptSend()
+    t.match(await healthSeen(), [{ failingSince: first?.failingSince, lastError: 'no answer' }])
+    provider.onSend = () => ({ outcome: 'sent' })
+    await attemptSend()
+    t.same(await healthSeen(), [])
+  },
+)
 
-t.test('refusals of messages and recipients never make a provider fail', async (t) => {
+t.test('provider health: refusals of messages and recipients do not count', async (t) => {
   for (const outcome of ['deferred', 'failed', 'ambiguous'] as const) {
     for (let attempt = 1; attempt <= 4; attempt += 1) {
       const { provider, attemptSend } = await setUp()
@@ -583,34 +587,41 @@ t.test('refusals of messages and recipients never make a provider fail', async (
   t.same([...(await sql`select from app.provider_health where provider = 'stand-in'`)], [])
 })
 
-t.test('a provider fails after three refusals in a row over a minute', async (t) => {
-  const { provider, attemptSend } = await setUp()
-  const refuse = async () => {
-    provider.onSend = () => ({ outcome: 'deferred', about: 'provider', text: '421 busy' })
-    await attemptSend()
-    return (await healthSeen()).length
-  }
-  const [first, second, third] = [await refuse(), await refuse(), await refuse()]
-  t.same([first, second, third], [0, 0, 0], 'three within a moment')
-  await earlier('1 minute')
-  const [row] = await sql<{ firstFailedAt: Date }[]>`
+t.test(
+  'provider health: a provider fails after three refusals in a row over a minute',
+  async (t) => {
+    const { provider, attemptSend } = await setUp()
+    const refuse = async () => {
+      provider.onSend = () => ({ outcome: 'deferred', about: 'provider', text: '421 busy' })
+      await attemptSend()
+      return (await healthSeen()).length
+    }
+    const [first, second, third] = [await refuse(), await refuse(), await refuse()]
+    t.same([first, second, third], [0, 0, 0], 'three within a moment')
+    await earlier('1 minute')
+    const [row] = await sql<{ firstFailedAt: Date }[]>`
     select first_failed_at from app.provider_health where provider = 'stand-in'`
-  t.equal(await refuse(), 1)
-  t.match(await healthSeen(), [{ failingSince: row?.firstFailedAt, lastError: '421 busy' }])
+    t.equal(await refuse(), 1)
+    t.match(await healthSeen(), [{ failingSince: row?.firstFailedAt, lastError: '421 busy' }])
 
-  provider.onSend = () => ({ outcome: 'deferred', text: 'it was not asked' })
-  await attemptSend()
-  t.equal((await healthSeen()).length, 1, 'an attempt without the provider says nothing of it')
-  provider.onSend = () => ({ outcome: 'deferred', about: 'message', text: '451 mailbox full' })
-  await attemptSend()
-  t.same(await healthSeen(), [], 'it works: it refuses one mailbox')
+    provider.onSend = () => ({ outcome: 'deferred', text: 'it was not asked' })
+    await attemptSend()
+    t.equal(
+      (await healthSeen()).length,
+      1,
+      'an attempt that did not reach the provider does not count',
+    )
+    provider.onSend = () => ({ outcome: 'deferred', about: 'message', text: '451 mailbox full' })
+    await attemptSend()
+    t.same(await healthSeen(), [], 'a refusal of one mailbox shows that the provider works')
 
-  t.equal(await refuse(), 0)
-  await earlier('1 hour')
-  t.equal(await refuse(), 0, 'two refusals are too few, however far apart')
-  t.equal(await refuse(), 1)
-  await earlier('2 hours')
-  t.same(await healthSeen(), [], 'it is not known to fail when nobody has tried it for so long')
-  t.equal(await refuse(), 0, 'and its refusals are counted anew')
-  await sql`delete from app.provider_health`
-})
+    t.equal(await refuse(), 0)
+    await earlier('1 hour')
+    t.equal(await refuse(), 0, 'two refusals are too few, whatever the time between them')
+    t.equal(await refuse(), 1)
+    await earlier('2 hours')
+    t.same(await healthSeen(), [], 'a provider without recent attempts is not failing')
+    t.equal(await refuse(), 0, 'its refusals are counted again from zero')
+    await sql`delete from app.provider_health`
+  },
+)

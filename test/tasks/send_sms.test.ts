@@ -15,7 +15,7 @@ import { createPayer, smsOf } from '../fixtures/organisation.ts'
 import { createSmsStandIn, untakenPartsOf } from '../fixtures/providers.ts'
 import { anSmsWorker, helpersOf, startApiAt } from '../fixtures/service.ts'
 
-// Only the API runs: a job is run by calling the task, as often and whenever a test wants.
+// Only the API runs: a test runs a job by calling its task.
 const { url, sql } = await createDatabase()
 /** A Wednesday, on which marketing may be sent. */
 const AT_NOON = '2026-03-04T10:00:00Z'
@@ -26,7 +26,7 @@ const service = connect(url, { role: 'postgram_service', clock: { 'postgram.now'
 t.teardown(() => service.end())
 const asService = caller(service)
 
-/** One worker with a provider of its own, and an SMS queued for it. */
+/** One worker with its own provider, and a queued SMS. */
 async function setUp({ segments = 1, kind = 'transactional' } = {}) {
   const provider = createSmsStandIn()
   const worker = anSmsWorker(sql, asService, provider)
@@ -51,7 +51,7 @@ const isDeferred = async (id: string) => {
   return job !== undefined
 }
 
-/** What of its price came back: null when nothing did. */
+/** The credits that were refunded, or null. */
 async function refundOf(id: string) {
   const [refund] = await sql<{ given: number }[]>`
     select credits + included as given from app.credit_ledger
@@ -59,33 +59,36 @@ async function refundOf(id: string) {
   return refund?.given ?? null
 }
 
-t.test('a hand-over is committed as begun before the provider is called', async (t) => {
-  const { provider, id, attemptSend } = await setUp()
-  provider.onSend = async (sms) => {
+t.test(
+  'send_sms: the start of an attempt is committed before the provider is called',
+  async (t) => {
+    const { provider, id, attemptSend } = await setUp()
+    provider.onSend = async (sms) => {
+      t.match(await messageOf(sql, id), {
+        status: 'queued',
+        attempts: 1,
+        attemptStartedAt: Date,
+      })
+      t.match(sms, { attempt: 1, segments: 1, takenParts: [], class: 'transactional' })
+      t.match(sms, { sender: 'Postgram', recipient: '+447700900000', body: smsOf(1).body })
+      return { outcome: 'sent', parts: untakenPartsOf(sms) }
+    }
+    const before = await backlogOf(sql, organisation)
+    await attemptSend()
     t.match(await messageOf(sql, id), {
-      status: 'queued',
+      status: 'sent',
       attempts: 1,
-      attemptStartedAt: Date,
+      attemptStartedAt: null,
+      provider: 'stand-in',
+      sentAt: Date,
     })
-    t.match(sms, { attempt: 1, segments: 1, takenParts: [], class: 'transactional' })
-    t.match(sms, { sender: 'Postgram', recipient: '+447700900000', body: smsOf(1).body })
-    return { outcome: 'sent', parts: untakenPartsOf(sms) }
-  }
-  const before = await backlogOf(sql, organisation)
-  await attemptSend()
-  t.match(await messageOf(sql, id), {
-    status: 'sent',
-    attempts: 1,
-    attemptStartedAt: null,
-    provider: 'stand-in',
-    sentAt: Date,
-  })
-  t.match(await partsTaken(id), [{ part: 1, provider: 'stand-in', phone: '+447700900000' }])
-  t.equal(await backlogOf(sql, organisation), before - 1)
-  t.equal(await refundOf(id), null)
-})
+    t.match(await partsTaken(id), [{ part: 1, provider: 'stand-in', phone: '+447700900000' }])
+    t.equal(await backlogOf(sql, organisation), before - 1)
+    t.equal(await refundOf(id), null)
+  },
+)
 
-t.test('all parts of a long one are noted, each under its id', async (t) => {
+t.test('send_sms: each part of a long SMS is recorded with its network ID', async (t) => {
   const { id, uuid, attemptSend } = await setUp({ segments: 3 })
   await attemptSend()
   t.match(
@@ -94,7 +97,7 @@ t.test('all parts of a long one are noted, each under its id', async (t) => {
   )
 })
 
-t.test('a network that refuses for good ends an SMS failed, refunded, at once', async (t) => {
+t.test('send_sms: a permanent refusal fails the SMS at once and refunds it', async (t) => {
   const { provider, id, attemptSend } = await setUp({ segments: 2 })
   const before = await backlogOf(sql, organisation)
   provider.onSend = () => ({ outcome: 'failed', code: 'ESME_RINVDSTADR', text: 'No such number.' })
@@ -114,21 +117,24 @@ t.test('a network that refuses for good ends an SMS failed, refunded, at once', 
   t.notOk(await isDeferred(id))
 })
 
-t.test('one that was partly taken and then refused has failed, and is not refunded', async (t) => {
-  const { provider, id, attemptSend } = await setUp({ segments: 3 })
-  provider.onSend = (sms) => ({
-    outcome: 'failed',
-    code: '1',
-    text: 'Too long.',
-    parts: untakenPartsOf(sms).slice(0, 1),
-  })
-  await attemptSend()
-  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
-  t.match(await partsTaken(id), [{ part: 1 }])
-  t.equal(await refundOf(id), null)
-})
+t.test(
+  'send_sms: an SMS refused after some parts were accepted fails without a refund',
+  async (t) => {
+    const { provider, id, attemptSend } = await setUp({ segments: 3 })
+    provider.onSend = (sms) => ({
+      outcome: 'failed',
+      code: '1',
+      text: 'Too long.',
+      parts: untakenPartsOf(sms).slice(0, 1),
+    })
+    await attemptSend()
+    t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_rejected' })
+    t.match(await partsTaken(id), [{ part: 1 }])
+    t.equal(await refundOf(id), null)
+  },
+)
 
-t.test('what a network takes in part and puts off goes on with the rest', async (t) => {
+t.test('send_sms: an SMS deferred after some parts continues with the other parts', async (t) => {
   for (const kind of ['transactional', 'marketing']) {
     const { provider, id, attemptSend } = await setUp({ segments: 3, kind })
     provider.onSend = (sms) => ({
@@ -147,7 +153,7 @@ t.test('what a network takes in part and puts off goes on with the rest', async 
   }
 })
 
-t.test('one refused for now for a day ends failed, refunded as it never left', async (t) => {
+t.test('send_sms: after 24 hours of deferrals an SMS fails and is refunded', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => ({ outcome: 'deferred', text: 'Not now.' })
   await attemptSend()
@@ -168,27 +174,30 @@ t.test('one refused for now for a day ends failed, refunded as it never left', a
   t.equal(await refundOf(id), 1)
 })
 
-t.test('transactional of which nobody knows is sent again, the open parts only', async (t) => {
-  const { provider, id, attemptSend } = await setUp({ segments: 2 })
-  provider.onSend = (sms) => ({
-    outcome: 'ambiguous',
-    text: 'the link was lost',
-    parts: untakenPartsOf(sms).slice(0, 1),
-  })
-  await attemptSend()
-  t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
-  t.match((await timelineOf(sql, id)).at(-1), {
-    type: 'deferred',
-    detail: { attempt: 1, isAmbiguous: true, text: 'the link was lost' },
-  })
-  t.ok(await isDeferred(id))
-  provider.onSend = (sms) => ({ outcome: 'sent', parts: untakenPartsOf(sms) })
-  await attemptSend()
-  t.same(provider.handed[1]?.takenParts, ['1'])
-  t.match(await messageOf(sql, id), { status: 'sent', attemptStartedAt: null })
-})
+t.test(
+  'send_sms: after an ambiguous attempt the unaccepted parts of a transactional SMS are sent again',
+  async (t) => {
+    const { provider, id, attemptSend } = await setUp({ segments: 2 })
+    provider.onSend = (sms) => ({
+      outcome: 'ambiguous',
+      text: 'the link was lost',
+      parts: untakenPartsOf(sms).slice(0, 1),
+    })
+    await attemptSend()
+    t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
+    t.match((await timelineOf(sql, id)).at(-1), {
+      type: 'deferred',
+      detail: { attempt: 1, isAmbiguous: true, text: 'the link was lost' },
+    })
+    t.ok(await isDeferred(id))
+    provider.onSend = (sms) => ({ outcome: 'sent', parts: untakenPartsOf(sms) })
+    await attemptSend()
+    t.same(provider.handed[1]?.takenParts, ['1'])
+    t.match(await messageOf(sql, id), { status: 'sent', attemptStartedAt: null })
+  },
+)
 
-t.test('what may have left is not refunded when it fails later', async (t) => {
+t.test('send_sms: an SMS that fails after an ambiguous attempt is not refunded', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => {
     throw new Error('the link was lost')
@@ -203,7 +212,7 @@ t.test('what may have left is not refunded when it fails later', async (t) => {
 })
 
 t.test(
-  'marketing of which nobody knows has failed, and is neither sent again nor refunded',
+  'send_sms: after an ambiguous attempt a marketing SMS fails and is neither sent again nor refunded',
   async (t) => {
     const { provider, id, attemptSend } = await setUp({ kind: 'marketing' })
     const before = await backlogOf(sql, organisation)
@@ -215,7 +224,7 @@ t.test(
       status: 'failed',
       errorCode: 'provider_unavailable',
       errorMessage:
-        'The link to the network was lost before it answered; marketing is not sent twice.',
+        'The link to the network was lost before it responded; marketing is not sent twice.',
       sentAt: null,
     })
     t.match(await timelineOf(sql, id), [
@@ -232,9 +241,9 @@ t.test(
   },
 )
 
-t.test('a hand-over that a crash cut off counts as one that may have arrived', async (t) => {
+t.test('send_sms: an attempt cut off by a crash is ambiguous', async (t) => {
   const { provider, id, attemptSend } = await setUp()
-  // Takes it and does not answer, as if the process had been killed meanwhile.
+  // Accepts the SMS and does not respond, as if the process had been killed meanwhile.
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
   const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsSendResult>()
   provider.onSend = () => {
@@ -257,7 +266,7 @@ t.test('a hand-over that a crash cut off counts as one that may have arrived', a
   t.equal(await refundOf(id), null)
 })
 
-t.test('marketing that a crash cut off is not begun again', async (t) => {
+t.test('send_sms: a marketing SMS cut off by a crash is not attempted again', async (t) => {
   const { id, uuid, provider, attemptSend } = await setUp({ kind: 'marketing' })
   await asService('start_sms', { ids: [uuid] })
   await attemptSend()
@@ -266,7 +275,7 @@ t.test('marketing that a crash cut off is not begun again', async (t) => {
   t.equal(await refundOf(id), null)
 })
 
-t.test('an answer that comes late changes nothing but what is known of the parts', async (t) => {
+t.test('send_sms: a late response does not change the outcome or known parts', async (t) => {
   const { provider, id, uuid, attemptSend } = await setUp({ segments: 2 })
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
   const { promise: answer, resolve: answerLate } = Promise.withResolvers<SmsSendResult>()
@@ -285,7 +294,7 @@ t.test('an answer that comes late changes nothing but what is known of the parts
   t.match(await partsTaken(id), [{ networkId: `${uuid}.1` }, { networkId: `${uuid}.2` }])
 })
 
-t.test('a worker that stops before it asks has not handed anything over', async (t) => {
+t.test('send_sms: a worker that stops before the provider is called defers the SMS', async (t) => {
   const { provider, id } = await setUp({ kind: 'marketing' })
   await anSmsWorker(sql, asService, provider).attemptSend(id, AbortSignal.abort())
   t.equal(provider.handed.length, 0)
@@ -293,7 +302,7 @@ t.test('a worker that stops before it asks has not handed anything over', async 
   t.ok(await isDeferred(id))
 })
 
-t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
+t.test('send_sms: a sandbox message goes to the sandbox, whatever the provider', async (t) => {
   const provider = createSmsStandIn()
   const { attemptSend, sandbox } = anSmsWorker(sql, asService, provider)
   const id = await sendSms(base, organisation)
@@ -304,7 +313,7 @@ t.test('a rehearsal goes to the sandbox, whatever the provider', async (t) => {
   t.same([provider.handed.length, sandbox.handed.length], [0, 1])
 })
 
-t.test('SMS in hand at the same time each get their own outcome', async (t) => {
+t.test('send_sms: concurrent SMS each get their own outcome', async (t) => {
   const provider = createSmsStandIn()
   const { task } = anSmsWorker(sql, asService, provider)
   const outcomes = ['sent', 'failed', 'deferred', 'ambiguous'] as const
@@ -324,14 +333,14 @@ t.test('SMS in hand at the same time each get their own outcome', async (t) => {
   }
 })
 
-t.test('a payload that names no SMS does nothing', async (t) => {
+t.test('send_sms: a payload that names no SMS sends nothing', async (t) => {
   const { provider, task, uuid } = await setUp()
   t.same(await asService('start_emails', { ids: [uuid] }), [], 'an SMS is no email')
   await t.rejects(Promise.resolve(task({ id: 'sm_01' }, helpersOf('0'))), { name: 'ValiError' })
   t.equal(provider.handed.length, 0)
 })
 
-t.test('a provider that takes nothing is named by what waits for it', async (t) => {
+t.test('ops.why(): names the failing provider that an SMS waits for', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => ({
     outcome: 'deferred',
@@ -339,7 +348,7 @@ t.test('a provider that takes nothing is named by what waits for it', async (t) 
     text: 'The queue is full.',
   })
   await attemptSend()
-  // The clock of the service stands still, that of an operator does not.
+  // The time of the service is fixed, the time of an operator is not.
   await sql`update app.provider_health set last_failed_at = now()`
   await asService('beat', {
     pool_id: 'the-test-itself',

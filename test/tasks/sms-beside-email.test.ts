@@ -9,7 +9,7 @@ import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 
-t.test('a network that takes its time holds up no email', async (t) => {
+t.test('a slow SMS network does not delay emails', async (t) => {
   const { promise: answer, resolve: take } = Promise.withResolvers<void>()
   const network = createSmsStandIn()
   network.onSend = async (sms) => {
@@ -25,11 +25,11 @@ t.test('a network that takes its time holds up no email', async (t) => {
   const organisation = await createOrganisation(sql)
   const messages = Array.from({ length: 10 }, () => anSms())
   const { json } = await post(`${base}/v1/sms/batch`, organisation.liveKey, { messages })
-  await until('all hand-overs of SMS to be under way', async () => network.handed.length === 2)
+  await until('all attempts of SMS to be in progress', async () => network.handed.length === 2)
 
   const email = await send(base, organisation, { to: 'delivered@sandbox.postgram.test' })
   await until('the email', async () => (await messageOf(sql, email)).status !== 'queued')
-  t.equal(network.handed.length, 2, 'and no more SMS are in hand than may be')
+  t.equal(network.handed.length, 2, 'no more SMS are in progress than the limit')
 
   take()
   for (const { data } of json.results) {
@@ -60,11 +60,11 @@ t.test('checks of domains that take their time hold up no email', async (t) => {
     await sql`select ops.verify_domain(${organisation.id}, ${`n${n}.${organisation.domain}`})`
   }
   await sql`select api.enqueue_due_domain_checks('stand-in')`
-  await until('checks to be in hand', async () => checks === 10)
+  await until('checks to be in progress', async () => checks === 10)
 
   const email = await send(base, organisation)
   await until('the email', async () => (await messageOf(sql, email)).status === 'sent')
-  t.equal(checks, 10, 'no more checks are in hand than have places')
+  t.equal(checks, 10, 'no more checks are in progress than the limit')
   go()
   const domains = await sql`select from app.domains`
   await until('a check of each domain', async () => checked.size === domains.length)

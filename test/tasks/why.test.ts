@@ -8,7 +8,7 @@ import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fi
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
-// Only the API runs; the test is the worker, as far as one is needed.
+// Only the API runs; where a worker is needed, the test is the worker.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
@@ -26,7 +26,7 @@ const why = async (id: string | null) => {
 
 const retry = (id: string) => sql`select ops.retry_message(${id})`
 
-/** One worker's hand-over of a message that ends so. */
+/** One attempt by one worker, with this outcome. */
 async function attemptSend(id: string, outcome: string, text?: string, about?: string) {
   const message = await messageOf(sql, id)
   const [taken] = await jobsOf(sql, id)
@@ -34,21 +34,21 @@ async function attemptSend(id: string, outcome: string, text?: string, about?: s
   const result = { id: message.id, provider: 'stand-in', outcome, text, about }
   await call('finish_messages', { results: anyJson([result]) })
   await sql`delete from graphile_worker._private_jobs where id = ${taken?.id ?? 0}`
-  // However long the test takes, its next attempt is still to come.
+  // The next attempt is in the future however long the test takes.
   await sql`
     update graphile_worker._private_jobs set run_at = run_at + interval '1 hour'
     where payload ->> 'id' = ${message.id}`
 }
 
-t.test('without a worker a message waits for one', async (t) => {
+t.test('ops.why(): without a worker, says that no worker is running', async (t) => {
   const id = await send(base, organisation)
   t.equal(
     await why(id),
     'The message waits because no worker is running; start one with the command "start" or "start --only worker".',
   )
   await sql`
-    insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid)
-    values ('1.2.3', '0', 'on', 'a-worker-that-is-gone', '{worker}', 'here', 1, '1.2.3', now())`
+    insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
+    values ('a-worker-that-is-gone', '{worker}', 'here', 1, '1.2.3', '0', 'on')`
   t.match(
     await why(id),
     new RegExp(
@@ -58,7 +58,7 @@ t.test('without a worker a message waits for one', async (t) => {
   await sql`delete from app.processes where pool_id = 'a-worker-that-is-gone'`
 })
 
-t.test('with a worker', async (t) => {
+t.test('ops.why() with a worker', async (t) => {
   await call('beat', {
     pool_id: 'the-test-itself',
     roles: ['worker'],
@@ -68,7 +68,7 @@ t.test('with a worker', async (t) => {
     sent_at: new Date(),
   })
 
-  t.test('a message waits its turn', async (t) => {
+  t.test('a waiting message: returns how many messages are before it', async (t) => {
     await sql`delete from graphile_worker._private_jobs`
     await sendBatch(base, organisation, [{}, {}, {}])
     const id = await send(base, organisation)
@@ -85,11 +85,11 @@ t.test('with a worker', async (t) => {
     t.match(
       await why(first),
       /^The message waits behind \d\d messages\.$/,
-      'what has a later priority is not before it',
+      'messages of a later priority are not before it',
     )
   })
 
-  t.test('a message that is in hand says so', async (t) => {
+  t.test('a message in progress: returns the attempt and its start', async (t) => {
     const id = await send(base, organisation)
     const { id: uuid } = await messageOf(sql, id)
     await call('start_emails', { ids: [uuid] })
@@ -102,7 +102,7 @@ t.test('with a worker', async (t) => {
     )
   })
 
-  t.test('a message that was refused for now waits for its next attempt', async (t) => {
+  t.test('a deferred message: returns time and reason of the next attempt', async (t) => {
     const id = await send(base, organisation)
     await attemptSend(id, 'deferred', 'Come back later.', 'connection')
     const [job] = await jobsOf(sql, id)
@@ -119,25 +119,28 @@ t.test('with a worker', async (t) => {
     t.match(
       await why(id),
       / because the last attempt was deferred: Come back later\.$/,
-      'it takes others',
+      'the provider has accepted another message since',
     )
   })
 
-  t.test('a message that waits outside the job table says until when', async (t) => {
-    const id = await send(base, organisation)
-    for (let attempt = 1; attempt <= 8; attempt += 1)
-      await attemptSend(id, 'ambiguous', 'reset', 'connection')
-    const [due] = await sql<{ dueAt: Date }[]>`
+  t.test(
+    'a message deferred outside the job table: returns the time of the next attempt',
+    async (t) => {
+      const id = await send(base, organisation)
+      for (let attempt = 1; attempt <= 8; attempt += 1)
+        await attemptSend(id, 'ambiguous', 'reset', 'connection')
+      const [due] = await sql<{ dueAt: Date }[]>`
       select due_at from app.due_messages where message_id = core.decode_id('em', ${id})`
-    t.match(
-      await why(id),
-      new RegExp(
-        `^The message waits for attempt 9 at ${due?.dueAt.toISOString()} because the provider`,
-      ),
-    )
-  })
+      t.match(
+        await why(id),
+        new RegExp(
+          `^The message waits for attempt 9 at ${due?.dueAt.toISOString()} because the provider`,
+        ),
+      )
+    },
+  )
 
-  t.test('a message of a paused or suspended organisation says so', async (t) => {
+  t.test('a message of a paused or suspended organisation: returns state and reason', async (t) => {
     const paused = await createOrganisation(sql)
     const id = await send(base, paused)
     await sql`select ops.pause(${paused.id}, 'too many complaints')`
@@ -152,9 +155,9 @@ t.test('with a worker', async (t) => {
     t.match(await why(id), / has been suspended since .*: fraud; a worker will reject it\.$/)
   })
 
-  t.test('a message whose job gave up says so, and a retry gives it all attempts', async (t) => {
+  t.test('a job that failed permanently is named, and a retry resets its attempts', async (t) => {
     const id = await send(base, organisation)
-    // As graphile-worker leaves it: with a time for an attempt that will not come.
+    // graphile-worker leaves the time of a next attempt that it never makes.
     await sql`
       update graphile_worker._private_jobs
       set attempts = max_attempts, last_error = 'out of memory', run_at = now() + interval '6 hours'
@@ -168,7 +171,7 @@ t.test('with a worker', async (t) => {
     t.match(await why(id), /^The message waits behind/)
   })
 
-  t.test('a message without a job says so, and a retry gives it one', async (t) => {
+  t.test('a message without a job is named, and a retry adds its job', async (t) => {
     const id = await send(base, organisation)
     await sql`
       delete from graphile_worker._private_jobs
@@ -184,7 +187,7 @@ t.test('with a worker', async (t) => {
   })
 })
 
-t.test('a message that does not wait says what it is', async (t) => {
+t.test('ops.why(): returns the status of a message that does not wait', async (t) => {
   const sent = await send(base, organisation)
   await attemptSend(sent, 'sent')
   t.equal(await why(sent), 'The message does not wait: its status is sent.')
@@ -206,7 +209,7 @@ t.test('a message that does not wait says what it is', async (t) => {
   t.match(await why(test.json.id), /^The message does not wait: it was created with a test key/)
 })
 
-t.test('an id that is of no message raises one sentence', async (t) => {
+t.test('ops.why() and ops.retry_message(): an unknown id raises one sentence', async (t) => {
   for (const id of ['em_01h00000000000000000000000', 'nonsense', '', organisation.id, null]) {
     for (const ask of ['why', 'retry_message']) {
       const asked = sql`select ${sql.unsafe(`ops.${ask}`)}(${id})`
@@ -215,43 +218,49 @@ t.test('an id that is of no message raises one sentence', async (t) => {
   }
 })
 
-t.test('a retry of a failed message goes on with its timeline', async (t) => {
-  const usedOf = () => sql`select emails_used from app.allowances order by organisation_id`
-  const before = await backlogOf(sql, organisation)
-  const id = await send(base, organisation)
-  const used = await usedOf()
-  await attemptSend(id, 'failed', 'No such thing.')
-  t.same(await jobsOf(sql, id), [])
-  await retry(id)
-  t.match(await messageOf(sql, id), { status: 'queued', errorCode: null, errorMessage: null })
-  t.equal(await backlogOf(sql, organisation), before + 1)
-  t.match(await jobsOf(sql, id), [{ attempts: 0, lockedBy: null }])
-  await attemptSend(id, 'sent')
-  t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
-  t.match(await timelineOf(sql, id), [
-    { type: 'queued' },
-    { type: 'failed', detail: { attempt: 1, text: 'No such thing.' } },
-    { type: 'queued', detail: { text: 'retried by the operator' } },
-    { type: 'sent', detail: { attempt: 2 } },
-  ])
-  t.equal(await backlogOf(sql, organisation), before)
-  t.same(await usedOf(), used, 'and is not counted again')
-})
+t.test(
+  'ops.retry_message(): a failed message keeps its timeline and is not counted again',
+  async (t) => {
+    const usedOf = () => sql`select emails_used from app.allowances order by organisation_id`
+    const before = await backlogOf(sql, organisation)
+    const id = await send(base, organisation)
+    const used = await usedOf()
+    await attemptSend(id, 'failed', 'No such thing.')
+    t.same(await jobsOf(sql, id), [])
+    await retry(id)
+    t.match(await messageOf(sql, id), { status: 'queued', errorCode: null, errorMessage: null })
+    t.equal(await backlogOf(sql, organisation), before + 1)
+    t.match(await jobsOf(sql, id), [{ attempts: 0, lockedBy: null }])
+    await attemptSend(id, 'sent')
+    t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
+    t.match(await timelineOf(sql, id), [
+      { type: 'queued' },
+      { type: 'failed', detail: { attempt: 1, text: 'No such thing.' } },
+      { type: 'queued', detail: { text: 'retried by the operator' } },
+      { type: 'sent', detail: { attempt: 2 } },
+    ])
+    t.equal(await backlogOf(sql, organisation), before)
+    t.same(await usedOf(), used, 'a retry does not use the allowance')
+  },
+)
 
-t.test('a retry of a message that failed after 24 hours has 24 hours before it', async (t) => {
-  const id = await send(base, organisation)
-  await attemptSend(id, 'deferred', 'Not now.')
-  await sql`
+t.test(
+  'ops.retry_message(): a message that failed after 24 hours gets another 24 hours',
+  async (t) => {
+    const id = await send(base, organisation)
+    await attemptSend(id, 'deferred', 'Not now.')
+    await sql`
     update app.events set occurred_at = now() - interval '25 hours'
     where message_id = core.decode_id('em', ${id})`
-  await attemptSend(id, 'deferred', 'Not now.')
-  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
-  await retry(id)
-  await attemptSend(id, 'deferred', 'Not now.')
-  t.match(await messageOf(sql, id), { status: 'queued', errorCode: null })
-})
+    await attemptSend(id, 'deferred', 'Not now.')
+    t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
+    await retry(id)
+    await attemptSend(id, 'deferred', 'Not now.')
+    t.match(await messageOf(sql, id), { status: 'queued', errorCode: null })
+  },
+)
 
-t.test('a retry of a message that waits is made now, in place of the next attempt', async (t) => {
+t.test('ops.retry_message(): a waiting message is attempted now instead of later', async (t) => {
   const [soon, later] = [await send(base, organisation), await send(base, organisation)]
   await attemptSend(soon, 'deferred')
   await sql`
@@ -272,7 +281,7 @@ t.test('a retry of a message that waits is made now, in place of the next attemp
   t.equal(due.length, 0)
 })
 
-t.test('a retry leaves alone what is in hand', async (t) => {
+t.test('ops.retry_message(): a message in progress is not changed', async (t) => {
   const id = await send(base, organisation)
   await sql`
     update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a-pool', attempts = 1
@@ -282,7 +291,7 @@ t.test('a retry leaves alone what is in hand', async (t) => {
   t.same(await jobsOf(sql, id), before)
 })
 
-t.test('what was sent, rejected or only a test cannot be retried', async (t) => {
+t.test('ops.retry_message(): refuses sent, rejected and test messages', async (t) => {
   const sent = await send(base, organisation)
   await attemptSend(sent, 'sent')
   await t.rejects(retry(sent), { message: /^the message is sent; only a waiting message/ })

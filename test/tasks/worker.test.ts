@@ -18,14 +18,14 @@ const attemptsOf = async (id: string) => {
   return row?.attempts ?? 0
 }
 
-/** Settles once a message has left the queue and no job for it is left. */
-const departure = (id: string) =>
-  until('departure', async () => {
+/** Resolves once a message is no longer queued and has no job. */
+const settled = (id: string) =>
+  until('the message to be settled', async () => {
     const message = await messageOf(sql, id)
     return message.status !== 'queued' && (await jobsOf(sql, id)).length === 0 && message
   })
 
-t.test('a message that is refused for now is tried again by itself', async (t) => {
+t.test('a deferred message is retried automatically', async (t) => {
   const id = await send(base, organisation, { to: 'unavailable@sandbox.postgram.test' })
   const deferrals = await until('a second refusal', async () => {
     const events = (await timelineOf(sql, id)).filter(({ type }) => type === 'deferred')
@@ -36,7 +36,7 @@ t.test('a message that is refused for now is tried again by itself', async (t) =
     { detail: { attempt: 2, provider: 'sandbox', code: '421 4.3.2' } },
   ])
   const [first, second] = deferrals.map(({ occurredAt }) => Date.parse(occurredAt))
-  t.ok(Number(second) - Number(first) >= 4000, 'not before 5 s less a fifth')
+  t.ok(Number(second) - Number(first) >= 4000, 'after at least 4 s: 5 s less a fifth of jitter')
   const [next, ...others] = await until('the next job alone', async () => {
     const jobs = await jobsOf(sql, id)
     return jobs.length === 1 && !jobs[0]?.lockedBy && jobs
@@ -48,10 +48,10 @@ t.test('a message that is refused for now is tried again by itself', async (t) =
   })
 })
 
-t.test('a message that is refused for good fails and leaves no job', async (t) => {
+t.test('a permanently refused message fails and has no job', async (t) => {
   const before = await backlogOf(sql, organisation)
   const id = await send(base, organisation, { to: 'reject@sandbox.postgram.test' })
-  t.match(await departure(id), { status: 'failed', attempts: 1 })
+  t.match(await settled(id), { status: 'failed', attempts: 1 })
   t.match(await get(`${base}/v1/emails/${id}`, organisation.liveKey), {
     json: {
       status: 'failed',
@@ -63,7 +63,7 @@ t.test('a message that is refused for good fails and leaves no job', async (t) =
   t.equal(await backlogOf(sql, organisation), before)
 })
 
-t.test('a job that makes no sense fails alone and in the open', async (t) => {
+t.test('a job with an invalid payload fails with its error and delays no other', async (t) => {
   const payloads = ['null', '[]', '{}', '{"id": 7}', '{"id": "em_01"}']
   await sql`
     select graphile_worker.add_job('send_email', p.payload::json, priority := -1)
@@ -73,7 +73,7 @@ t.test('a job that makes no sense fails alone and in the open', async (t) => {
     organisation,
     Array.from({ length: 20 }, () => ({})),
   )
-  for (const id of ids) t.match(await departure(id), { attempts: 1 })
+  for (const id of ids) t.match(await settled(id), { attempts: 1 })
   const failed = await until('the failures', async () => {
     const jobs = await sql<{ lastError: string; lockedBy: string | null; attempts: number }[]>`
       select last_error, locked_by, attempts from graphile_worker._private_jobs
@@ -84,9 +84,9 @@ t.test('a job that makes no sense fails alone and in the open', async (t) => {
   await sql`delete from graphile_worker._private_jobs where last_error is not null`
 })
 
-t.test('jobs for messages that are gone or sent go away', async (t) => {
+t.test('jobs of deleted and sent messages complete without an attempt', async (t) => {
   const id = await send(base, organisation)
-  await departure(id)
+  await settled(id)
   const { id: sentId } = await messageOf(sql, id)
   const unknown = '01890000-0000-7000-8000-000000000000'
   await sql`
@@ -101,7 +101,7 @@ t.test('jobs for messages that are gone or sent go away', async (t) => {
   t.equal(await attemptsOf(id), 1)
 })
 
-t.test('what was handed over but could not be noted is not handed over again', async (t) => {
+t.test('a sent message whose result was not recorded is not sent again', async (t) => {
   await sql`revoke execute on function api.sandbox_report from postgram_service`
   await sql`revoke execute on function api.finish_messages from postgram_service`
   const id = await send(base, organisation)
@@ -113,12 +113,12 @@ t.test('what was handed over but could not be noted is not handed over again', a
   t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: Date })
   await sql`grant execute on function api.finish_messages to postgram_service`
   await tryAgain()
-  t.match(await departure(id), { status: 'sent', attempts: 2, attemptStartedAt: null })
+  t.match(await settled(id), { status: 'sent', attempts: 2, attemptStartedAt: null })
   t.equal(await attemptsOf(id), 1)
   await sql`grant execute on function api.sandbox_report to postgram_service`
 })
 
-t.test('what was delivered before it could be noted as sent has all of its timeline', async (t) => {
+t.test('a message delivered before its result was recorded has a complete timeline', async (t) => {
   const before = await backlogOf(sql, organisation)
   await sql`revoke execute on function api.finish_messages from postgram_service`
   const id = await send(base, organisation)
@@ -126,7 +126,7 @@ t.test('what was delivered before it could be noted as sent has all of its timel
   await sql`grant execute on function api.finish_messages to postgram_service`
   await until('the failure', async () => (await jobsOf(sql, id))[0]?.lastError)
   await tryAgain()
-  const { sentAt, attemptStartedAt } = await departure(id)
+  const { sentAt, attemptStartedAt } = await settled(id)
   t.same(sentAt, attemptStartedAt)
   t.same(
     (await timelineOf(sql, id)).map(({ type }) => type),
@@ -136,7 +136,7 @@ t.test('what was delivered before it could be noted as sent has all of its timel
   t.equal(await backlogOf(sql, organisation), before)
 })
 
-t.test('a message whose start could not be noted is not handed over', async (t) => {
+t.test('a message whose attempt start was not recorded is not sent', async (t) => {
   await sql`revoke execute on function api.start_emails from postgram_service`
   const id = await send(base, organisation)
   await until('a failed job', async () => (await jobsOf(sql, id))[0]?.lastError)
@@ -144,11 +144,11 @@ t.test('a message whose start could not be noted is not handed over', async (t) 
   t.equal(await attemptsOf(id), 0)
   await sql`grant execute on function api.start_emails to postgram_service`
   await tryAgain()
-  t.match(await departure(id), { attempts: 1 })
+  t.match(await settled(id), { attempts: 1 })
   t.equal(await attemptsOf(id), 1)
 })
 
-t.test('a test key hands nothing over', async (t) => {
+t.test('a message of a test key is never attempted', async (t) => {
   const { json } = await post(
     `${base}/v1/emails`,
     organisation.testKey,

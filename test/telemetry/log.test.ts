@@ -9,7 +9,7 @@ import { startReceiver } from '../fixtures/webhooks.ts'
 
 const SECRET = Buffer.alloc(32, 7).toString('base64')
 
-/** Words that only callers and recipients know; each stands in the place that it names. */
+/** Data of callers and recipients; each word names the place where it is used. */
 const words = {
   body: 'inthebody',
   subject: 'inthesubject',
@@ -32,7 +32,7 @@ type Line = Record<string, unknown> & { msg: string }
 
 for (const level of ['info', 'debug']) {
   t.test(
-    `at ${level} the log names requests and messages, and nothing of what is in them`,
+    `at level ${level} the log has requests and message IDs, and no data of callers`,
     async (t) => {
       const { url, sql } = await createDatabase()
       const { id, liveKey, testKey, domain } = await createOrganisation(sql, { smsIncluded: 1000 })
@@ -92,7 +92,7 @@ for (const level of ['info', 'debug']) {
         email: to('delivered'),
       })
       await request('POST', `${base}${new URL(link).pathname}`, null)
-      // What we fail at.
+      // Faults of the service.
       await sql`alter function api.get_message rename to get_message_away`
       const failed = await get(`${base}/v1/emails/${words.path}@example.com`, liveKey)
       t.equal(failed.status, 500)
@@ -114,12 +114,12 @@ for (const level of ['info', 'debug']) {
       const faults = lines.filter(
         ({ level, msg }) => (level === 'error' || level === 'fatal') && msg !== 'request failed',
       )
-      t.same(faults, [], 'no error but that of the request whose function is gone')
+      t.same(faults, [], 'no errors except those of the failed requests')
       const requestId = (answer: { headers: Headers }) => answer.headers.get('x-request-id')
       const lineOf = (answer: { headers: Headers }, msg: string) =>
         lines.find((line) => line.msg === msg && line.requestId === requestId(answer))
       for (const answer of refused) t.ok(lineOf(answer, 'request'), `${answer.status} has a line`)
-      // Who is nobody's cannot fill the log.
+      // Requests without a valid key must not fill the log.
       for (const answer of strangers) {
         t.equal(
           Boolean(lineOf(answer, 'request')),
@@ -159,14 +159,14 @@ for (const level of ['info', 'debug']) {
           lines.some(({ msg, message }) => msg === 'message attempted' && message === sent.json.id),
         )
       } else {
-        t.notOk(lineOf(sent, 'request'), 'what went well is not told of')
+        t.notOk(lineOf(sent, 'request'), 'a successful request is not logged')
       }
 
       const secrets = {
         ...words,
         liveKey: liveKey.slice(8),
         testKey: testKey.slice(8),
-        // A server of its own may let everybody in.
+        // The test server may have no password.
         ...(new URL(url).password && { password: new URL(url).password }),
         secretKey: SECRET,
         signingSecret: endpoint?.secret.replace(/^\w+_/, '') ?? '',

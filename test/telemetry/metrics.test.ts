@@ -33,7 +33,7 @@ const organisation = await createOrganisation(sql)
 const { liveKey: key, domain } = organisation
 const { base, metricsAddress } = await startTestService(url, { metricsPort: 0 })
 
-/** The text of a process's metrics, by what stands before a value. */
+/** The metrics of a process: their values by name and labels. */
 async function scrape(address: string | null = metricsAddress) {
   const answer = await get(`${address}/metrics`, null)
   t.equal(answer.status, 200)
@@ -47,9 +47,9 @@ async function scrape(address: string | null = metricsAddress) {
   return { answer, text: answer.text, of: new Map(samples) }
 }
 
-/** The same once the database has told its part, which on a busy machine may take longer than a scrape waits. */
+/** The metrics with those of the database, whose query may take longer than one scrape waits. */
 const scrapeAll = (address?: string | null) =>
-  until('the database to tell its metrics', async () => {
+  until('the metrics of the database', async () => {
     const scraped = await scrape(address)
     return scraped.of.get('postgram_database_up') === 1 && scraped
   })
@@ -73,7 +73,7 @@ t.test('requests are counted and timed by their declared route', async (t) => {
   t.equal(requests('GET', '/v1/emails/:id', 200), 1)
   t.equal(requests('GET', 'none', 404), 1)
   t.equal(requests('DELETE', 'none', 404), 1)
-  t.notMatch(text, /@|(em|org)_[0-7]/, 'nothing of a caller is in them')
+  t.notMatch(text, /@|(em|org)_[0-7]/, 'metrics contain no data of callers')
   const timed = 'method="POST",route="/v1/emails"}'
   t.equal(of.get(`postgram_http_request_duration_seconds_count{${timed}`), 3)
   t.ok((of.get(`postgram_http_request_duration_seconds_sum{${timed}`) ?? 0) > 0)
@@ -111,7 +111,7 @@ t.test('/metrics has queues, processes and connections of the database', async (
     of.get(`postgram_queue_jobs{task="nobody_does_this",state="${state}"}`)
   t.same([jobs('waiting'), jobs('later')], [2, 1])
   const age = of.get('postgram_queue_age_seconds{task="nobody_does_this"}') ?? 0
-  t.ok(age >= 90 && age < 600, 'what is behind a thousand of its own does not count')
+  t.ok(age >= 90 && age < 600, 'a job behind the backlog of its organisation does not count')
   for (const role of ['api', 'worker', 'clock']) {
     t.equal(of.get(`postgram_processes{role="${role}"}`), 1)
   }
@@ -139,7 +139,7 @@ t.test('/metrics has the age of late and failing things', async (t) => {
   const { of } = await scrapeAll()
   t.equal(of.get('postgram_due_messages_late_seconds'), 0)
   t.notOk(of.has('postgram_provider_failing_seconds{provider="another"}'))
-  // In a transaction, so that the clock does not mend it meanwhile.
+  // In a transaction, so that the clock does not change the rows.
   await rolledBack(sql, async (tx) => {
     await tx`
       insert into app.due_messages (message_id, organisation_id, due_at, priority)
@@ -163,63 +163,67 @@ t.test('a message that is held while its organisation is paused is not late', as
   })
 })
 
-t.test(
-  'a task of the clock is late from the time on at which it should have run again',
-  async (t) => {
-    const lateness = async (
-      task: string,
-      schedule: string,
-      runs: [agoSeconds: number, ok: boolean][],
-    ) => {
-      let late: number | undefined
-      await rolledBack(sql, async (tx) => {
-        await tx`insert into app.scheduled_tasks (name, schedule) values (${task}, ${schedule})`
-        for (const [ago, ok] of runs) {
-          await tx`
+t.test('clock_late_seconds: a task is late from the time of its missed run', async (t) => {
+  const lateness = async (
+    task: string,
+    schedule: string,
+    runs: [agoSeconds: number, ok: boolean][],
+  ) => {
+    let late: number | undefined
+    await rolledBack(sql, async (tx) => {
+      await tx`insert into app.scheduled_tasks (name, schedule) values (${task}, ${schedule})`
+      for (const [ago, ok] of runs) {
+        await tx`
           insert into app.task_runs (task, started_at, duration_ms, rows, error)
           values (${task}, now() - make_interval(secs => ${ago}), 1, ${ok ? 0 : null}, ${ok ? null : 'no'})`
-        }
-        const [row] = await tx<{ value: number }[]>`
+      }
+      const [row] = await tx<{ value: number }[]>`
         select value from api.metrics() where name = 'clock_late_seconds' and labels ->> 'task' = ${task}`
-        late = row && Math.floor(row.value)
-      })
-      return late
-    }
-    t.equal(await lateness('a', '* * * * *', [[50, true]]), 0)
-    t.equal(await lateness('a', '* * * * *', [[100, true]]), 40)
-    t.equal(
-      await lateness('a', '* * * * *', [
-        [500, true],
-        [100, false],
-        [40, false],
-      ]),
-      440,
-      'a failure is no run',
-    )
-    t.equal(
-      await lateness('a', '* * * * *', [
-        [500, false],
-        [100, false],
-      ]),
-      440,
-      'nor are failures only',
-    )
-    t.equal(await lateness('a', '*/10 * * * *', [[700, true]]), 100)
-    t.equal(await lateness('a', '17 * * * *', [[3700, true]]), 100)
-    t.equal(await lateness('a', '17 3 * * *', [[86_500, true]]), 100)
-    t.equal(await lateness('a', '* * * * *', []), undefined, 'one that has not run yet is not late')
-    const unknown = await sql`
+      late = row && Math.floor(row.value)
+    })
+    return late
+  }
+  t.equal(await lateness('a', '* * * * *', [[50, true]]), 0)
+  t.equal(await lateness('a', '* * * * *', [[100, true]]), 40)
+  t.equal(
+    await lateness('a', '* * * * *', [
+      [500, true],
+      [100, false],
+      [40, false],
+    ]),
+    440,
+    'a failed run does not count',
+  )
+  t.equal(
+    await lateness('a', '* * * * *', [
+      [500, false],
+      [100, false],
+    ]),
+    440,
+    'without a successful run, the first failure counts',
+  )
+  t.equal(await lateness('a', '*/10 * * * *', [[700, true]]), 100)
+  t.equal(await lateness('a', '17 * * * *', [[3700, true]]), 100)
+  t.equal(await lateness('a', '17 3 * * *', [[86_500, true]]), 100)
+  t.equal(
+    await lateness('a', '* * * * *', []),
+    undefined,
+    'a task that has not run yet has no lateness',
+  )
+  const unknown = await sql`
     select t.schedule from unnest(${scheduledTasks.map(({ schedule }) => schedule)}::text[]) as t (schedule)
     where core.schedule_interval(t.schedule) is null`
-    t.same([...unknown], [], 'the schedules that there are are understood')
-  },
-)
+  t.same([...unknown], [], 'core.schedule_interval() knows each schedule in use')
+})
 
 t.test('webhook attempts are counted by outcome', async (t) => {
   const { of } = await scrape()
   const outcomes = ['delivered', 'refused', 'no_response'] as const
   for (const outcome of outcomes) {
-    t.ok(of.has(`postgram_webhook_attempts_total{outcome="${outcome}"}`), 'from nothing on')
+    t.ok(
+      of.has(`postgram_webhook_attempts_total{outcome="${outcome}"}`),
+      'also before the first attempt',
+    )
   }
   const counts = { delivered: 0, refused: 0, no_response: 0 }
   const metrics = createMetrics({ pools: {} })
@@ -249,7 +253,11 @@ t.test('webhook attempts are counted by outcome', async (t) => {
   await postTo(receiver.url)
   t.same(counts, { delivered: 1, refused: 2, no_response: 1 })
   await postTo(receiver.url, AbortSignal.abort())
-  t.same(counts, { delivered: 1, refused: 2, no_response: 1 }, 'not what a stop cut off')
+  t.same(
+    counts,
+    { delivered: 1, refused: 2, no_response: 1 },
+    'a post that a stop aborts does not count',
+  )
 })
 
 t.test('unknown metrics of a newer database are ignored', async (t) => {
@@ -297,7 +305,7 @@ t.test('a metrics port in use ends the start with one line', async (t) => {
     METRICS_PORT: port,
   }
   const args = ['src/main.ts', 'start', '--only', 'clock']
-  // Not synchronously: it is this process that has the port.
+  // Not synchronously, because this process holds the port.
   const ended = await new Promise<{ code: unknown; stderr: string }>((resolve) => {
     const cwd = new URL('../../', import.meta.url)
     execFile(process.execPath, args, { cwd, env, timeout: 300_000 }, (error, _, stderr) =>
@@ -309,7 +317,7 @@ t.test('a metrics port in use ends the start with one line', async (t) => {
 })
 
 t.test(
-  'while the database does not answer they say so, and tell what the process knows',
+  'while the database does not respond, /metrics has database_up 0 and the metrics of the process',
   async (t) => {
     await sql`alter function api.metrics rename to metrics_away`
     const { of } = await scrape()
@@ -318,7 +326,7 @@ t.test(
     t.same(
       [...of.keys()].filter((name) => ofTheDatabase.test(name)),
       [],
-      'what is not known is not 0',
+      'unknown metrics are absent, not 0',
     )
     t.ok(of.has('postgram_jobs_total{task="send_email",outcome="succeeded"}'))
     await sql`alter function api.metrics_away rename to metrics`
@@ -345,7 +353,7 @@ t.test('/metrics does not wait for a slow database, and queries it once', async 
       both.map(({ of }) => of.get('postgram_database_up')),
       [0, 0],
     )
-    const asked = await until('the question to come', async () => {
+    const asked = await until('the metrics query', async () => {
       const rows = await sql`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%api.metrics(%'`
@@ -365,7 +373,7 @@ const alerts = new Map(
   ),
 )
 
-/** What promtool prints, also when it fails. */
+/** The output of promtool, also when it fails. */
 async function promtool(...args: string[]): Promise<string> {
   const { stdout, stderr } = await promisify(execFile)('promtool', args).catch((error) => error)
   return stdout + stderr
@@ -381,7 +389,7 @@ async function testRules(t: Test, tests: RulesTest[]) {
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0
 const needsPromtool = { skip: !hasPromtool && 'there is no promtool on this machine' }
 
-/** All that a process serves, also what it serves only while a provider fails or after its clock ran. */
+/** All metrics of a process, also those of failing providers and finished tasks. */
 async function scrapeEverything() {
   await sql`
     insert into app.provider_health (provider, failing_since, last_error) values ('another', now(), 'is down')`
@@ -402,7 +410,11 @@ t.test('every alert has a reason, and names only metrics and labels that are ser
   const attempts = [...written.matchAll(/postgram_attempts_total\{([^}]*)\}/g)]
   t.ok(attempts.length >= 3)
   for (const [, matchers] of attempts) {
-    t.match(matchers, 'provider!="sandbox"', 'callers choose what the sandbox refuses')
+    t.match(
+      matchers,
+      'provider!="sandbox"',
+      'the sandbox is excluded, because callers choose its outcomes',
+    )
   }
   const reasons = written.matchAll(/\n( *)# [^\n]+(?:\n *# [^\n]+)*\n *- alert: \w+\n/g)
   t.equal([...reasons].length, alerts.size, 'each has its reason')
@@ -431,7 +443,7 @@ t.test('an alert on a rate is held for longer than the range of the rate', async
   )
 })
 
-t.test('Prometheus takes the rules', needsPromtool, async (t) => {
+t.test('promtool accepts the rules', needsPromtool, async (t) => {
   t.match(await promtool('check', 'rules', rules.pathname), /SUCCESS/)
 })
 
@@ -440,7 +452,7 @@ t.test('each alert fires in one scenario and not in another', needsPromtool, asy
   const times = { interval: '1m', until: '59m' }
   const fired = (name: string, job = '') =>
     `count(count_over_time(ALERTS{alertname="${name}", job="${job}", alertstate="firing"}[2h]))`
-  // The loss of all metrics concerns no job. All other scenarios share a Prometheus, each in a job of its own.
+  // The loss of all metrics has no job label. All other scenarios share a Prometheus, each with its own job.
   const { PostgramMetricsAbsent: absent, ...others } = scenarios
   const names = Object.keys(others)
   const series = Object.fromEntries(
@@ -511,12 +523,12 @@ const targets = dashboard.panels.flatMap(({ title, targets = [] }) =>
   targets.map((target) => ({ title, ...target })),
 )
 
-t.test('the dashboard is what Grafana imports', async (t) => {
+t.test('the dashboard has the format that Grafana imports', async (t) => {
   const { panels, templating } = dashboard
   t.match(dashboard, { uid: 'postgram', title: 'Postgram' })
   // Grafana 10.3 and newer; an older one warns, a newer one migrates it.
   t.equal(dashboard.schemaVersion, 39)
-  t.notOk('id' in dashboard, 'Grafana gives it an id of its own')
+  t.notOk('id' in dashboard, 'Grafana assigns the id')
   t.match(templating.list, [
     { name: 'datasource', type: 'datasource', query: 'prometheus' },
     { name: 'job', type: 'query', query: { query: 'label_values(postgram_database_up, job)' } },

@@ -16,12 +16,12 @@ import {
 
 const { url, sql } = await createDatabase()
 
-/** As they are stopped side by side, two in this process are like two processes to each other. */
+/** Two services in this process, each with its own pool, share endpoints as two processes do. */
 const patient = { webhookTimeoutMs: 600_000, workerConcurrency: 2, smsConcurrency: 2 }
 const { base } = await startTestService(url, { roles: ['api', 'worker'], ...patient })
 const organisation = await createOrganisation(sql)
 
-/** A receiver that answers nothing until it is let go, with its endpoints. */
+/** A receiver that does not respond before `letGo()`, with its endpoints. */
 async function hanging(count: number) {
   const open = new Set<ServerResponse>()
   const receiver = await startReceiver((response) => open.add(response))
@@ -47,7 +47,7 @@ const idsOf = (received: { headers: NodeJS.Dict<string | string[]> }[]) =>
 t.test('a hanging endpoint delays neither other endpoints nor messages', async (t) => {
   const slow = await hanging(1)
   await addEvents(sql, slow.endpoints, 100)
-  await until('all that may be under way', async () => slow.open.size === 32)
+  await until('as many posts as allowed', async () => slow.open.size === 32)
   const others = await healthy(50)
   await addEvents(sql, others.endpoints, 10)
   await until('the others', async () => (await waitingAt(sql, others.endpoints)) === 0)
@@ -63,7 +63,7 @@ t.test('a hanging endpoint delays neither other endpoints nor messages', async (
   for (const id of [email, json.id]) {
     await until('the attempt', async () => (await messageOf(sql, id)).status !== 'queued')
   }
-  t.equal(slow.open.size, 32, 'meanwhile it hung, with no more than its share')
+  t.equal(slow.open.size, 32, 'meanwhile the endpoint had no more posts than its share')
   t.equal(await waitingAt(sql, slow.endpoints), 100)
   slow.letGo()
   await until('its own', async () => (await waitingAt(sql, slow.endpoints)) === 0)
@@ -78,8 +78,8 @@ t.test('many failing and hanging endpoints do not delay the others', async (t) =
     where core.encode_id('we', id) = any (${slow.endpoints.map(({ id }) => id)}::text[])`
   await addEvents(sql, slow.endpoints, 6)
   await until('their share', async () => slow.open.size === 100 * 4)
-  // For as long as this test takes, and not only for some seconds.
-  await until('the rest to be put off', async () => {
+  // Deferred until the end of the test instead of some seconds.
+  await until('the rest to be deferred', async () => {
     const later = await sql`
       update graphile_worker._private_jobs j set run_at = now() + interval '1 hour'
       from graphile_worker._private_tasks t
@@ -119,15 +119,15 @@ t.test('two workers share an endpoint by leases, and each event is posted once',
         where id = core.decode_id('we', ${endpoint.id})`
       await addEvents(sql, slow.endpoints, EVENTS - 50)
     }
-    // Each has a job, that one worker or the other takes.
+    // Each event has a job that one of the workers takes.
     const jobs = failing ? 50 : EVENTS
     for (let place = 0; place < jobs; place += 1) await addEvents(sql, slow.endpoints, 1)
-    await until('all that may be under way', async () => slow.open.size >= share)
+    await until('as many posts as allowed', async () => slow.open.size >= share)
     const left = await until('no other job to be left', async () => {
       const rows = await sql`select from graphile_worker._private_jobs`
       return rows.length <= 1 && rows
     })
-    t.equal(left.length, 1, 'whose turn it is')
+    t.equal(left.length, 1, 'the job of the lease')
     t.equal(slow.open.size, share)
     slow.open.forEach((response) => {
       response.on('close', () => slow.open.delete(response))

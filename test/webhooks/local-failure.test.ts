@@ -34,7 +34,7 @@ t.test(
       t.equal(localFailureOf(error), undefined, String(error))
     }
     t.ok(localFailureOf(new AggregateError([failed('EMFILE'), failed('EMFILE', '::1')])))
-    // Of a machine that has no IPv6, and no ports any more.
+    // The errors of a machine without IPv6 and without free ports.
     for (const code of ['ENETUNREACH', 'EADDRNOTAVAIL']) {
       const errors = [failed('EADDRNOTAVAIL'), failed(code, '2620:fe::fe')]
       t.ok(localFailureOf(new AggregateError(errors)), code)
@@ -50,7 +50,7 @@ t.test('post(): throws LocalFailure when no file descriptor is left', async (t) 
     import { openSync } from 'node:fs'
     import { createPoster } from ${from('post.ts')}
     import { LocalFailure } from ${from('failures.ts')}
-    // With a descriptor it would be asked, and say nothing.
+    // With a free descriptor this name server would get the query and not respond.
     const silent = createSocket('udp4').bind(0, '127.0.0.1')
     await once(silent, 'listening')
     const posters = [true, false].map((allowsPrivate) =>
@@ -82,7 +82,7 @@ t.test('a local failure defers deliveries without counting an attempt', async (t
   })
   const endpoint = await createEndpoint(sql, organisation, { url: 'https://hooks.acme.zone/' })
   await addEvents(sql, [endpoint], 40)
-  const [job] = await until('the turn to be given up', async () => {
+  const [job] = await until('the lease to be released', async () => {
     const jobs = await sql<{ pause: number }[]>`
       select extract(epoch from j.run_at - j.created_at)::integer as pause
       from graphile_worker._private_jobs j
@@ -97,13 +97,13 @@ t.test('a local failure defers deliveries without counting an attempt', async (t
     select from app.webhook_deliveries where attempts = 0 and due_at <= now()`
   t.equal(untouched.length, 40)
 
-  const said = lines
+  const logged = lines
     .map((line) => JSON.parse(line))
     .filter(({ msg }) => msg === 'webhook deliveries deferred')
-  t.match(said, [
+  t.match(logged, [
     { level: 40, reason: 'no name server can be reached (ECONNREFUSED)', deliveries: 1 },
   ])
-  t.equal(said.length, 1, 'and not one for each')
+  t.equal(logged.length, 1, 'one line for all deliveries')
 })
 
 t.test(

@@ -9,12 +9,12 @@ import { sign } from '../../src/webhooks/sign.ts'
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
 
-/** A project of somebody else, with nothing installed but the package as npm makes it. */
+/** A foreign project with only the npm package installed. */
 const project = await mkdtemp(join(tmpdir(), 'postgram-receiver-'))
 t.teardown(() => rm(project, { recursive: true }))
 const installed = join(project, 'node_modules/postgram')
 await mkdir(installed, { recursive: true })
-// Nothing of the user's npm is touched.
+// npm does not use the user's files.
 const npm = ['--offline', '--cache', join(project, '.npm'), '--loglevel', 'error']
 const { stdout } = await run('npm', ['pack', root, '--pack-destination', project, ...npm], {
   cwd: project,
@@ -121,7 +121,7 @@ verifyEvent({ body: {}, signature: '', secrets: '' })
     }),
   )
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
-  // The test runner hands its own loader to every process; a receiver has none.
+  // The test runner passes its loader to every process; a receiver has none.
   const plain = ['-c', 'unset NODE_OPTIONS; exec "$0" "$1"', process.execPath, tsc]
   const output = await run('sh', plain, { cwd: project }).catch((error) => error)
   t.strictSame([output.stdout, output.stderr], ['', ''])

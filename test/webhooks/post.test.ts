@@ -31,14 +31,14 @@ function posterWith(options: Partial<PosterOptions> = {}) {
 }
 
 const poster = posterWith()
-/** Posts through it time out when a test moves this time on. */
+/** Posts of `timed` time out when a test moves this time. */
 const time = new VirtualTimer()
 const TIMEOUT_MS = 10_000
 const timed = posterWith({ timeoutMs: TIMEOUT_MS, time })
-/** It keeps its connections, however long a test takes from one post to the next. */
+/** Keeps idle connections longer than any test takes between two posts. */
 const KEPT_MS = 600_000
 
-/** How often a part of an answer's body has been read since. */
+/** Counts the chunks of response bodies that are read; the result waits for a count. */
 function readsIn(t: Test) {
   let reads = 0
   const count = () => {
@@ -53,7 +53,7 @@ const at = (port: number) => `http://127.0.0.1:${port}/hook`
 const post = (url: string, by = poster, signal?: AbortSignal) =>
   by.post({ url, headers: { 'content-type': 'application/json' }, body: '{}' }, signal)
 
-/** What comes of a post to a server that answers these bytes and then does this with the connection. */
+/** The outcome of a post to a server that sends these bytes and then calls `then` with the connection. */
 async function outcomeOf(answer: string | Buffer, then: (socket: Socket) => void, by = poster) {
   const { port } = await startTcpServer((socket) => {
     socket.once('data', () => socket.write(answer, () => then(socket)))
@@ -84,7 +84,7 @@ t.test('post(): any 2xx is a success', async (t) => {
   t.equal(received.length, 1)
 })
 
-t.test('the bytes of the body and the names of the headers go out as they are given', async (t) => {
+t.test('post(): body bytes and header names are sent unchanged', async (t) => {
   const body = JSON.stringify({ text: 'Grüße 🎈 \u0000 \u2028' })
   const sent: Buffer[] = []
   const { port } = await startTcpServer((socket) => {
@@ -170,7 +170,7 @@ t.test('interim responses', async (t) => {
     )
   })
 
-  t.test('without end fail the attempt and close the connection', async (t) => {
+  t.test('more than ten fail the attempt and close the connection', async (t) => {
     const begun = 'HTTP/1.1 103 Early Hints\r\n'
     for (const [first, more, error] of [
       [hints, hints, 'it sent more than 10 interim responses'],
@@ -203,7 +203,7 @@ t.test('failed connections have a message for the owner', async (t) => {
     t.same(await outcomeOf('HTTP/1.1 200 OK\r\nContent-', reset), failed(error))
   })
 
-  t.test('no HTTP, and headers without end', async (t) => {
+  t.test('invalid HTTP and endless headers', async (t) => {
     t.same(await outcomeOf('SSH-2.0-OpenSSH_9.2p1\r\n', keep), failed('the response is not HTTP'))
     const long = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`
     t.same(await outcomeOf(long, keep), failed('the headers of the response are too long'))
@@ -217,7 +217,7 @@ t.test('failed connections have a message for the owner', async (t) => {
     }
     const answers = ['', 'HTTP/1.1 200 OK\r\n']
     const outcomes = Promise.all(answers.map((answer) => outcomeOf(answer, count, timed)))
-    await until('both to be asked', async () => asked === 2)
+    await until('both requests', async () => asked === 2)
     await time.pass(TIMEOUT_MS)
     t.same(await outcomes, [failed(error), failed(error)])
   })
@@ -263,10 +263,10 @@ t.test('failed connections have a message for the owner', async (t) => {
       await post(`https://127.0.0.1:${silence.port}/`, hasty),
       failed('timed out while connecting'),
     )
-    await until('the connection to be given up', async () => silence.open() === 0)
+    await until('the connection to be closed', async () => silence.open() === 0)
   })
 
-  t.test('a URL that cannot be read', async (t) => {
+  t.test('a URL that cannot be parsed', async (t) => {
     for (const url of ['', 'acme', 'https://', 'http://1.2.3.4.5/', 'http://a:99999/']) {
       t.same(await post(url), failed('the URL cannot be parsed'), url)
     }
@@ -278,7 +278,7 @@ t.test('responses that fail after they began', async (t) => {
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n'
   const failed = (error: string) => ({ status: 200, error, response: 'begun' })
 
-  t.test('that break off', async (t) => {
+  t.test('connections closed early', async (t) => {
     const error = 'the connection was closed before the end of the response'
     for (const answer of [begun, chunked]) {
       for (const then of [reset, end]) t.same(await outcomeOf(answer, then), failed(error))
@@ -287,7 +287,7 @@ t.test('responses that fail after they began', async (t) => {
     t.match(garbled, { status: 200, error: 'the response is not HTTP' })
   })
 
-  t.test('that stall', async (t) => {
+  t.test('stalled responses', async (t) => {
     const error = 'timed out before the end of the response'
     const haveRead = readsIn(t)
     const outcomes = Promise.all([begun, chunked].map((answer) => outcomeOf(answer, keep, timed)))
@@ -296,7 +296,7 @@ t.test('responses that fail after they began', async (t) => {
     t.same(await outcomes, [failed(error), failed(error)])
   })
 
-  t.test('that come drop by drop, as the time is for the whole', async (t) => {
+  t.test('slow responses, because the time limit is for the whole response', async (t) => {
     const drip = (socket: Socket) => {
       const timer = setInterval(() => socket.write('1\r\n.\r\n'), 20)
       socket.once('close', () => clearInterval(timer))
@@ -310,7 +310,7 @@ t.test('responses that fail after they began', async (t) => {
     t.match(outcome.response, /^begun\.+$/)
   })
 
-  t.test('that never end', async (t) => {
+  t.test('endless responses', async (t) => {
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
     const pour = (socket: Socket) => {
       while (!socket.destroyed && socket.write(chunk));
@@ -321,7 +321,7 @@ t.test('responses that fail after they began', async (t) => {
     t.equal(outcome.response, `begun${'x'.repeat(995)}`)
   })
 
-  t.test('of a status that is a failure already', async (t) => {
+  t.test('responses whose status is a failure', async (t) => {
     const answer = 'HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nbegun'
     const outcome = { status: 500, error: 'responded 500', response: 'begun' }
     t.same(await outcomeOf(answer, reset), outcome)
@@ -339,7 +339,11 @@ t.test(
     const kept = async (body: string | Buffer) => (await outcomeOf(ok(body), keep)).response
     t.equal(await kept('x'.repeat(1024 * 1024)), 'x'.repeat(1000))
     t.equal(await kept('ü'.repeat(1001)), 'ü'.repeat(1000))
-    t.equal(await kept('🎈'.repeat(1001)), '🎈'.repeat(1000), 'a pair is one and stays whole')
+    t.equal(
+      await kept('🎈'.repeat(1001)),
+      '🎈'.repeat(1000),
+      'a surrogate pair is one character and is not split',
+    )
     t.equal(await kept(`x${'🎈'.repeat(1001)}`), `x${'🎈'.repeat(999)}`)
     t.equal(await kept('a\0b'), 'a\uFFFDb')
     t.equal(await kept(Buffer.from([0x61, 0xff, 0xc3, 0x62, 0xe2, 0x82])), 'a\uFFFD\uFFFDb\uFFFD')
@@ -347,7 +351,7 @@ t.test(
     const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`
     const outcome = await outcomeOf(Buffer.concat([Buffer.from(head), packed]), keep)
     t.match(outcome, { status: 200, error: null })
-    t.notMatch(outcome.response, 'xxx', 'nothing is unpacked')
+    t.notMatch(outcome.response, 'xxx', 'compressed bodies are not decompressed')
   },
 )
 
@@ -364,14 +368,14 @@ t.test('a signal ends a post in any phase', async (t) => {
   const stop = new AbortController()
   const silence = await startTcpServer((socket) => socket.once('data', () => stop.abort()))
   t.same(await post(at(silence.port), poster, stop.signal), outcome)
-  await until('its connection to be given up', async () => silence.open() === 0)
+  await until('its connection to be closed', async () => silence.open() === 0)
 
   const stopShaking = new AbortController()
   const shaking = await startTcpServer((socket) => socket.once('data', () => stopShaking.abort()))
   const own = posterWith()
   t.same(await post(`https://127.0.0.1:${shaking.port}/`, own, stopShaking.signal), outcome)
   await own.close()
-  await until('its connection to be given up', async () => shaking.open() === 0)
+  await until('its connection to be closed', async () => shaking.open() === 0)
 })
 
 t.test('close(): ends posts in progress, and later posts fail', async (t) => {
@@ -403,7 +407,7 @@ t.test('post(): an invalid header is an outcome, not an exception', async (t) =>
 })
 
 t.test('connections', async (t) => {
-  t.test('a connection is used again, but not after a response that broke off', async (t) => {
+  t.test('a connection is reused, but not after a response that was cut off', async (t) => {
     let isLong = false
     const { port, connections, open } = await startTcpServer((socket) => {
       socket.on('data', (chunk) => {
@@ -422,10 +426,10 @@ t.test('connections', async (t) => {
     isLong = false
     t.match(await post(at(port), own), { error: null, response: 'fine' })
     t.equal(connections(), 2)
-    await until('the one that broke off to be closed', async () => open() === 1)
+    await until('the connection of the cut response to be closed', async () => open() === 1)
   })
 
-  t.test('posts at the same time have a connection each, also to many origins', async (t) => {
+  t.test('concurrent posts have a connection each, also to many origins', async (t) => {
     const waiting: Socket[] = []
     const { port, connections, open } = await startTcpServer((socket) => {
       socket.on('data', (chunk) => {
@@ -446,7 +450,7 @@ t.test('connections', async (t) => {
   })
 })
 
-/** What comes of posts by a process of its own, which is started with these variables. */
+/** The outcomes of posts by a new process with these environment variables. */
 async function outcomesIn(env: Record<string, string>, urls: string[]): Promise<unknown> {
   const code = `
     import { createPoster } from ${JSON.stringify(import.meta.resolve('../../src/webhooks/post.ts'))}
@@ -490,5 +494,5 @@ t.test('a trusted certificate is valid for its own name only', { skip: noOtherNa
     ...[fine, foreign],
     ...[fine, foreign],
   ])
-  t.equal(connections(), 3, 'the one that was well is used again')
+  t.equal(connections(), 3, 'the accepted connection is reused')
 })

@@ -26,20 +26,20 @@ const isSignedWith = (secret: string) => (received: Received) => {
   return signature.split(',').includes(`v1=${hmac}`)
 }
 
-/** A receiver, and an endpoint that leads to it, for deliveries of one type. */
-async function aWorld(types: string[] = ['email.delivered']) {
+/** A receiver and an endpoint with its URL, for events of these types. */
+async function setUp(types: string[] = ['email.delivered']) {
   const organisation = await createOrganisation(sql)
   const receiver = await startReceiver()
   const endpoint = await createEndpoint(sql, organisation, { types, url: receiver.url })
   const received = (count: number) =>
     until(`${count} posts`, async () => receiver.received.length >= count)
   const settled = () =>
-    until('nothing waits', async () => (await stateOf(sql, endpoint)).waiting === 0)
+    until('all deliveries', async () => (await stateOf(sql, endpoint)).waiting === 0)
   return { organisation, receiver, endpoint, received, settled }
 }
 
 t.test('a test event of each type arrives, signed like any other', async (t) => {
-  const { receiver, endpoint, settled } = await aWorld(['sms.opted_out'])
+  const { receiver, endpoint, settled } = await setUp(['sms.opted_out'])
   const sent = new Map<string, string>()
   for (const type of EVENT_TYPES) {
     const [row] = await sql<
@@ -58,7 +58,7 @@ t.test('a test event of each type arrives, signed like any other', async (t) => 
 })
 
 t.test('a replayed event arrives with the same id and bytes', async (t) => {
-  const { organisation, receiver, endpoint, received, settled } = await aWorld()
+  const { organisation, receiver, endpoint, received, settled } = await setUp()
   const message = await send(base, organisation)
   await received(1)
   await settled()
@@ -82,7 +82,7 @@ t.test('a replayed event arrives with the same id and bytes', async (t) => {
 })
 
 t.test('after a rotation both secrets sign for a day', async (t) => {
-  const { receiver, endpoint, received } = await aWorld()
+  const { receiver, endpoint, received } = await setUp()
   const [row] = await sql<{ secret: string }[]>`
     select ops.rotate_webhook_secret(${endpoint.id}) as secret`
   const isNew = isSignedWith(String(row?.secret))
@@ -99,7 +99,7 @@ t.test('after a rotation both secrets sign for a day', async (t) => {
 })
 
 t.test('enabling an endpoint with replay delivers what it missed', async (t) => {
-  const { organisation, receiver, endpoint, received, settled } = await aWorld()
+  const { organisation, receiver, endpoint, received, settled } = await setUp()
   await send(base, organisation)
   await received(1)
   receiver.answer = (response) => response.writeHead(500).end()
@@ -134,11 +134,11 @@ t.test('enabling an endpoint with replay delivers what it missed', async (t) => 
     [failed, meanwhile].sort(),
   )
   t.match(await stateOf(sql, endpoint), { disabledAt: null, failingSince: null, lastError: null })
-  t.same([...(await enable(true))], [{ count: '0' }], 'and then it has missed nothing')
+  t.same([...(await enable(true))], [{ count: '0' }], 'after that no event is missed')
 })
 
 t.test('a changed URL applies from the next event', async (t) => {
-  const { endpoint, receiver, received } = await aWorld()
+  const { endpoint, receiver, received } = await setUp()
   const next = await startReceiver()
   await sql`select ops.send_test_event(${endpoint.id}, 'email.sent')`
   await received(1)

@@ -18,7 +18,7 @@ const database = await createDatabase()
 const { sql } = database
 const organisation = await createOrganisation(sql)
 
-/** Enough for every response, however busy the machine is. */
+/** Enough for every response on a slow machine. */
 const PATIENT_MS = 30_000
 
 /** The delay after each failure, in minutes. */
@@ -55,7 +55,7 @@ type Way = {
   url: string | undefined
   status: number | null
   answer?: RegExp
-  /** Short where the attempt uses all of it, six times. */
+  /** Short where each of the six attempts takes all of it. */
   timeoutMs?: number
 }
 
@@ -124,14 +124,14 @@ for (const [way, { url, status, answer = /^$/, timeoutMs = PATIENT_MS }] of Obje
         const found = await deliveryOf()
         return found?.attempts === place + 1 && found
       })
-      // A lease that is just ending would not see what the lines below make due.
+      // A lease that is ending would miss the delivery that the lines below make due.
       await until('the end of the lease', async () => !(await stateOf(sql, endpoint)).isHeld)
       const delayMs = minutes * 60_000
       // The duration has whole milliseconds.
       t.ok(delivery.dueInMs >= delayMs - 1, `${minutes} minutes after the failure`)
-      t.ok(delivery.dueInMs <= delayMs * 1.1 + delivery.sinceMs, 'and at most a tenth more')
+      t.ok(delivery.dueInMs <= delayMs * 1.1 + delivery.sinceMs, 'at most 10 % later')
       t.match(await sql`select api.enqueue_due_deliveries() as jobs`, [
-        // Only the first one is due so soon that it gets a job for its time.
+        // Only the first delay is so short that the delivery gets a job for its time.
         { jobs: minutes === 1 ? 1 : 0 },
       ])
       await sql`delete from graphile_worker._private_jobs where run_at > now()`

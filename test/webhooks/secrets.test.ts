@@ -69,7 +69,11 @@ t.test('both secrets of a rotated endpoint are sealed and resealed', async (t) =
   await createSealer(call, before)()
 
   await createSealer(call, after)()
-  t.match(await storedOf(endpoint), { secretSealedBy: before.keyIds[0] }, 'a key that is not set')
+  t.match(
+    await storedOf(endpoint),
+    { secretSealedBy: before.keyIds[0] },
+    'a secret sealed with an unknown key stays unchanged',
+  )
 
   await createSealer(call, both)()
   const stored = await storedOf(endpoint)
@@ -92,7 +96,7 @@ t.test('a secret that is rotated while it is being sealed keeps both values', as
   t.equal(openSecret(after, stored.oldSecret ?? ''), endpoint.secret)
 })
 
-t.test('a damaged text is left alone, and the others are sealed', async (t) => {
+t.test('a damaged sealed secret is not changed, and the others are sealed', async (t) => {
   const damaged = await createEndpoint(sql, organisation)
   await createSealer(call, before)()
   await sql`
@@ -105,7 +109,7 @@ t.test('a damaged text is left alone, and the others are sealed', async (t) => {
 
 t.test('the first delivery seals the secret', async (t) => {
   const receiver = await startReceiver()
-  // The worker needs a key that opens something.
+  // A worker does not start if SECRET_KEY opens none of the stored secrets.
   await sql`delete from app.webhook_endpoints`
   await startTestService(url, { roles: ['worker'] })
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })

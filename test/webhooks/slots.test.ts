@@ -6,7 +6,7 @@ const granted = (slot: Slot | null): Slot => {
   return slot
 }
 
-/** Gives each of these endpoints a lease, one after the other, in which a post takes so long. */
+/** Gives `count` endpoints a lease, one after the other, with one post of this duration. */
 function lease(slots: ReturnType<typeof createSlots>, count: number, ms: number) {
   for (let n = 0; n < count; n += 1) {
     const slot = granted(slots.acquire(`endpoint ${n}`))

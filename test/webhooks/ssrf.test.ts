@@ -23,7 +23,7 @@ const ALL = hasIPv6 ? '::' : '0.0.0.0'
 const everywhere = await startTcpServer((socket) => socket.destroy(), ALL)
 const { port } = everywhere
 
-/** Of which a name server has a fifth before it is asked again: no busy machine takes so long. */
+/** A name server has a fifth of this before it is asked again; a slow machine is still faster. */
 const PATIENT_MS = 3_600_000
 
 function posterWith(options: Partial<PosterOptions> = {}) {
@@ -45,9 +45,9 @@ async function problemOf(url: string): Promise<string | null> {
   return row?.problem ?? null
 }
 
-/** Hosts that lead to this machine, its network or nobody, in all the ways that one may write them. */
+/** Hosts of this machine, its network or no machine, in all spellings. */
 const hosts = [
-  // Loopback, as each reader of URLs may take it.
+  // Loopback, as different URL parsers read it.
   ...[
     '127.0.0.1',
     '127.0.0.2',
@@ -69,7 +69,7 @@ const hosts = [
   ...['%31%32%37.0.0.1', '127%2e0%2e0%2e1', '127%2E1', '%6cocalhost', 'loc%61lhost'],
   ...['１２７.0.0.1', '①②⑦.0.0.1', '127。0。0。1', '127．0．0．1', 'ⓛⓞⓒⓐⓛⓗⓞⓢⓣ', 'local\u00adhost'],
   ...['localhost', 'LOCALHOST', 'localhost.', 'app.localhost', 'app.localhost.', 'LocalHost.'],
-  // This network, which Linux connects to itself.
+  // Addresses of this network, which Linux connects to this machine.
   ...['0', '0.0.0.0', '0.0', '0x0', '00', '0.1.2.3'],
   // Private, shared, link-local, metadata.
   ...['10.0.0.1', '10.1', '0xa.1', '012.0.0.1', '167772161', '172.16.0.1', '172.31.255.255'],
@@ -84,7 +84,7 @@ const hosts = [
     '240.0.0.1',
     '255.255.255.255',
   ],
-  // IPv6, short and long, and what carries IPv4 within it.
+  // IPv6, short and long, and IPv4 inside IPv6.
   ...['[::1]', '[0:0:0:0:0:0:0:1]', '[0000:0000:0000:0000:0000:0000:0000:0001]', '[::]', '[::0]'],
   ...['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[0:0:0:0:0:ffff:127.0.0.1]', '[::FFFF:7F00:0001]'],
   ...['[::ffff:8.8.8.8]', '[::ffff:0:127.0.0.1]', '[::127.0.0.1]', '[::7f00:1]', '[::8.8.8.8]'],
@@ -92,7 +92,7 @@ const hosts = [
   ...['[2002:7f00:1::1]', '[2002:a00:1::]', '[2001::1]', '[2001:0:7f00:1::1]', '[2001:20::1]'],
   ...['[fe80::1]', '[febf::1]', '[fec0::1]', '[fc00::1]', '[fd00:ec2::254]', '[fdff:ffff::1]'],
   ...['[ff02::1]', '[ff0e::1]', '[2001:db8::1]', '[3fff::1]', '[100::1]', '[5f00::1]', '[4000::1]'],
-  // Those that no reader of URLs takes.
+  // Hosts that every URL parser refuses.
   ...[
     '[fe80::1%25lo]',
     '[::1%lo]',
@@ -105,7 +105,7 @@ const hosts = [
   ],
 ]
 
-/** The same, with what stands around the host. */
+/** The same hosts in URLs, and other schemes and forms of URLs. */
 const urls = [
   ...hosts.map((host) => `https://${host}:${port}/hook`),
   ...['http', 'HTTP', 'ftp', 'ws', 'wss', 'file', 'gopher'].map(
@@ -168,7 +168,7 @@ t.test('without the rule, each of these spellings connects', async (t) => {
 })
 
 t.test(
-  'ports are 443 and high ones of no other protocol, for psql and the poster alike',
+  'psql and the poster allow the same ports: 443 and high ones of no other protocol',
   async (t) => {
     const urlOf = (port: number) => `https://acme.zone:${port}/`
     const [row] = await sql<{ allowed: number[] }[]>`
@@ -187,7 +187,7 @@ t.test(
       t.match(await post(urlOf(port), poster), { error: 'the URL has a port that is not allowed' })
     }
     t.equal(await problemOf(urlOf(65_536)), 'has a port above 65535')
-    t.match(await post(urlOf(65_536), poster), { error: 'its URL cannot be read' })
+    t.match(await post(urlOf(65_536), poster), { error: 'the URL cannot be parsed' })
   },
 )
 
@@ -212,7 +212,7 @@ t.test('public addresses are not refused', async (t) => {
     t.ok('url' in readTarget(`https://${host}/`, limits), host)
     t.equal(await problemOf(`https://${host}/`), null)
   }
-  t.notOk(isPublicAddress('acme.zone'), 'a name is no address')
+  t.notOk(isPublicAddress('acme.zone'), 'a name is not an address')
   t.notOk(isPublicAddress(''))
 })
 
@@ -270,7 +270,7 @@ localhost A 127.0.0.1
         error: 'the host name has no public address',
         response: null,
       })
-      t.equal(await problemOf(url), null, 'psql does not look it up')
+      t.equal(await problemOf(url), null, 'core.webhook_url_problem() does not look names up')
     }
     for (const name of ['localhost', 'localhost.', 'four.acme.zone.']) {
       t.match(await post(`https://${name}:${port}/`, poster), { status: null, error: String }, name)
@@ -278,29 +278,33 @@ localhost A 127.0.0.1
     t.equal(everywhere.connections(), 0)
 
     const lookup = lookupBy(address)
-    t.same(await lookup('mixed.acme.zone'), ['9.9.9.9', '2620:fe::fe'], 'the others are left out')
-    t.equal((await lookup('many.acme.zone')).length, 4, 'a few are tried')
+    t.same(
+      await lookup('mixed.acme.zone'),
+      ['9.9.9.9', '2620:fe::fe'],
+      'the addresses that are not public are left out',
+    )
+    t.equal((await lookup('many.acme.zone')).length, 4, 'at most four addresses are tried')
   },
 )
 
 t.test(
-  'a name that changes its address is connected to where it was checked, or not',
+  'a name that changes its address is connected at the checked address only',
   { skip: noSecondLoopback },
   async (t) => {
     const changes = [['9.9.9.9', '2620:fe::fe'], ['127.0.0.1', '::1'], ['9.9.9.9']]
     const lookup = lookupBy((await startFickleDns(changes)).address)
     t.same(await lookup('acme.zone'), ['9.9.9.9', '2620:fe::fe'])
     await t.rejects(lookup('acme.zone'), { message: 'the host name has no public address' })
-    t.same(await lookup('acme.zone'), ['9.9.9.9'], 'and nothing is remembered')
+    t.same(await lookup('acme.zone'), ['9.9.9.9'], 'no result is cached')
 
-    // Nothing outside may be connected to, so 127.0.0.2 is public here, and the rest is not.
+    // The test connects to this machine only, so 127.0.0.2 counts as public here.
     const isPublic = (address: string) => address === '127.0.0.2'
     const inside: TcpServer = await startTcpServer((socket) => socket.destroy(), '127.0.0.1')
     const dns = await startFickleDns([['127.0.0.2'], ['127.0.0.1']])
     const poster = posterWith({ dnsServers: [dns.address], isPublic })
     const url = `https://acme.zone:${inside.port}/`
     t.match(await post(url, poster), { error: 'the connection was refused' }, 'at 127.0.0.2')
-    t.same(dns.asked.sort(), ['A', 'AAAA'], 'it is asked for once')
+    t.same(dns.asked.sort(), ['A', 'AAAA'], 'each type is queried once')
     t.match(await post(url, poster), { error: 'the host name has no public address' })
     t.equal(inside.connections(), 0)
 
@@ -308,7 +312,7 @@ t.test(
     const same = await startFickleDns([['127.0.0.2', '127.0.0.1', '::1'], ['127.0.0.1']])
     const other = posterWith({ dnsServers: [same.address], isPublic })
     await post(`https://acme.zone:${outside.port}/`, other)
-    t.equal(outside.connections(), 1, 'what is public is reached')
+    t.equal(outside.connections(), 1, 'the public address is connected')
   },
 )
 
@@ -318,10 +322,14 @@ t.test(
     const lookupOf = async (silentOn: 'A' | 'AAAA', addresses: string[]) => {
       const { address, asked } = await startFickleDns([addresses], { silentOn })
       const found = await lookupBy(address, { resolutionDelayMs: 1 })('acme.zone')
-      t.same(asked.sort(), ['A', 'AAAA'], 'before the resolver asks again, which takes it seconds')
+      t.same(
+        asked.sort(),
+        ['A', 'AAAA'],
+        'before the resolver repeats its query after some seconds',
+      )
       return found
     }
-    t.same(await lookupOf('AAAA', ['127.0.0.1', '9.9.9.9']), ['9.9.9.9'], 'each is judged')
+    t.same(await lookupOf('AAAA', ['127.0.0.1', '9.9.9.9']), ['9.9.9.9'], 'each address is checked')
     t.same(await lookupOf('A', ['::1', '2620:fe::fe']), ['2620:fe::fe'])
   },
 )
@@ -330,15 +338,12 @@ t.test('a family without a public address is not enough', async (t) => {
   const both = ['127.0.0.1', '2620:fe::fe']
   const late = await startFickleDns([both], { silentOn: 'AAAA' })
   const looking = lookupBy(late.address, { resolutionDelayMs: 1 })('acme.zone')
-  await until('both to be asked for', async () => new Set(late.asked).size === 2)
+  await until('both queries', async () => new Set(late.asked).size === 2)
   late.speak()
-  t.same(await looking, ['2620:fe::fe'], 'the other is waited for')
+  t.same(await looking, ['2620:fe::fe'], 'the response for the other family is waited for')
 })
 
-/**
- * As net.connect looks names up for a poster that asks this name server; by default it waits for both
- * families, however busy this machine is.
- */
+/** Looks names up as a poster does that uses this name server; by default it waits for both families. */
 function lookupBy(
   address: string,
   { timeoutMs = PATIENT_MS, resolutionDelayMs = 60_000 } = {},

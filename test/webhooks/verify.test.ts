@@ -16,7 +16,7 @@ const now = new Date(AT * 1000)
 const isSigned = (request: Partial<Parameters<typeof verifyEvent>[0]> = {}) =>
   verifyEvent({ body: BODY, signature: sign(BODY, [SECRET], AT), secrets: SECRET, now, ...request })
 
-/** Why it is refused; undefined when it is not. */
+/** The reason of a refusal, or undefined. */
 function problemOf(request: Parameters<typeof isSigned>[0]): SignatureProblem | undefined {
   try {
     isSigned(request)
@@ -84,7 +84,7 @@ t.test('verifyEvent(): throws with the reason', async (t) => {
   refuses(t, 'no_match', { secrets: OTHER })
   refuses(t, 'no_match', { secrets: SECRET.slice('whsec_'.length) }, 'the secret in part')
   refuses(t, 'no_match', { body: '' })
-  refuses(t, 'no_match', { body: JSON.stringify(JSON.parse(BODY), null, 1) }, 'written anew')
+  refuses(t, 'no_match', { body: JSON.stringify(JSON.parse(BODY), null, 1) }, 'serialised again')
 
   refuses(t, 'body', { body: untyped(JSON.parse(BODY)) }, 'an object')
   refuses(t, 'body', { body: untyped(undefined) })

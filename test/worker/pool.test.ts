@@ -7,7 +7,7 @@ import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 
-/** A log, and what is waited for in it. */
+/** A log, and a function that waits for a text in it. */
 function aLog() {
   const waiting: { text: string; resolve: () => void }[] = []
   const log = pino(
@@ -18,19 +18,19 @@ function aLog() {
       },
     },
   )
-  const said = (text: string) => {
+  const logged = (text: string) => {
     const { promise, resolve } = Promise.withResolvers<void>()
     waiting.push({ text, resolve })
     return promise
   }
-  return { log, said }
+  return { log, logged }
 }
 
-/** A pool with one task; `worked` resolves after that many runs, with the pools that ran them. */
+/** A pool with one task; `worked` resolves after `times` runs, with the pools that ran them. */
 async function startPool(t: Test, register: (poolId: string) => Promise<void>, times = 1) {
-  const { log, said } = aLog()
+  const { log, logged } = aLog()
   const worked = Promise.withResolvers<(string | null)[]>()
-  const failed = said('Error occurred fetching jobs')
+  const failed = logged('Error occurred fetching jobs')
   const holders: (string | null)[] = []
   const pool = await startWorkerPool({
     url,
@@ -85,7 +85,7 @@ t.test(
       300,
     )
     await failed
-    await until('the next one that is registered', async () => registered.length > 1)
+    await until('the next pool to be registered', async () => registered.length > 1)
     await addJobs(300)
     t.same(new Set(await worked), new Set(registered.slice(1)))
   },

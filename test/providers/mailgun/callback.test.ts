@@ -130,7 +130,7 @@ const temporary = (status: Record<string, unknown>, more: Record<string, unknown
 
 const NO_ACCOUNT = 'The email account that you tried to reach does not exist.'
 
-/** Each row of the mapping: an event, and what it is to us beside its message, id, time and recipient. */
+/** Each row of the mapping: an event, and its receipt without message, id, time and recipient. */
 const mapping: [string, Record<string, unknown>, Record<string, unknown>][] = [
   ['accepted', event('accepted', { method: 'http' }), { type: 'sent' }],
   [

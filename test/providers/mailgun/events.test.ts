@@ -14,7 +14,7 @@ const provider = createMailgun(account)
 const EVENTS = /^GET .*\/events/
 const anEmail = (overrides = {}) => emailTo('ann@example.com', overrides)
 
-/** The events that Mailgun has of an email. */
+/** Mailgun's events of an email. */
 const report = (email: ReturnType<typeof anEmail>, event: Record<string, unknown>) =>
   messages.report({ domain: email.domain, id: messageIdOf(email) }, event)
 
@@ -27,7 +27,7 @@ t.test('lookup(): true once Mailgun lists an event of the email', async (t) => {
   t.equal(await provider.lookup(email), false)
   messages.eventsAre = 'prompt'
   t.equal(await provider.lookup(email), true)
-  t.ok(provider.lookupDelayMs >= 10_000, 'so a no is not believed at once')
+  t.ok(provider.lookupDelayMs >= 10_000, 'an event may be listed late')
 })
 
 t.test('lookup(): events of other emails do not count', async (t) => {

@@ -14,7 +14,7 @@ const provider = createMailgun(account)
 const SEND = /^POST .*\/messages$/
 const anEmail = (overrides = {}) => emailTo('ann@example.com', overrides)
 
-/** Returns the last message that Mailgun took. */
+/** Returns the last message that Mailgun accepted. */
 function lastTaken() {
   const message = messages.taken.at(-1)
   if (!message) throw new Error('nothing was taken')

@@ -51,7 +51,7 @@ t.test('mailgun: a domain is verified once Mailgun finds its records as well', a
   t.same([...(there?.keys.keys() ?? [])], ['pg1', 'pg2'])
   t.equal(there?.mailFrom, `mail.${DOMAIN}`)
   t.equal(there?.webhooks.size, 6)
-  t.equal((await verify(json.id)).json.status, 'pending', 'what DNS shows is not all')
+  t.equal((await verify(json.id)).json.status, 'pending', 'Mailgun has not found the records yet')
   Object.assign(there ?? {}, { isPublished: true })
   t.equal((await verify(json.id)).json.status, 'verified')
 })
@@ -135,7 +135,7 @@ t.test('mailgun: no domain is added or removed while Mailgun does not respond', 
     t.strictSame(await list(), before)
   }
   const added = await post(`${base}/v1/domains`, liveKey, { name: 'half.example' })
-  t.equal(added.status, 201, 'what is half made is gone on with')
+  t.equal(added.status, 201, 'the next call completes the creation')
 
   mailgun.expectTrouble(/^DELETE \/v3\/domains/, trouble)
   const path = `${base}/v1/domains/${added.json.id}`

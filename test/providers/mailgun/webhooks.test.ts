@@ -43,7 +43,7 @@ t.test('ensureWebhooks(): adds missing callbacks beside other URLs', async (t) =
   await provider.checkDomain('lost.example', 'pg1')
   t.same(webhooks.get('accepted'), [URL])
   t.same(webhooks.get('delivered'), ['https://other.example/hook', URL])
-  t.equal(webhooks.get('complained')?.length, 3, 'where there is no room, others stay')
+  t.equal(webhooks.get('complained')?.length, 3, 'without a free place the other URLs stay')
 })
 
 t.test('ensureWebhooks(): a refused URL does not fail the domain', async (t) => {

@@ -34,7 +34,7 @@ testProvider('sandbox', async () => ({
 
 const at = (name: string) => `${name}@sandbox.postgram.test`
 
-/** Sends, and settles with the message as its sender sees it once it has come to that status. */
+/** Sends an email and returns it from the API once it has this status. */
 async function outcome(
   organisation: TestOrganisation,
   overrides: Record<string, unknown>,
@@ -90,7 +90,10 @@ t.test('sandbox: bounce@ is a hard bounce and is suppressed for every organisati
     const next = await post(`${base}/v1/emails`, liveKey, anEmail(domain, { to }))
     t.match(next, { status: 422, json: { error: { code: 'recipient_suppressed' } } })
   }
-  t.ok(await send(base, organisation, { to: at('bounce+2') }), 'another mailbox is another matter')
+  t.ok(
+    await send(base, organisation, { to: at('bounce+2') }),
+    'another address of the sandbox is not suppressed',
+  )
 })
 
 t.test('sandbox: softbounce@ is a soft bounce and is not suppressed', async (t) => {
@@ -127,7 +130,7 @@ t.test('sandbox: slow@ is deferred once for two seconds and then delivered', asy
 t.test('slow@ takes no place of a worker while it waits', async (t) => {
   const sandbox = createSandbox(caller(service))
   const email = emailTo(at('slow+2'))
-  // The delay is part of the outcome: the attempt is over.
+  // The delay is part of the outcome, so the attempt has ended.
   t.match(await sandbox.send(email), { outcome: 'deferred', retry_in_ms: 2000 })
   t.equal(await sandbox.lookup(email), false)
   t.same(await sandbox.send({ ...email, attempt: 2 }), { outcome: 'sent' })
@@ -138,7 +141,7 @@ t.test('sandbox: reject@ is refused permanently', async (t) => {
   const message = await outcome(organisation, { to: at('reject+1') }, 'failed')
   t.same(typesOf(message), ['queued', 'failed'])
   t.match(message, { sentAt: null, error: { code: 'provider_rejected' } })
-  t.same(await suppressionsOf(organisation), [], 'which says nothing about the mailbox')
+  t.same(await suppressionsOf(organisation), [], 'a refused email suppresses no address')
 })
 
 t.test('sandbox: unavailable@ is refused temporarily', async (t) => {
@@ -162,7 +165,7 @@ t.test('sandbox: an email to several is delivered once all recipients are', asyn
     message.events.slice(2).map(({ detail }: TimelineEvent) => detail.recipient),
     ['a', 'b', 'c', 'd'].map((letter) => at(`delivered+${letter}`)),
   )
-  t.equal(message.deliveredAt, message.events.at(-1).occurredAt, 'by the last of them')
+  t.equal(message.deliveredAt, message.events.at(-1).occurredAt, 'the time of the last delivery')
 })
 
 t.test('sandbox: an email to several is bounced as soon as one recipient is', async (t) => {

@@ -28,7 +28,7 @@ testSmsProvider('sandbox', async () => ({
   },
 }))
 
-/** Sends, and settles with the SMS as its sender sees it once it has come to that status. */
+/** Sends an SMS and returns it from the API once it has this status. */
 async function outcome(
   organisation: TestOrganisation,
   overrides: Record<string, unknown>,
@@ -133,7 +133,7 @@ t.test('sandbox: last digit 6 replies STOP, which is confirmed, and 7 START', as
   t.ok(confirmation)
 
   await outcome(organisation, { to: starts, senderId: number }, 'delivered')
-  await until('consent to be back', async () => (await consentOf(starts)) === null)
+  await until('the consent to be restored', async () => (await consentOf(starts)) === null)
   t.equal(await consentOf(stops), 'STOP')
 })
 

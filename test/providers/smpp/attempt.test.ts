@@ -8,10 +8,10 @@ const ann = '+27820000000'
 const LONG = 'A text of several parts. '.repeat(16)
 const THROTTLED = 0x58
 
-/** No test lasts so long. */
+/** Longer than any test. */
 const WRITES_WITHIN_MS = 600_000
 
-/** The command statuses after which the same may be taken a moment later. */
+/** The temporary command statuses: the same PDU may be accepted later. */
 const TEMPORARY = [
   ...['ESME_RINVBNDSTS', 'ESME_RSYSERR', 'ESME_RMSGQFUL', 'ESME_RTHROTTLED', 'ESME_RX_T_APPN'],
 ]
@@ -108,7 +108,7 @@ t.test('send(): the worst outcome of the parts is that of the message', async (t
   for (const [second, outcome] of cases) {
     const smsc = await startSmsc(t, {
       submit_sm(number, { part }) {
-        // It was offered once more, behind the others.
+        // It was submitted again, after the others.
         if (number > 3) clock.pass(WRITES_WITHIN_MS)
         return part === 2 ? second : { id: `${part}` }
       },
@@ -118,7 +118,7 @@ t.test('send(): the worst outcome of the parts is that of the message', async (t
     const sending = provider.send(smsTo(ann, { body: LONG }))
     if (second === 'silence') {
       const isAsked = () => smsc.submits.length === 3 && limits.count() === 1
-      await until('one part alone to be without an answer', async () => isAsked())
+      await until('all responses but one', async () => isAsked())
       limits.endFirst()
     }
     const { parts, ...answer } = await sending
@@ -131,7 +131,7 @@ t.test('send(): the worst outcome of the parts is that of the message', async (t
   }
 })
 
-t.test('send(): the other parts are not submitted if the first is not taken', async (t) => {
+t.test('send(): the other parts are not submitted if the first is not accepted', async (t) => {
   const smsc = await startSmsc(t, { submit_sm: () => ({ status: 0x0b }) })
   const provider = smppTo(smsc)
   const answer = await provider.send(smsTo(ann, { body: LONG }))
@@ -247,7 +247,7 @@ t.test('send(): the parts of a message in progress go before other messages', as
 t.test('send(): 10 000 messages pass a window of 50, each once', async (t) => {
   const COUNT = 10_000
   const WINDOW = 50
-  // It answers when the window is full and nothing more comes, the last one first.
+  // It responds once the window is full, to the last PDU first.
   let unanswered: (() => void)[] = []
   const smsc = await startSmsc(t, {
     submit_sm: () =>
@@ -295,7 +295,7 @@ t.test('send(): ESME_RTHROTTLED lowers the speed and fails no message', async (t
   t.equal(taken.length, COUNT)
   t.equal(new Set(taken.map(({ to }) => to)).size, COUNT)
   const throttled = smsc.submits.length - COUNT
-  t.ok(throttled > 0 && throttled < COUNT, 'it is asked too much at first, and not for long')
+  t.ok(throttled > 0 && throttled < COUNT, 'the SMSC throttles at first, and not for long')
   await provider.close()
 })
 

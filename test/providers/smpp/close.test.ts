@@ -34,7 +34,7 @@ t.test('submit_sm: a lost bind reopens the link and loses or doubles no message'
   await until('the second again', async () => smsc.submits.length === 5)
   answers[2]?.('well')
   for (const sending of sendings) t.match(await sending, { outcome: 'sent' })
-  t.equal(smsc.submits.length, 5, 'none was doubled')
+  t.equal(smsc.submits.length, 5, 'none was submitted twice')
   const closed = provider.close()
   limits.endAll()
   await closed

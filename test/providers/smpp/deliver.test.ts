@@ -67,7 +67,7 @@ t.test('deliver_sm: receipts and inbound SMS reach the listener', async (t) => {
     inbound.map(({ from, to, body }) => [from, to, body]),
     ['STOP', 'Stop @', 'СТОП'].map((body) => [ann, '+27110000000', body]),
   )
-  t.equal(await smsc.deliver(receiptFor('')), 0, 'what says nothing is not to come again')
+  t.equal(await smsc.deliver(receiptFor('')), 0, 'an ignored receipt is confirmed')
   t.equal(receipts.length, 1)
   await provider.close()
 })
@@ -89,7 +89,7 @@ t.test('deliver_sm: confirmed once recorded, and requested again after a failure
   await isBound(smsc)
   const first = smsc.deliver(receiptFor('1'))
   await until('the first receipt', async () => asked === 1)
-  t.equal(await smsc.deliver(receiptFor('2')), TRY_AGAIN, 'others do not wait for it')
+  t.equal(await smsc.deliver(receiptFor('2')), TRY_AGAIN, 'other receipts do not wait for it')
   t.notOk(smsc.pdus.some((pdu) => pdu.command === 'deliver_sm_resp' && pdu.command_status === 0))
   resolve()
   t.equal(await first, 0)

@@ -103,7 +103,7 @@ t.test('readDelivery(): an implausible date is replaced by the current time', as
     '2611201158': '2026-11-20T11:58:59.000Z',
     '261120115801': '2026-11-20T11:58:01.000Z',
     '2611201200': now.toISOString(),
-    // Hours of South Africa, which would be in the future.
+    // South African time, which would be in the future as UTC.
     '2611201400': now.toISOString(),
     '2611171200': now.toISOString(),
     '2613451299': now.toISOString(),
@@ -144,7 +144,11 @@ t.test('readDelivery(): a receipt without id or known state is null', async (t) 
 t.test('readDelivery(): a text that looks like a receipt is an inbound SMS', async (t) => {
   t.match(inboundOf({ short_message: text(whole('DELIVRD')) }), { body: /^id:0123ABCD sub/ })
   const quoted = 'id:1 stat:UNDELIV err:001 text:stat:DELIVRD id:2'
-  t.match(receiptOf(quoted), { network_ids: ['1'], type: 'failed' }, 'nor its own text')
+  t.match(
+    receiptOf(quoted),
+    { network_ids: ['1'], type: 'failed' },
+    'the quoted text is not read as a receipt',
+  )
 })
 
 t.test('readDelivery(): an inbound SMS is decoded by data_coding', async (t) => {
@@ -235,9 +239,12 @@ t.test('readDelivery(): a number in national form gets the configured country co
   const to = (destination_addr: string, dest_addr_ton: number) =>
     inboundOf({ destination_addr, dest_addr_ton }, '27')
   t.match(to('0110000000', 0), { to: '+27110000000' })
-  t.match(to('31234', 2), { to: '31234' }, 'a short code stays one')
+  t.match(to('31234', 2), { to: '31234' }, 'a short code is not changed')
   const receipt = { source_addr: '0820000000', source_addr_ton: 2 }
-  t.notOk('phone' in (receiptOf(whole('DELIVRD'), receipt) ?? {}), 'receipts name it or not')
+  t.notOk(
+    'phone' in (receiptOf(whole('DELIVRD'), receipt) ?? {}),
+    'a receipt without a phone has none',
+  )
 })
 
 t.test('readDelivery(): random fields never throw', (t) => {

@@ -17,7 +17,7 @@ import { HELD_MS, holdLimits, until } from '../../fixtures/time.ts'
 const ann = '+27820000000'
 const bob = '+27820000009'
 
-/** Only the first time, then well. */
+/** Only the first time; after that the SMSC works. */
 const first = (reply: Reply) => (number: number) => (number === 1 ? reply : 'well')
 
 const garbage = { octets: Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n') }
@@ -124,7 +124,11 @@ t.test('send(): a link cut after submit_sm is ambiguous, and a new one opens', a
     },
   })
   const provider = smppTo(smsc)
-  t.match(await provider.send(smsTo(ann)), { outcome: 'ambiguous' }, 'half an answer is none')
+  t.match(
+    await provider.send(smsTo(ann)),
+    { outcome: 'ambiguous' },
+    'half a response does not count',
+  )
   t.match(await provider.send(smsTo(bob)), { outcome: 'sent' })
   await provider.close()
 })
@@ -175,7 +179,7 @@ t.test('link: an SMSC that stops in the middle of a PDU is disconnected', async 
   const sending = provider.send(smsTo(ann))
   await until('the submit', async () => smsc.submits.length === 1)
   await until('a new bind', async () => {
-    // Also for what it was asked after its half of a PDU.
+    // Also for requests sent after its half of a PDU.
     limits.endAll()
     return smsc.steps.filter((step) => step === 'bind_transceiver').length >= 2
   })
@@ -223,9 +227,9 @@ t.test('session: enquire_link is sent and responded to', async (t) => {
   const count = (step: Step) => smsc.steps.filter((one) => one === step).length
   await until('a bind', async () => smsc.steps.includes('bind_transceiver'))
   t.match(await smsc.ask('enquire_link'), { command: 'enquire_link_resp', command_status: 0 })
-  await until('an enquiry in vain', async () => count('enquire_link') > 2)
+  await until('an enquire_link without a response', async () => count('enquire_link') > 2)
   t.equal(count('bind_transceiver'), 1)
-  await until('a new bind, as it is dead', async () => {
+  await until('a new bind, because the link is dead', async () => {
     limits.endAll()
     return count('bind_transceiver') > 1
   })

@@ -29,7 +29,7 @@ for (const [answer, receipt, why] of pairs) {
   t.test(`spellingsOf(): includes the spelling of the submit_sm_resp: ${why}`, async (t) => {
     const spellings = spellingsOf(networkIdOf(receipt) ?? '')
     t.ok(spellings.includes(answer), spellings.join(' '))
-    t.equal(spellings[0], receipt.toLowerCase(), 'as it is written comes first')
+    t.equal(spellings[0], receipt.toLowerCase(), 'the spelling of the receipt comes first')
   })
 }
 

@@ -5,7 +5,7 @@ import { clockAhead, until } from '../../fixtures/time.ts'
 
 const skip = noNetSmpp
 const ann = '+27820000000'
-/** Whose messages the SMSC throttles. */
+/** The number whose messages the SMSC throttles. */
 const bob = '+27820000002'
 
 /** Longer than any test. The clock passes it once the network refuses a message. */
@@ -24,7 +24,7 @@ else {
           const before = smsc.refusals.length
           const sending = provider.send(sms)
           if (sms.recipient !== bob) return sending
-          await until('it to be refused', async () => smsc.refusals.length > before)
+          await until('the refusal', async () => smsc.refusals.length > before)
           clock.pass(SUBMIT_TIMEOUT_MS)
           return sending
         },
@@ -71,7 +71,7 @@ t.test('smpp: deliver_sm of Net::SMPP is confirmed', { skip }, async (t) => {
   const from = '27820000000'
   t.equal(await smsc.deliver({ esmClass: 4, from, to: 'Postgram', message: Buffer.from(text) }), 0)
   t.match(receipts, [{ type: 'delivered', phone: ann, provider: 'smpp' }])
-  t.ok(receipts[0]?.network_ids.includes('a0000001'), 'as it was in the answer, in hex')
+  t.ok(receipts[0]?.network_ids.includes('a0000001'), 'the hexadecimal spelling of the response')
   const parameters = {
     receipted_message_id: Buffer.from('A0000002\0'),
     message_state: Buffer.from([3]),

@@ -25,7 +25,7 @@ const receiptFor = (id: string, state = 'DELIVRD') => ({
 const { url, sql } = await createDatabase()
 await atTime(sql, AT_NOON, (tx) => tx`select api.make_partitions()`)
 
-// Takes each part under an id in hex; its receipts come first, and have it in decimal.
+// Accepts each part with a hexadecimal ID; its receipts arrive before the response, with the ID in decimal.
 const smsc: Smsc = await startSmsc(t, {
   async submit_sm(number, { to }) {
     if (to.endsWith('8')) return { status: 0x0b }
@@ -51,7 +51,7 @@ const organisation = await createPayer(sql, { included: 1000 })
 await sql`select ops.approve_sender(${organisation.id}, ${NUMBER})`
 await sql`select ops.record_consent(${organisation.id}, ${PHONE}, 'a form')`
 
-/** The SMS as its sender sees it once it has come to that status. */
+/** Returns the SMS from the API once it has this status. */
 const once = (id: string, status: string) =>
   until(`${id} to be ${status}`, async () => {
     const { json } = await get(`${base}/v1/sms/${id}`, organisation.liveKey)
@@ -97,7 +97,7 @@ t.test('smpp: a sandbox message is not sent to the network', async (t) => {
   t.equal(smsc.submits.length, before)
 })
 
-// The only SMS to this phone, as the clock stands still and so says nothing of which came last.
+// The only SMS to this phone: with a fixed clock no SMS is the last one.
 t.test('smpp: STOP is confirmed and ends marketing to the phone', async (t) => {
   const promotion = { to: PHONE, senderId: NUMBER, class: 'marketing', body: PROMOTION }
   const id = await sendSms(base, organisation, promotion)
@@ -123,7 +123,7 @@ t.test('smpp: STOP is confirmed and ends marketing to the phone', async (t) => {
   t.match(next.error, { code: 'opted_out' })
   const transactional = await sendSms(base, organisation, smsOf(1, { to: PHONE }))
   await once(transactional, 'delivered')
-  t.equal(smsc.submits.length, before + 2, 'one confirmation, and what is no marketing')
+  t.equal(smsc.submits.length, before + 2, 'one confirmation and the transactional SMS')
 
   const national = { source_addr_ton: 0, source_addr: `0${PHONE.slice(3)}` }
   t.equal(await smsc.deliver({ ...stop, ...national, short_message: 'start' }), 0)

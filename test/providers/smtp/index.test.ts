@@ -166,10 +166,14 @@ t.test("createDomain(): returns two sealed keys and records with the relay's hos
   })
   t.match(renewed, { selector: 'pg3', state: 'next' })
   const keys = [...identity.keys, ...again.keys, renewed]
-  t.equal(new Set(keys.map(({ value }) => value)).size, 5, 'a key is made only once')
+  t.equal(new Set(keys.map(({ value }) => value)).size, 5, 'each key is different')
 
   t.equal(await smtp.checkDomain('sender.example'), 'active')
-  t.equal(await smtp.checkDomain('unknown.example'), 'active', 'DNS alone decides')
+  t.equal(
+    await smtp.checkDomain('unknown.example'),
+    'active',
+    'a relay has no status of domains, so DNS decides',
+  )
   await smtp.deleteDomain('sender.example')
   await smtp.removeSuppression('sender.example', ann)
   t.same(

@@ -148,7 +148,7 @@ t.test('an invalid URL is refused without quoting it', async (t) => {
 const certificate = selfSigned()
 const skip = noSmtpServer || (certificate ? false : 'openssl is not installed')
 
-/** Hands an email to a server over this URL; answers the outcome, and how the mail arrived. */
+/** Sends an email to a server with this URL; returns the outcome and the received mail. */
 async function sendOver(
   t: Test,
   options: SmtpServerOptions,

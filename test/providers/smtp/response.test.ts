@@ -145,7 +145,7 @@ t.test('smtp: a real server refuses with the same outcomes', { skip: noSmtpServe
   }
 })
 
-/** Up to DATA the relay has nothing of the message; from its content on it may have all. */
+/** Before its content is sent the relay cannot have the message; afterwards it may have it. */
 const places: [step: Step, outcome: string][] = [
   ['connection', 'deferred'],
   ['EHLO', 'deferred'],

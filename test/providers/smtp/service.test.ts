@@ -43,7 +43,7 @@ t.test('smtp: an organisation sends through a relay from its own domain', { skip
     t.equal(answer.status, 200)
     return answer.json.id as string
   }
-  /** The mails of these emails, once the relay has them all, checked against what is published. */
+  /** The mails of these emails, once the relay has all; their signatures are checked against the published keys. */
   const arrived = async (ids: string[], count: number): Promise<Mail[]> => {
     const mails = await until('the mails', async () => {
       const raw = (await server.mails()).filter((mail) => ids.some((id) => mail.includes(id)))
@@ -81,7 +81,7 @@ t.test('smtp: an organisation sends through a relay from its own domain', { skip
   t.equal(copies.length, 2)
   const links = new Set<string>()
   for (const copy of copies) {
-    t.equal(headerOf(copy, 'to'), headerOf(copy, 'envelope-to'), 'it names nobody else')
+    t.equal(headerOf(copy, 'to'), headerOf(copy, 'envelope-to'), 'it names no other recipient')
     t.equal(headerOf(copy, 'list-unsubscribe-post'), 'List-Unsubscribe=One-Click')
     const [, link = ''] = /^<(https:.*)>$/.exec(headerOf(copy, 'list-unsubscribe') ?? '') ?? []
     for (const { text } of copy.parts) t.ok(text.includes(link))
@@ -91,7 +91,7 @@ t.test('smtp: an organisation sends through a relay from its own domain', { skip
   }
   t.equal(links.size, 2)
 
-  const message = await until('what was refused to be known', async () => {
+  const message = await until('the refusal to be recorded', async () => {
     const { json } = await get(`${base}/v1/emails/${toTwo}`, liveKey)
     return json.events.some(({ type }: { type: string }) => type === 'failed') && json
   })
@@ -106,7 +106,11 @@ t.test('smtp: an organisation sends through a relay from its own domain', { skip
   const [seen] = await sql<{ why: string; ok: boolean }[]>`
     select ops.why(${later}) as why, c.ok from ops.checks c where c.name = 'provider'`
   t.match(seen, { why: /the last attempt was deferred: Not now\.$/, ok: true })
-  t.same([...(await sql`select * from ops.failing_providers`)], [], 'one refused recipient')
+  t.same(
+    [...(await sql`select * from ops.failing_providers`)],
+    [],
+    'one refused recipient is no failure of the provider',
+  )
 
   await sql`select ops.rotate_dkim('shop.example')`
   await until('the next key to sign', async () => {
@@ -118,7 +122,7 @@ t.test('smtp: an organisation sends through a relay from its own domain', { skip
   const [rotated] = await arrived([await accept({ to: 'dave@there.example' })], 1)
   t.match(rotated?.dkim, { isValid: true, selector: 'pg2' })
 
-  // As if the domain had been made for another relay: what it publishes is for this one from now on.
+  // As if the domain had been created with another relay.
   await sql`
     update app.domains set provider = 'smtp old.example',
       records = replace(records::text, 'relay.example', 'old.example')::jsonb
@@ -129,13 +133,13 @@ t.test('smtp: an organisation sends through a relay from its own domain', { skip
     { value: 'v=spf1 a:relay.example ~all' },
   ])
   const [last] = await arrived([await accept({ to: 'erin@there.example' })], 1)
-  t.match(last?.dkim, { isValid: true, selector: 'pg1' }, 'with keys of its own')
+  t.match(last?.dkim, { isValid: true, selector: 'pg1' }, 'with its own keys')
 })
 
 t.test('smtp: the first emails of a manually verified domain are signed', { skip }, async (t) => {
   const { url, sql } = await createDatabase()
   const server = await startSmtpServer(t)
-  // Without a clock, which would have the domain checked.
+  // Without a clock, which would check the domain.
   const { base } = await startTestService(url, {
     roles: ['api', 'worker'],
     createEmailProvider: () => smtpTo(server.address),
