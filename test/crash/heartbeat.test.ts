@@ -40,7 +40,7 @@ const messages = (count: number) =>
 
 /** Sends a heartbeat of another process, which every process does every 2 s. */
 const sweepOnce = () =>
-  caller(service)('beat', {
+  caller(service)('record_heartbeat', {
     pool_id: 'the-test-itself',
     roles: ['api'],
     host: 'here',

@@ -341,7 +341,7 @@ t.test('a provider that takes nothing is named by what waits for it', async (t) 
   await attemptSend()
   // The clock of the service stands still, that of an operator does not.
   await sql`update app.provider_health set last_failed_at = now()`
-  await asService('beat', {
+  await asService('record_heartbeat', {
     pool_id: 'the-test-itself',
     roles: ['worker'],
     host: 'here',

@@ -59,7 +59,7 @@ t.test('without a worker a message waits for one', async (t) => {
 })
 
 t.test('with a worker', async (t) => {
-  await call('beat', {
+  await call('record_heartbeat', {
     pool_id: 'the-test-itself',
     roles: ['worker'],
     host: 'here',
