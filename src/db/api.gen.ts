@@ -525,9 +525,9 @@ export type Api = {
   /** Record that the provider has removed these addresses. job is the job that has processed all its addresses; the next job is enqueued if addresses remain. Returns the number of jobs enqueued. */
   finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
   /** Returns the domain object as JSON text; null if the organisation has no such domain. */
-  get_domain: { args: { organisation_id: string; id: string }; result: string }
+  get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** Returns the message object with its events as JSON text; null if the organisation has no such message. channel: email or sms. */
-  get_message: { args: { organisation_id: string; channel: string; id: string }; result: string }
+  get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
   /** Returns the usage object of an organisation. If the usage exceeds the plan, as after a change to a smaller plan, 0 remains. */
   get_usage: { args: { organisation_id: string }; result: string }
   /** Returns whether the database follows POSTGRAM_NOW. A process that sets POSTGRAM_NOW refuses to start on any other database. */
@@ -545,7 +545,7 @@ export type Api = {
   /** Returns the database gauges for Prometheus: queues, clock, processes and connections. The cost does not grow with their number. */
   metrics: { args: Record<string, never>; result: Metric[] }
   /** Returns the name of an organisation; null if it does not exist. */
-  organisation_name: { args: { organisation_id: string }; result: string }
+  organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record callbacks with valid signatures: {n, token, signed_at (Unix seconds), receipt (null for an event that is ignored)}. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt. */
   receive_callbacks: { args: { callbacks: readonly Callback[] | Json<readonly Callback[]> }; result: ReceivedCallbacks[] }
   /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock. Returns the number of pools that were gone. */
@@ -597,7 +597,7 @@ export type Api = {
   /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
-  unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string }
+  unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
 
 export const signatures = {

@@ -1,4 +1,17 @@
+import type { Fields } from '../schemas/fields.ts'
 import type { PostRequest } from './endpoint.ts'
+
+// ASCII only: Node decodes header bytes as Latin-1, which garbles other characters.
+const KEY = /^[ -~]{1,255}$/
+
+/** Checks an Idempotency-Key header; the key is null if there is no header. */
+export function parseIdempotencyKey(
+  header: string | undefined,
+): { key: string | null } | { fields: Fields } {
+  if (header === undefined) return { key: null }
+  if (KEY.test(header)) return { key: header }
+  return { fields: { _: ['Idempotency-Key must be 1 to 255 printable ASCII characters'] } }
+}
 
 /** The idempotency arguments of api functions: `key` is absent if the caller sent no Idempotency-Key. */
 export function callOf({ admission, idempotencyKey, fingerprint }: PostRequest) {

@@ -24,7 +24,7 @@ t.test(
     create function api.a_thing() returns api.thing language sql stable as $$ select null::api.thing $$;
     comment on function api.a_thing is 'A thing.';
     create function api.a_note() returns text language sql stable as $$ select '' $$;
-    comment on function api.a_note is 'null when there is none.';
+    comment on function api.a_note is 'Returns a note; null if there is none.';
     create function api.times() returns setof timestamptz language sql stable as $$ select now() $$;
     comment on function api.times is 'Times.';
     create function api.nothing(is_it boolean) returns void language sql volatile as $$ select $$;
@@ -49,8 +49,8 @@ t.test(
       '  a_note: { args: Record<string, never>; result: string | null }',
       '  times: { args: Record<string, never>; result: Date[] }',
       '  nothing: { args: { is_it: boolean }; result: null }',
-      `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', answers: ${thing} },`,
-      `  a_thing: { types: {}, required: [], returns: 'rows', answers: ${thing} },`,
+      `  things: { types: { ids: 'uuid[]', given: 'jsonb', note: 'text' }, required: ['ids', 'given'], returns: 'rows', results: ${thing} },`,
+      `  a_thing: { types: {}, required: [], returns: 'rows', results: ${thing} },`,
       "  a_note: { types: {}, required: [], returns: 'value', results: { value: 'text' } },",
       "  times: { types: {}, required: [], returns: 'values', results: { value: 'timestamp with time zone' } },",
     ]) {
