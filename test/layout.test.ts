@@ -105,7 +105,7 @@ const sqlFiles = await Promise.all(
 )
 const objects = sqlFiles.filter(
   ({ schema, name }) =>
-    /^(core|api|ops)$/.test(schema) && !/^(types|types_to_send|grants)$/.test(name),
+    /^(core|api|ops)$/.test(schema) && !/^(types(_to_send|_received)?|grants)$/.test(name),
 )
 const codeByFile = new Map(sqlFiles.map(({ file, text }) => [file, codeOf(text)]))
 
@@ -122,6 +122,15 @@ function withoutTexts(text: string): string {
   const ignored =
     /\/\*[\s\S]*?\*\/|\/\/.*$|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gm
   return text.replace(ignored, ' ')
+}
+
+/** The lines of a text that have comments. In SQL each line counts: `comment on` has strings. */
+function commentsOf(file: string, text: string): string {
+  if (file.endsWith('.sql')) return text
+  return text
+    .split('\n')
+    .filter((line) => /^\s*(\/?\*|\/\/)|\s\/\/\s|\s\/\*\*?\s/.test(line))
+    .join('\n')
 }
 
 /** The anchor of a Markdown heading, as GitHub makes it. */
@@ -256,12 +265,14 @@ t.test('pointers: every document and heading that a file names is in the reposit
     'the plans of the project are not in the repository',
   )
   const named = texts.flatMap(({ file, text }) =>
-    [...text.matchAll(/\b((?:src\/docs\/)?[\w-]+\.md)(?:#([\w-]+))?/g)].map(
+    [...commentsOf(file, text).matchAll(/\b((?:src\/docs\/)?[\w-]+\.md)(?:#([\w-]+))?/g)].map(
       ([, path = '', slug]) => ({ file, path, slug }),
     ),
   )
   for (const { file, path, slug } of named) {
-    const page = await readFile(join(root, path), 'utf8').catch(() => null)
+    // src/http/docs names its pages without their folder.
+    const below = file.startsWith('src/http/docs/') && !path.includes('/') ? 'src/docs' : ''
+    const page = await readFile(join(root, below, path), 'utf8').catch(() => null)
     if (page === null) {
       t.fail(`${file} names ${path}, which does not exist`)
       continue
@@ -376,7 +387,9 @@ t.test('functions state their volatility', async (t) => {
 t.test('nothing but files of types makes types, and nothing but grants.sql grants', async (t) => {
   const files = sqlFiles.filter(({ schema }) => schema !== 'migrations')
   t.same(
-    mentioning(/^create type\b/m, files).filter((file) => !/\/types(_to_send)?\.sql$/.test(file)),
+    mentioning(/^create type\b/m, files).filter(
+      (file) => !/\/types(_to_send|_received)?\.sql$/.test(file),
+    ),
     [],
   )
   t.same(

@@ -145,13 +145,13 @@ t.test('service and owner with separate logins, the owner not a superuser', asyn
       t.equal(
         alone,
         `Postgram ${VERSION}\nok      database\nok      service login\n` +
-          'PROBLEM owner: set MIGRATE_DATABASE_URL to the address of the owner, so that the rest can be checked\n',
+          'PROBLEM owner: set MIGRATE_DATABASE_URL to the address of the owner: the other checks need it\n',
       )
       const { stdout: excessive } = await run(['doctor'], {
         DATABASE_URL: env.MIGRATE_DATABASE_URL,
         NODE_ENV: 'production',
       })
-      t.match(excessive, /^WARNING service login: owner_\w+ may create roles, .*#logins$/m)
+      t.match(excessive, /^WARNING service login: owner_\w+ may create roles, .*#database-logins$/m)
     },
   )
 
