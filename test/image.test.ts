@@ -54,7 +54,7 @@ const [, ...nodeFlags] = wordsOf('ENTRYPOINT').slice(0, -1)
 const [main = ''] = wordsOf('ENTRYPOINT').slice(-1)
 const imageEnv = parseEnv(argumentsOf('ENV').join(' ').replaceAll(' ', '\n'))
 
-/** Node in the image's folder, which is links: what it imports is looked for there and not behind them. */
+/** Runs Node in the folder of the image, which consists of links; imports resolve there, not at the targets. */
 const linked = ['--preserve-symlinks', '--preserve-symlinks-main']
 
 t.test('image', async (t) => {

@@ -105,7 +105,7 @@ const sqlFiles = await Promise.all(
 )
 const objects = sqlFiles.filter(
   ({ schema, name }) =>
-    /^(core|api|ops)$/.test(schema) && !/^(types|types_to_send|grants)$/.test(name),
+    /^(core|api|ops)$/.test(schema) && !/^(types(_to_send|_received)?|grants)$/.test(name),
 )
 const codeByFile = new Map(sqlFiles.map(({ file, text }) => [file, codeOf(text)]))
 
@@ -122,6 +122,15 @@ function withoutTexts(text: string): string {
   const ignored =
     /\/\*[\s\S]*?\*\/|\/\/.*$|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gm
   return text.replace(ignored, ' ')
+}
+
+/** The lines of a text that have comments. In SQL each line counts: `comment on` has strings. */
+function commentsOf(file: string, text: string): string {
+  if (file.endsWith('.sql')) return text
+  return text
+    .split('\n')
+    .filter((line) => /^\s*(\/?\*|\/\/)|\s\/\/\s|\s\/\*\*?\s/.test(line))
+    .join('\n')
 }
 
 /** The anchor of a Markdown heading, as GitHub makes it. */
@@ -256,12 +265,14 @@ t.test('pointers: every document and heading that a file names is in the reposit
     'the plans of the project are not in the repository',
   )
   const named = texts.flatMap(({ file, text }) =>
-    [...text.matchAll(/\b((?:src\/docs\/)?[\w-]+\.md)(?:#([\w-]+))?/g)].map(
+    [...commentsOf(file, text).matchAll(/\b((?:src\/docs\/)?[\w-]+\.md)(?:#([\w-]+))?/g)].map(
       ([, path = '', slug]) => ({ file, path, slug }),
     ),
   )
   for (const { file, path, slug } of named) {
-    const page = await readFile(join(root, path), 'utf8').catch(() => null)
+    // src/http/docs names its pages without their folder.
+    const below = file.startsWith('src/http/docs/') && !path.includes('/') ? 'src/docs' : ''
+    const page = await readFile(join(root, below, path), 'utf8').catch(() => null)
     if (page === null) {
       t.fail(`${file} names ${path}, which does not exist`)
       continue
@@ -271,7 +282,7 @@ t.test('pointers: every document and heading that a file names is in the reposit
   }
 })
 
-t.test('the environment is read by main alone', async (t) => {
+t.test('process.env: only main reads it', async (t) => {
   const readers = sources.filter(({ text }) => /process\.env\b/.test(text)).map(({ file }) => file)
   // The embedded server's PATH is not configuration.
   t.same(readers, ['src/db/run.ts', 'src/main.ts'])
@@ -292,7 +303,7 @@ t.test('http never imports tasks', async (t) => {
   )
 })
 
-t.test('what receivers import is all the JavaScript there is, and stands alone', async (t) => {
+t.test('src: webhooks/verify.js is the only JavaScript and imports only node:crypto', async (t) => {
   const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const exported = Object.values<{ types: string; default: string }>(exports)
   t.same(
@@ -311,7 +322,7 @@ t.test('what receivers import is all the JavaScript there is, and stands alone',
   }
 })
 
-t.test('no file imports itself by a detour', async (t) => {
+t.test('imports: no file imports itself through other files', async (t) => {
   const cycles: string[][] = []
   const finished = new Set<string>()
   const follow = (file: string, path: string[]) => {
@@ -357,7 +368,7 @@ t.test(
       t.same(
         comments.map(([, kind, object]) => [kind, object]),
         [[made[0]?.[1], `${schema}.${name}`]],
-        `${file} says what it is`,
+        `${file} has a comment on its object`,
       )
     }
   },
@@ -376,7 +387,9 @@ t.test('functions state their volatility', async (t) => {
 t.test('nothing but files of types makes types, and nothing but grants.sql grants', async (t) => {
   const files = sqlFiles.filter(({ schema }) => schema !== 'migrations')
   t.same(
-    mentioning(/^create type\b/m, files).filter((file) => !/\/types(_to_send)?\.sql$/.test(file)),
+    mentioning(/^create type\b/m, files).filter(
+      (file) => !/\/types(_to_send|_received)?\.sql$/.test(file),
+    ),
     [],
   )
   t.same(
@@ -398,7 +411,7 @@ t.test('api and ops call core, core calls neither, and they do not call each oth
   t.same(mentioning(/\bapi\.\w/, inSchema('ops')), [])
   // An api function may name the types of its schema.
   t.same(callingOthers('api', /\bapi\.(\w+)\s*\(/g), [])
-  // What is staged comes in where operators may write, which is in their own schema.
+  // ops.staged_numbers is a table that operators fill.
   t.same(callingOthers('ops', /\bops\.(?!staged_numbers\b)(\w+)/g), [])
 })
 
@@ -537,12 +550,12 @@ t.test('the database has the objects of the files and no others', async (t) => {
   )
 })
 
-t.test('constraints of app have names of ours, save keys, references and not-nulls', async (t) => {
-  const unnamed = await sql`
+t.test('check constraints of app have chosen names, not generated ones', async (t) => {
+  const generated = await sql`
     select conrelid::regclass::text as table, conname as name
     from pg_constraint c
     where c.connamespace = 'app'::regnamespace and c.contype = 'c' and c.conname ~ '_check\\d*$'
       and not exists (select from pg_class p where p.oid = c.conrelid and p.relispartition)
       and c.conrelid::regclass::text <> 'app.code'`
-  t.same(unnamed, [])
+  t.same(generated, [])
 })

@@ -20,7 +20,7 @@ const folder = await mkdtemp(join(tmpdir(), 'postgram-main-'))
 await chmod(folder, 0o711)
 const data = join(folder, 'data')
 t.teardown(async () => {
-  // Where root's Postgres keeps its data elsewhere.
+  // For a test under root, whose Postgres keeps its data elsewhere.
   const server = await realpath(join(data, 'postgres')).catch(() => data)
   if (!server.startsWith(folder)) await rm(dirname(server), { recursive: true })
   await rm(folder, { recursive: true })
@@ -32,7 +32,7 @@ type Outcome = { code: number | null; stdout: string; stderr: string }
 const environment = (env: Env) => ({ PATH: String(process.env.PATH), ...env })
 const embedded: Env = { POSTGRAM_DATA: data, PORT: '0', LOG_LEVEL: 'trace' }
 
-/** A command as a person gives it, to its end. */
+/** Runs a command as a person does, until it ends. */
 function run(args: string[], env: Env = embedded): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { cwd: checkout, env: environment(env), timeout: 300_000 }
@@ -107,7 +107,7 @@ async function postgresProcesses(): Promise<string[]> {
   return pids.filter((_, index) => folders[index] === place)
 }
 
-/** The commands in a text that begin with curl, each to the line that does not go on. */
+/** Returns the curl commands in a text, with their continued lines. */
 const curlsIn = (text: string) => text.match(/^curl (?:.*\\\n)*.*$/gm) ?? []
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0
@@ -117,7 +117,7 @@ const sh = (command: string) =>
     execFile('sh', ['-c', command], (error, stdout) => (error ? reject(error) : resolve(stdout)))
   })
 
-/** What the first start prints; the tests below share it. */
+/** The output of the first start, which the tests below share. */
 const demo = { base: '', live: '', test: '', psql: '', message: '' }
 
 t.test('embedded database: only start and seed create it', async (t) => {
@@ -132,7 +132,7 @@ t.test('embedded database: only start and seed create it', async (t) => {
   const { code, stdout } = await run(['seed'])
   t.equal(code, 0)
   t.match(field(stdout, 'live key'), /^sk_live_/)
-  // So that the next start is the first one that shows keys.
+  // The next start is then the first one that shows keys.
   await rm(join(data, 'demo.json'))
 })
 
@@ -313,7 +313,7 @@ t.test('with DATABASE_URL', async (t) => {
   const name = sql(new URL(url).pathname.slice(1))
 
   t.test('start: creates no demo and prints no secret', async (t) => {
-    // Whatever the server of the tests has.
+    // The test server may have another default.
     await sql`alter database ${name} set synchronous_commit = on`
     const { output, end } = await start(t, [], own)
     const text = printed(output.stdout)

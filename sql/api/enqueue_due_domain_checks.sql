@@ -7,8 +7,8 @@ as $$
 declare
   v_jobs graphile_worker.job_spec[];
 begin
-  -- What a process left unfinished: a reservation goes, a removal did not happen, and a check puts
-  -- right at the provider what it did there.
+  -- A process that is gone may have left a reservation, which ends, or a removal, which did not happen. The
+  -- next check restores at the provider what that removal deleted there.
   delete from app.domains d
   where d.change = 'adding' and not core.is_under_way(d.change_since);
   update app.domains d
@@ -17,8 +17,9 @@ begin
   delete from app.domain_claims c
   where greatest(c.asked_at, c.barred_until) < core.now() - interval '14 days';
 
-  -- After a change of provider all are to be made at the new one, at once: it may be the one that signs.
-  -- One that the new one has just refused is let rest, or the clock would ask for it without end.
+  -- After a change of provider every domain is created at the new one at once, because it may be the one that
+  -- signs. A domain checked in the last 5 minutes waits: the new provider may have refused it just now, and
+  -- the clock would ask again every minute.
   update app.domains d
   set next_check_at = core.now()
   where d.provider <> enqueue_due_domain_checks.provider and d.next_check_at > core.now() + interval '5 minutes'
@@ -33,7 +34,7 @@ begin
     for no key update skip locked
   ),
   begun as (
-    -- Of a check that comes to nothing, the next comes all the same.
+    -- Sets the next check before this one, which may never finish.
     update app.domains d
     set next_check_at = core.now() + case
       when d.status = 'verified' and d.provider is not distinct from enqueue_due_domain_checks.provider then interval '24 hours'
@@ -52,4 +53,4 @@ end
 $$;
 
 comment on function api.enqueue_due_domain_checks is
-  'Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000.';
+  'Enqueue the checks of domains that fall due within a minute: a pending domain every five minutes, a verified one daily, and one of another provider than this at once. Finish what processes that are gone left. Returns how many, at most 1 000.';

@@ -5,19 +5,19 @@ as $$
   with erased as (
     update app.audit a
     -- A row must show that something changed, even if the redacted text was the only change.
-    set target = core.unnamed(a.target, person), before = nullif(t.before, t.after), after = t.after,
+    set target = core.redact(a.target, person), before = nullif(t.before, t.after), after = t.after,
       salt = gen_random_uuid()
     from (
-      select x.id, core.unnamed(w.before::text, person)::jsonb as before, core.unnamed(w.after::text, person)::jsonb as after
+      select x.id, core.redact(w.before::text, person)::jsonb as before, core.redact(w.after::text, person)::jsonb as after
       from app.audit x
       -- A note about a person may say more than their number.
       cross join lateral (select
-        case lower(x.target) when person then core.redacted(x.before) else x.before end as before,
-        case lower(x.target) when person then core.redacted(x.after) else x.after end as after
+        case lower(x.target) when person then core.redact_change(x.before) else x.before end as before,
+        case lower(x.target) when person then core.redact_change(x.after) else x.after end as after
       ) w
       -- The address of an owner is the organisation's.
       where x.action not in ('create_organisation', 'set_owner_email')
-        and core.unnamed(concat_ws(' ', x.target, x.before, x.after), person)
+        and core.redact(concat_ws(' ', x.target, x.before, x.after), person)
           <> concat_ws(' ', x.target, x.before, x.after)
     ) t
     where a.id = t.id

@@ -9,15 +9,15 @@ declare
 begin
   update app.messages m
   set tags = array(
-      select core.unnamed(g.tag, person) from unnest(m.tags) with ordinality as g (tag, place) order by g.place),
+      select core.redact(g.tag, person) from unnest(m.tags) with ordinality as g (tag, place) order by g.place),
     -- A message that still waits for another recipient is sent as it was accepted.
-    subject = case when m.status in ('queued', 'scheduled') then m.subject else core.unnamed(m.subject, person) end,
-    error_message = core.unnamed(m.error_message, person)
+    subject = case when m.status in ('queued', 'scheduled') then m.subject else core.redact(m.subject, person) end,
+    error_message = core.redact(m.error_message, person)
   where m.id = any (ids);
   get diagnostics v_total = row_count;
   update app.bodies b
-  set html = core.unnamed(b.html, person), text = core.unnamed(b.text, person),
-    headers = core.unnamed(b.headers::text, person)::jsonb
+  set html = core.redact(b.html, person), text = core.redact(b.text, person),
+    headers = core.redact(b.headers::text, person)::jsonb
   from app.messages m
   where b.message_id = any (ids) and m.id = b.message_id and m.status not in ('queued', 'scheduled');
 
@@ -58,8 +58,8 @@ begin
   loop
     -- The first condition is cheap and excludes nearly all of perhaps millions of rows.
     execute format(
-      'update %s x set %I = core.unnamed(x.%2$I::text, $1)::%s
-       where strpos(lower(x.%2$I::text), ltrim($1, ''+'')) > 0 and core.unnamed(x.%2$I::text, $1) <> x.%2$I::text',
+      'update %s x set %I = core.redact(x.%2$I::text, $1)::%s
+       where strpos(lower(x.%2$I::text), ltrim($1, ''+'')) > 0 and core.redact(x.%2$I::text, $1) <> x.%2$I::text',
       v_place.name, v_place.place, v_place.type) using person;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;

@@ -34,15 +34,15 @@ begin
   ),
   erased as (
     update app.events e
-    set provider_event_id = core.unnamed(e.provider_event_id, person, v_marks ->> e.message_id::text),
+    set provider_event_id = core.redact(e.provider_event_id, person, v_marks ->> e.message_id::text),
       detail = case when o.is_theirs
         then e.detail || coalesce((
           select jsonb_object_agg(k.key, v_marks -> e.message_id::text)
           from unnest('{recipient,text,word}'::text[]) k (key) where e.detail ? k.key), '{}')
-        else core.unnamed(e.detail::text, person, v_marks ->> e.message_id::text)::jsonb end
+        else core.redact(e.detail::text, person, v_marks ->> e.message_id::text)::jsonb end
     from own o
     where e.message_id = any (ids) and (e.message_id, e.id) = (o.message_id, o.id)
-      and (o.is_theirs or core.unnamed(o.detail::text, person) <> o.detail::text)
+      and (o.is_theirs or core.redact(o.detail::text, person) <> o.detail::text)
     returning e.message_id, core.problem_text(o.detail, o.recipients) as text
   )
   -- The message may repeat what was reported about them.
@@ -58,12 +58,12 @@ begin
   v_total := v_total + v_rows;
 
   update app.messages m
-  set to_address = core.unnamed(m.to_address, person, v_marks ->> m.id::text),
+  set to_address = core.redact(m.to_address, person, v_marks ->> m.id::text),
     tags = array(
-      select core.unnamed(g.tag, person) from unnest(m.tags) with ordinality as g (tag, place) order by g.place),
+      select core.redact(g.tag, person) from unnest(m.tags) with ordinality as g (tag, place) order by g.place),
     subject = case when m.subject is not null then '(erased)' end,
     error_message = case when v_texts ? (m.id || ' ' || m.error_message) then v_marks ->> m.id::text
-      else core.unnamed(m.error_message, person) end
+      else core.redact(m.error_message, person) end
   where m.id = any (ids);
   get diagnostics v_rows = row_count;
   v_total := v_total + v_rows;
@@ -80,8 +80,8 @@ begin
   set reports = coalesce((
     select jsonb_agg(r.report order by r.place)
     from jsonb_array_elements(s.reports) with ordinality as r (report, place)
-    where core.unnamed(r.report::text, person) = r.report::text), '[]')
-  where s.message_id = any (ids) and core.unnamed(s.reports::text, person) <> s.reports::text;
+    where core.redact(r.report::text, person) = r.report::text), '[]')
+  where s.message_id = any (ids) and core.redact(s.reports::text, person) <> s.reports::text;
   get diagnostics v_rows = row_count;
   return v_total + v_rows;
 end

@@ -10,7 +10,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('postgram reports', 0));
   with named as (
     delete from app.daily_volume v
-    where strpos(lower(v.tag), ltrim(person, '+')) > 0 and core.unnamed(v.tag, person) <> v.tag
+    where strpos(lower(v.tag), ltrim(person, '+')) > 0 and core.redact(v.tag, person) <> v.tag
     returning v.*
   )
   select array_agg(n::app.daily_volume) into v_named from named n;
@@ -18,11 +18,11 @@ begin
   -- Add the counts to those of the redacted tag, which may be there for another person who was erased.
   perform core.add_volume(array(
     select row(
-      n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person),
+      n.day, n.organisation_id, n.channel, n.class, core.redact(n.tag, person),
       sum(n.accepted), sum(n.sent), sum(n.delivered), sum(n.bounced), sum(n.complained), sum(n.failed),
       sum(n.expired), sum(n.rejected))::app.daily_volume
     from unnest(v_named) n
-    group by n.day, n.organisation_id, n.channel, n.class, core.unnamed(n.tag, person)));
+    group by n.day, n.organisation_id, n.channel, n.class, core.redact(n.tag, person)));
   return coalesce(cardinality(v_named), 0);
 end
 $$;

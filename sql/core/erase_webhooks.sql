@@ -13,7 +13,7 @@ declare
 begin
   with erased as (
     update app.webhook_events v
-    set body = core.unnamed(
+    set body = core.redact(
       replace(
         replace(v.body, '"subject" : ' || coalesce(to_json(m.subject)::text, 'null'),
           '"subject" : ' || case when m.subject is null then 'null' else '"(erased)"' end),
@@ -36,19 +36,19 @@ begin
   select array_agg(e.id) || v_orphans into v_events from erased e;
   -- Their message is gone, so its subject and error are redacted whatever they say.
   update app.webhook_events v
-  set body = core.unnamed(
+  set body = core.redact(
     regexp_replace(v.body, '"(subject|message)" : "(\\.|[^"\\])*"', '"\1" : "(erased)"', 'g'), person)
   where v.id = any (v_orphans);
 
   update app.webhook_attempts a
-  set response = core.unnamed(a.response, person), error = core.unnamed(a.error, person)
+  set response = core.redact(a.response, person), error = core.redact(a.error, person)
   where a.endpoint_id in (select p.id from app.webhook_endpoints p where p.organisation_id = any (v_organisations))
     and a.event_id = any (v_events)
-    and (core.unnamed(a.response, person) is distinct from a.response or core.unnamed(a.error, person) is distinct from a.error);
+    and (core.redact(a.response, person) is distinct from a.response or core.redact(a.error, person) is distinct from a.error);
   get diagnostics v_attempts = row_count;
   update app.webhook_endpoints p
-  set last_error = core.unnamed(p.last_error, person)
-  where p.organisation_id = any (v_organisations) and core.unnamed(p.last_error, person) <> p.last_error;
+  set last_error = core.redact(p.last_error, person)
+  where p.organisation_id = any (v_organisations) and core.redact(p.last_error, person) <> p.last_error;
   return coalesce(cardinality(v_events), 0) + v_attempts;
 end
 $$;

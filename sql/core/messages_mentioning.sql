@@ -7,7 +7,7 @@ as $$
     from app.messages m
     left join app.bodies b on b.message_id = m.id
     cross join lateral (select concat_ws(' ', m.subject, m.tags, m.error_message, b.html, b.text, b.headers) as text) t
-    where strpos(lower(t.text), ltrim(person, '+')) > 0 and core.unnamed(t.text, person) <> t.text)
+    where strpos(lower(t.text), ltrim(person, '+')) > 0 and core.redact(t.text, person) <> t.text)
 $$;
 
 comment on function core.messages_mentioning is

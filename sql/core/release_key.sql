@@ -12,4 +12,4 @@ as $$
 $$;
 
 comment on function core.release_key is
-  'Forget that a call with this Idempotency-Key is under way, as it failed (interface 4.12, rule 4). Answers how many there were.';
+  'Forget that a call with this Idempotency-Key is in progress, because the call failed. Returns how many there were.';

@@ -456,8 +456,6 @@ export type Api = {
   admit: { args: { keys: string[] }; result: Admission[] }
   /** Returns the IDs of the applied migrations. An ID that a process does not know belongs to a newer version. */
   applied_migrations: { args: Record<string, never>; result: string[] }
-  /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock. Returns the number of pools that were gone. */
-  beat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date }; result: number }
   /** Start a check of a domain for an API call. verdict: work (call the provider and DNS, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (the domain is being checked or removed: call again with since). Refuses idempotency_conflict, not_found, rate_limited. */
   begin_check: { args: { organisation_id: string; mode: string; fingerprint: string; id: string; key?: string; since?: Date }; result: DomainWork[] }
   /** Reserve a domain name for an organisation before the provider creates its identity. verdict: work (call the provider, then finish_domain or abandon_domain), answer (200 for a domain that the organisation already has, or a replay), held (another organisation holds it), release (the claim of another organisation lapsed: remove its identity at the provider, then end_release, then call again) or busy (call again with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited. */
@@ -504,7 +502,7 @@ export type Api = {
   end_removal: { args: { id: string; is_removed: boolean }; result: number }
   /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job will deliver it. Returns how many. A superfluous job finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
-  /** Enqueue the checks of domains that fall due within a minute (pending every five minutes, verified daily: interface 3), those of another provider than this one now, and clear up after processes that are gone. Answers how many, at most 1 000. */
+  /** Enqueue the checks of domains that fall due within a minute: a pending domain every five minutes, a verified one daily, and one of another provider than this at once. Finish what processes that are gone left. Returns how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
   /** Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Returns how many, at most 20 000. */
   enqueue_due_messages: { args: Record<string, never>; result: number }
@@ -527,9 +525,9 @@ export type Api = {
   /** Record that the provider has removed these addresses. job is the job that has processed all its addresses; the next job is enqueued if addresses remain. Returns the number of jobs enqueued. */
   finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
   /** Returns the domain object as JSON text; null if the organisation has no such domain. */
-  get_domain: { args: { organisation_id: string; id: string }; result: string }
+  get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** Returns the message object with its events as JSON text; null if the organisation has no such message. channel: email or sms. */
-  get_message: { args: { organisation_id: string; channel: string; id: string }; result: string }
+  get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
   /** Returns the usage object of an organisation. If the usage exceeds the plan, as after a change to a smaller plan, 0 remains. */
   get_usage: { args: { organisation_id: string }; result: string }
   /** Returns whether the database follows POSTGRAM_NOW. A process that sets POSTGRAM_NOW refuses to start on any other database. */
@@ -547,9 +545,11 @@ export type Api = {
   /** Returns the database gauges for Prometheus: queues, clock, processes and connections. The cost does not grow with their number. */
   metrics: { args: Record<string, never>; result: Metric[] }
   /** Returns the name of an organisation; null if it does not exist. */
-  organisation_name: { args: { organisation_id: string }; result: string }
+  organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record callbacks with valid signatures: {n, token, signed_at (Unix seconds), receipt (null for an event that is ignored)}. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt. */
   receive_callbacks: { args: { callbacks: readonly Callback[] | Json<readonly Callback[]> }; result: ReceivedCallbacks[] }
+  /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock. Returns the number of pools that were gone. */
+  record_heartbeat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date }; result: number }
   /** Record replies with a keyword: {provider, from, to (the sender ID), keyword stop|start, word (the text received), received_at}. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found). */
   record_keywords: { args: { messages: readonly KeywordSms[] | Json<readonly KeywordSms[]> }; result: string[] }
   /** Record receipts for parts of SMS: {provider, network_ids (possible spellings of the ID, most likely first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts. */
@@ -597,7 +597,7 @@ export type Api = {
   /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
-  unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string }
+  unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
 
 export const signatures = {
@@ -608,7 +608,6 @@ export const signatures = {
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', results: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer', refused_for_ms: 'integer' } },
   applied_migrations: { types: {}, required: [], returns: 'values', results: { value: 'text' } },
-  beat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer', version: 'text', sent_at: 'timestamp with time zone' }, required: ['pool_id', 'roles', 'host', 'pid', 'version', 'sent_at'], returns: 'value', results: { value: 'integer' } },
   begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'id'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_release: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
@@ -655,6 +654,7 @@ export const signatures = {
   metrics: { types: {}, required: [], returns: 'rows', results: { name: 'text', labels: 'jsonb', value: 'double precision' } },
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   receive_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'rows', results: { outcomes: 'text[]', stored: 'text[]' } },
+  record_heartbeat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer', version: 'text', sent_at: 'timestamp with time zone' }, required: ['pool_id', 'roles', 'host', 'pid', 'version', 'sent_at'], returns: 'value', results: { value: 'integer' } },
   record_keywords: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', results: { value: 'text[]' } },
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'integer' } },
   record_table_sizes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },

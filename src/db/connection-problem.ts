@@ -47,7 +47,7 @@ export function connectionProblem(error: unknown): string | null {
   if (NO_EXTENSION.test(message)) {
     return `${message}: install Postgres's contrib package on the server`
   }
-  if (code === NO_DATABASE) return `${message}: create it, as /docs/deployment#postgres says`
+  if (code === NO_DATABASE) return `${message}: create it, see /docs/deployment#postgres`
   if (code === UNKNOWN_SETTING && /configuration parameter/.test(message)) {
     // Every connection sets these; servers before Postgres 12 do not know them.
     if (/"(plan_cache_mode|jit)"/.test(message)) return TOO_OLD

@@ -129,7 +129,7 @@ export async function generateTypes(sql: Sql): Promise<string> {
     })
     const single = f.returnKind === 'c' ? pascal(f.returnType) : typeOf(f.returnType, TYPESCRIPT)
     const isRows = f.isSet || f.returnKind === 'c'
-    const orNull = !isRows && f.comment.startsWith('null') ? ' | null' : ''
+    const orNull = !isRows && f.comment.includes('; null if ') ? ' | null' : ''
     lines.push(`  /** ${f.comment} */`)
     lines.push(
       `  ${f.name}: { args: { ${args.join('; ')} }; result: ${single}${isRows ? '[]' : ''}${orNull} }`,

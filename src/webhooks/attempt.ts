@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import type { Delivery } from '../db/api.gen.ts'
 import { encodeId } from '../text/ids.ts'
 import { storable } from '../text/storable.ts'
@@ -5,7 +6,6 @@ import { processTime, type Time } from '../time/index.ts'
 import { LocalFailure } from './failures.ts'
 import type { Poster, PostOutcome } from './post.ts'
 import { UnopenableSecret } from './secrets.ts'
-import { sign } from './sign.ts'
 
 /** A finished attempt, in the form that api.finish_deliveries reads. */
 export type AttemptResult = {
@@ -68,6 +68,18 @@ export async function attempt(
     }
     return poster.post({ url, headers, body }, signal)
   }
+}
+
+/**
+ * Returns the value of Service-Signature for a body sent at this time. It has one v1 for each secret;
+ * there are two secrets for a day after a rotation.
+ */
+export function sign(body: string, secrets: readonly string[], atSeconds: number): string {
+  const signatures = secrets.map((secret) => {
+    const hmac = createHmac('sha256', secret).update(`${atSeconds}.${body}`).digest('hex')
+    return `v1=${hmac}`
+  })
+  return [`t=${atSeconds}`, ...signatures].join(',')
 }
 
 /** After a rotation one secret is enough: a lost SECRET_KEY may be the reason for the rotation. */

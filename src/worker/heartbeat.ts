@@ -6,7 +6,7 @@ import type { Call } from '../db/call.ts'
 import { isSilence } from '../db/connection-errors.ts'
 import { VERSION } from '../telemetry/version.ts'
 
-/** api.beat() has the same interval. Jobs of a killed process are freed within 15 s. */
+/** api.record_heartbeat() has the same interval. Jobs of a killed process are freed within 15 s. */
 const INTERVAL_MS = 2000
 
 /** One minute. A database that is only busy or locked responds earlier. */
@@ -74,7 +74,7 @@ async function start(
   { call, log, availability, onSilence }: HeartbeatOptions,
 ): Promise<Registration> {
   async function register() {
-    const gone = await call('beat', {
+    const gone = await call('record_heartbeat', {
       pool_id: poolId,
       roles: [...roles],
       host: hostname(),
@@ -84,14 +84,14 @@ async function start(
     })
     if (gone > 0) log.warn({ gone }, 'jobs of dead processes freed')
   }
-  const beat = () => availability?.observe(register) ?? register()
+  const sendHeartbeat = () => availability?.observe(register) ?? register()
 
-  await beat()
-  let beating: Promise<void> | undefined
+  await sendHeartbeat()
+  let sending: Promise<void> | undefined
   // Intervals are counted, not measured: after the machine slept, a response that is there already looks late.
   let unanswered = 0
-  function beatUnlessBusy() {
-    beating ??= beat()
+  function sendUnlessSending() {
+    sending ??= sendHeartbeat()
       .then(() => {
         unanswered = 0
       })
@@ -100,22 +100,22 @@ async function start(
         log.warn({ err: error }, 'heartbeat failed')
       })
       .finally(() => {
-        beating = undefined
+        sending = undefined
       })
   }
   const timer = setInterval(() => {
     unanswered += 1
     if (unanswered === MAX_UNANSWERED) onSilence()
-    beatUnlessBusy()
+    sendUnlessSending()
   }, INTERVAL_MS)
-  availability?.onDue(beatUnlessBusy)
+  availability?.onDue(sendUnlessSending)
 
   return {
     async remove(waitMs) {
       clearInterval(timer)
       availability?.onDue(() => undefined)
       // A heartbeat that arrived after the removal would register the process again.
-      await (waitMs ? Promise.race([beating, pause(waitMs, undefined, { ref: false })]) : beating)
+      await (waitMs ? Promise.race([sending, pause(waitMs, undefined, { ref: false })]) : sending)
       await call('leave', { pool_id: poolId }, { ...(waitMs && { waitMs }) })
     },
   }

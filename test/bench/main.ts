@@ -1,6 +1,6 @@
-// "npm run bench": design section 12 for what exists so far, each row beside its naive form in the
-// same run; what is to stay fast with many messages, beside itself with few. Prints a table and
-// writes bench.json. Figures mean something only as ratios in one run.
+// "npm run bench" measures the speed goals (ARCHITECTURE.md#speed-goals). It compares each figure with a
+// naive implementation in the same run, and queries over many messages with the same over few. It
+// prints a table and writes bench.json. Only the ratios of one run can be compared.
 import { writeFile } from 'node:fs/promises'
 import { formatTable } from '../../src/cli/table.ts'
 import { benchAccept, benchNaiveAccept } from './accept.ts'

@@ -101,7 +101,7 @@ export function anSms() {
   }
 }
 
-/** TPC-B transactions per second of this server (design section 12); null where pgbench is absent. */
+/** Returns the TPC-B transactions per second of this server, or null if pgbench is not installed. */
 export async function measureP(url: string, seconds: number): Promise<number | null> {
   const pgbench = await findPgbench()
   if (!pgbench) return null

@@ -191,10 +191,10 @@ t.test('doctor: warns when processes of another version run', async (t) => {
     const checks = await runChecks(sql, config, null)
     return checks.find(({ name }) => name === 'version')
   }
-  await session`select api.beat('process-of-this', '{api}', 'here', 1, ${VERSION}, now())`
+  await session`select api.record_heartbeat('process-of-this', '{api}', 'here', 1, ${VERSION}, now())`
   t.match(await version(), { ok: true, note: VERSION })
   await session`select api.leave('process-of-this')`
-  await session`select api.beat('process-of-that', '{api}', 'here', 1, '9.8.7', now())`
+  await session`select api.record_heartbeat('process-of-that', '{api}', 'here', 1, '9.8.7', now())`
   t.match(await version(), { ok: false, severity: 'warning', hint: /of version 9\.8\.7 run/ })
   await session`select api.leave('process-of-that')`
 })

@@ -151,7 +151,7 @@ t.test('service and owner with separate logins, the owner not a superuser', asyn
         DATABASE_URL: env.MIGRATE_DATABASE_URL,
         NODE_ENV: 'production',
       })
-      t.match(excessive, /^WARNING service login: owner_\w+ may create roles, .*#logins$/m)
+      t.match(excessive, /^WARNING service login: owner_\w+ may create roles, .*#database-logins$/m)
     },
   )
 

@@ -84,7 +84,7 @@ t.test('databases that cannot be used', { skip: noPostgres }, async (t) => {
   const closing = await startTcpServer((socket) => socket.destroy())
   const web = await startTcpServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
 
-  t.test('each gives one line with a fix, which the page for operators explains', async (t) => {
+  t.test('each prints one line with a fix, which the page for operators explains', async (t) => {
     const login = (password: string) => at('locked').replace('locked@', `locked:${password}@`)
     for (const [url, line] of [
       [at('owner').replace(/:\d+\//, `:${port}/`), /^the server cannot be reached: connect ECONNR/],
@@ -166,7 +166,7 @@ t.test('databases that cannot be used', { skip: noPostgres }, async (t) => {
     },
   )
 
-  t.test('commands exit with that line and its variable, without a stack', async (t) => {
+  t.test('commands exit with one line that names the setting, without a stack', async (t) => {
     const owner = at('owner')
     const locked = at('locked').replace('locked@', 'locked:wrong@')
     const away = `postgres://app:x@127.0.0.1:${port}/postgram`

@@ -56,7 +56,7 @@ t.test('API killed under load: each call took effect in full or not at all', asy
       join app.bodies b on b.message_id = m.id
       join graphile_worker._private_jobs j on j.payload ->> 'id' = m.id::text`),
     { found: ids.length },
-    'whatever was answered 200 is there, with its job',
+    'each message with a 200 response is there, with its job',
   )
 
   const accepted = await messagesByMark()
@@ -113,7 +113,7 @@ t.test('API killed under load: each call took effect in full or not at all', asy
 t.test('API killed before a commit: the retry of the call gets the stored response', async (t) => {
   const api = await spawnService(url, 'api')
   const restarted = await spawnService(url, 'api')
-  // The service gives up a lock after 3 s, which a busy machine may take for the steps below.
+  // The service waits 3 s for a lock; a busy machine may need longer for the steps below.
   await sql`alter function api.accept_emails set lock_timeout = 0`
   const organisation = await createOrganisation(sql)
   const calls = Array.from({ length: 20 }, (_, place) => {
@@ -147,7 +147,7 @@ t.test('API killed before a commit: the retry of the call gets the stored respon
   t.ok(answers.every(({ status }) => status === 200))
   t.ok(
     answers.some(({ headers }) => headers.get('Idempotent-Replayed') === 'true'),
-    'what the killed process had begun was committed',
+    'the call that the killed process began was committed',
   )
   const found = await messagesByMark()
   t.equal(found.get('held'), calls.length, 'and nothing was accepted twice')

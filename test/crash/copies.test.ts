@@ -10,7 +10,7 @@ import { until } from '../fixtures/time.ts'
 const MESSAGES = 20
 const RECIPIENTS = 50
 
-/** Not among the first ten, which are begun side by side. */
+/** Not among the first ten copies, which start at the same time. */
 const HELD_COPY = 25
 
 class Rollback extends Error {}
@@ -41,8 +41,8 @@ t.test(
     await sendBatch(base, organisation, emails)
     await sql
       .begin(async (tx) => {
-        // As if another session took one copy of each, whose outcome is waited for: some of a message's
-        // copies are taken, one is not, and others are not begun.
+        // Another session holds one copy of each message, so the worker waits for its outcome: some copies are
+        // accepted, one is not, and others have not started.
         await tx`
         insert into app.sandbox_messages (message_id, copy, kind, reports, taken_at)
         select m.id, ${HELD_COPY}, 'email', '[]', now() from app.messages m`

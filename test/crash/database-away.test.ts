@@ -38,7 +38,7 @@ function linesOf(output: string): string[] {
     .map(({ msg }) => msg)
 }
 
-/** An API in this process, or another role, with what it logs. */
+/** Starts an API, or another role, in this process; returns its log as well. */
 async function startApi(databaseUrl: string, roles: ServiceOptions['roles'] = ['api']) {
   const output: string[] = []
   const log = pino(
@@ -182,7 +182,7 @@ t.test(
       text
         .replace(/^ LANGUAGE \w+$/m, ' LANGUAGE plpgsql')
         .replace(/AS \$function\$.*/s, `AS $function$ begin ${full}; end $function$`)
-    // A stand-in for a disk that is full: the heartbeat itself finds room in its page.
+    // Simulates a full disk. The heartbeat still works, because its row has room in its page.
     await sql.unsafe(failing(accept?.text ?? ''))
     await sql.unsafe(failing(check?.text ?? ''))
     const { status, json } = await send(base)

@@ -13,7 +13,7 @@ import { until } from '../fixtures/time.ts'
 
 // A separate server, as this test kills it.
 const folder = await mkdtemp(join(tmpdir(), 'postgram-killed-'))
-// As root its data would lie elsewhere, and stay there, if user postgres could not enter.
+// Under root, user postgres must be able to enter the data folder.
 await chmod(folder, 0o711)
 const postgresFlags = ['-c', 'fsync=off']
 let server = await openEmbedded(folder, { postgresFlags })

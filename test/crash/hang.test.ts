@@ -54,7 +54,7 @@ t.test('stop: ends within its limit with a caller and a provider that never end'
   t.match(await jobsOf(sql, id), [{ lockedBy: null }])
   t.match(await timelineOf(sql, id), [
     { type: 'queued' },
-    { type: 'deferred', detail: { text: 'the worker stopped before the provider answered' } },
+    { type: 'deferred', detail: { text: 'the worker stopped before the provider responded' } },
   ])
 
   const next = createStandIn()
@@ -66,7 +66,7 @@ t.test('stop: ends within its limit with a caller and a provider that never end'
   await restarted.stop()
 })
 
-/** The database behind a wire that can be cut without a word. */
+/** The database behind a connection that can be cut without an error. */
 async function behindWire() {
   const ends = new Map<Socket, Socket>()
   const wire = await startTcpServer((near) => {
@@ -98,14 +98,14 @@ t.test('stop: ends within its limit if the database does not respond', async (t)
 
 t.test('database silent for 60 s: the process exits', async (t) => {
   const begin = globalThis.setInterval
-  const beats: (() => void)[] = []
+  const heartbeats: (() => void)[] = []
   const setInterval = (run: () => void, ms: number) => {
     if (ms !== 2000) return begin(run, ms)
-    beats.push(run)
+    heartbeats.push(run)
     return begin(() => undefined, 600_000)
   }
   t.intercept(globalThis, 'setInterval', { value: setInterval })
-  const beatenAt = async () =>
+  const lastHeartbeatAt = async () =>
     Number(
       (
         await sql<
@@ -120,19 +120,19 @@ t.test('database silent for 60 s: the process exits', async (t) => {
     silences += 1
   }
   const { stop } = await startTestService(wire.url, { roles: ['api'], onSilence })
-  const [beat] = beats
-  if (!beat) throw new Error('nothing beats')
-  const last = await beatenAt()
+  const [sendHeartbeat] = heartbeats
+  if (!sendHeartbeat) throw new Error('the service started no heartbeat')
+  const last = await lastHeartbeatAt()
   wire.cut()
-  for (let n = 1; n < 30; n++) beat()
+  for (let n = 1; n < 30; n++) sendHeartbeat()
   t.equal(silences, 0)
-  beat()
+  sendHeartbeat()
   t.equal(silences, 1)
 
   wire.mend()
-  await until('its beats to go on', async () => {
-    beat()
-    return (await beatenAt()) > last
+  await until('a later heartbeat', async () => {
+    sendHeartbeat()
+    return (await lastHeartbeatAt()) > last
   })
   t.equal(silences, 1)
   await stop()

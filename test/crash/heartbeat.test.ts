@@ -40,7 +40,7 @@ const messages = (count: number) =>
 
 /** Sends a heartbeat of another process, which every process does every 2 s. */
 const sweepOnce = () =>
-  caller(service)('beat', {
+  caller(service)('record_heartbeat', {
     pool_id: 'the-test-itself',
     roles: ['api'],
     host: 'here',
@@ -60,7 +60,7 @@ t.test('killed process: is removed from the list, and its jobs are released', as
     await holdSandbox(tx)
     const ids = await sendBatch(api.base, await createOrganisation(sql), messages(60))
     await until('jobs in hand', async () => (await lockedBy(pool)) >= 20)
-    // Nobody sweeps what is locked, however late its last beats were.
+    // A process whose lock is held is not removed, however late its last heartbeats were.
     await tx`select from app.processes where pool_id = ${pool} for update`
     await worker.end('SIGKILL')
     t.ok(await processOf(pid), 'its row outlives it')
@@ -92,7 +92,7 @@ t.test('process with a cut connection: takes its lock again and keeps its jobs',
     await sendBatch(api.base, await createOrganisation(sql), messages(20))
     await until('jobs in hand', async () => (await lockedBy(pool)) > 0)
     await sweepOnce()
-    // However late its beats are on a busy machine: the last one was after that of who sweeps.
+    // Heartbeats may be late on a busy machine, but its last one is later than that of the process that sweeps.
     await sql`update app.processes set heartbeat_at = now() where pool_id = ${pool}`
     await sql`select pg_terminate_backend(${holder})`
     await until('the lock to be free', async () => (await lockHolder(pool)) !== holder)
@@ -132,12 +132,12 @@ t.test('processes that lose their connections at once: do not remove each other'
   })
   t.same(await list(), before)
   for (const other of others) await other.stop()
-  t.equal((await list()).length, 1, 'who stops takes itself off the list')
+  t.equal((await list()).length, 1, 'a process that stops is removed from the list')
 })
 
 t.test('process with heartbeats: is not removed while its lock is missing', async (t) => {
-  // Its lock is held by a session that is cut off but not known to be: it beats without it.
-  // Its last beat is ahead of all others, however long this test is held up.
+  // A lost session that the server still sees as connected holds its lock: its heartbeats continue without the lock.
+  // Its last heartbeat is later than all others, however slow this test is.
   await sql`
     insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid, heartbeat_at)
     values ('1.2.3', '0', 'on', 'pool-without-lock', '{worker}', 'elsewhere', 2, now() + interval '1 hour')`
@@ -146,7 +146,7 @@ t.test('process with heartbeats: is not removed while its lock is missing', asyn
   t.equal((await sql`select from app.processes where pool_id = 'pool-without-lock'`).length, 1)
   await sql`
     update app.processes set heartbeat_at = now() - interval '1 hour' where pool_id = 'pool-without-lock'`
-  await until('the sweep by the API', async () => {
+  await until('the API to remove the process', async () => {
     const rows = await sql`select from app.processes where pool_id = 'pool-without-lock'`
     return rows.length === 0
   })

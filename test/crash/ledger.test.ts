@@ -15,7 +15,7 @@ import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 
-/** More where the machine is slow to do what happens meanwhile. */
+/** At least; more on a machine on which the steps meanwhile take longer. */
 const SENDS = 500
 const CALLERS = 20
 
@@ -75,12 +75,12 @@ t.test('one of two API processes killed: 300 credits are spent exactly', async (
   await callers
   t.equal(cutOff.length, CALLERS / 2)
 
-  // Their callers try again: what had been committed is replayed, and nothing is paid twice.
+  // Their callers retry: committed calls are replayed, and nothing is paid twice.
   for (const n of cutOff) {
     const answer = await make(survivor.base, organisation, n)
     if (answer.status === 200) accepted.set(n, idsOf(answer))
   }
-  // Refunds may have come after the last send: the rest is spent, too.
+  // Refunds may have followed the last send, so the remaining credits are spent as well.
   for (let n = -1; ; n -= 3) {
     const answer = await make(survivor.base, organisation, n)
     if (answer.status !== 200) break

@@ -14,7 +14,7 @@ const { account } = mailgun
 
 const SEND = /^POST .*\/messages$/
 
-/** An organisation whose domain Mailgun has. */
+/** Returns an organisation with a domain that is registered at Mailgun. */
 async function aSender(): Promise<TestOrganisation> {
   const organisation = await createOrganisation(sql)
   mailgun.domains.add(organisation.domain).state = 'active'
@@ -31,7 +31,7 @@ const isSent = (id: string) => async () => (await messageOf(sql, id)).status ===
 
 const typesOf = async (id: string) => (await timelineOf(sql, id)).map(({ type }) => type)
 
-/** Once an attempt has no known outcome, lets so much time pass that the next one is due. */
+/** Waits for an ambiguous attempt, then shifts the time so that the next one is due. */
 async function passTime(id: string) {
   await until('the attempt to be noted', async () => (await typesOf(id)).includes('deferred'))
   await until('its job to be put off', async () => {
@@ -94,7 +94,7 @@ t.test('workers killed: no email is lost, and none that Mailgun knows is sent tw
     roles: ['api', 'worker'],
     createEmailProvider: () => createMailgun(account),
   })
-  // Requests that are begun last until the test ends their time.
+  // Requests in progress last until the test ends their time limit.
   const begun: AbortController[] = []
   const timeout = () => {
     const controller = new AbortController()

@@ -30,7 +30,7 @@ t.test('workers killed under mixed load: every message gets its outcome', async 
   const startWorker = () => spawnService(url, 'worker', { WORKER_CONCURRENCY: '30' })
   const victims = await Promise.all([startWorker(), startWorker()])
   const organisation = await createOrganisation(sql)
-  // More recipients complain than would be let pass.
+  // The complaints would pause the organisation.
   await sql`update app.organisations set complaints_since = 'infinity'`
   const emails = Array.from({ length: MESSAGES }, (_, place) => ({
     to: `${NAMES[place % NAMES.length]}+${place}@sandbox.postgram.test`,

@@ -70,7 +70,7 @@ t.test('worker killed: no SMS is lost, and no marketing SMS is sent twice', asyn
     noted: MESSAGES * SEGMENTS,
     // Receipts for marketing SMS whose parts were never recorded; they are deleted after a day.
     early: MESSAGES * SEGMENTS,
-    // Any of it may have left.
+    // Any of the SMS may have left.
     refunds: 0,
   })
   const [wrong] = await sql`

@@ -140,7 +140,7 @@ t.test('a service that an npm script started runs on after the script has ended'
   script.stdout.setEncoding('utf8').on('data', (chunk) => {
     output += chunk
   })
-  // Once the service has ended as well, which shares its output.
+  // After the service has ended as well, because it shares the output.
   let isClosed = false
   const closed = once(script, 'close').then(() => {
     isClosed = true
@@ -159,7 +159,7 @@ t.test('a service that an npm script started runs on after the script has ended'
       select heartbeat_at as at from app.processes where pid = ${pid}`
     return row?.at.getTime()
   }
-  for (let beats = 0; beats < 2; beats++) {
+  for (let heartbeats = 0; heartbeats < 2; heartbeats++) {
     const last = await heartbeatAt()
     await until('a heartbeat', async () => isClosed || (await heartbeatAt()) !== last)
   }

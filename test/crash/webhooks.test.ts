@@ -15,7 +15,7 @@ import {
 } from '../fixtures/webhooks.ts'
 
 const ENDPOINTS = 20
-/** At each endpoint as many as may be under way at a time, less some. */
+/** For each endpoint: fewer than it may have in progress at a time. */
 const AT_EACH = 25
 const DELIVERIES = ENDPOINTS * AT_EACH
 
@@ -76,7 +76,7 @@ t.test(
         return backends.length > 0
       })
       await victim.end('SIGKILL')
-      // Otherwise they would go on later, and only then find that nothing listens.
+      // Otherwise they would continue later and fail only then, because nothing listens.
       await tx`
       select pg_terminate_backend(a.pid, 5000) from pg_stat_activity a
       where a.datname = current_database() and a.query ~ 'api\\.(start|finish)_deliveries'
@@ -94,7 +94,7 @@ t.test(
     t.same(
       repeated.toSorted(),
       expected.filter((delivery) => !before.has(delivery.split(' ')[1] ?? '')).toSorted(),
-      'what had no outcome came again, once',
+      'each delivery without an outcome was repeated once',
     )
     t.same(new Set(receiver.received.map(deliveryOf)), new Set(expected))
     for (const { headers, body } of receiver.received) {
@@ -109,7 +109,7 @@ t.test(
 )
 
 t.test('worker stopped: finishes the deliveries in progress and releases the rest', async (t) => {
-  // Here, so that no delivery times out before all are in progress.
+  // Set here, so that no delivery times out before all are in progress.
   const worker = await startTestService(url, {
     roles: ['worker'],
     webhookTimeoutMs: 600_000,

@@ -35,7 +35,7 @@ t.test('worker killed while another runs: its messages are delayed by seconds', 
 t.test('workers killed during attempts: their messages are delayed by seconds', async (t) => {
   const victims = await Promise.all([messages.startWorker(40), messages.startWorker(40)])
   const organisation = await messages.queue('delivered')
-  // Each at any point between the start of an attempt and its record.
+  // Each worker is killed at some point between the start of an attempt and its record.
   for (const [place, victim] of victims.entries()) {
     await until(
       'hand-overs',

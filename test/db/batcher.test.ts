@@ -60,7 +60,7 @@ function controlled(options: BatcherOptions<string> = { maxWeight: 100 }) {
   return { put, runs, run, itemsOfRuns: () => runs.map(({ items }) => items) }
 }
 
-/** Waits until everything that does not need the end of a run is done. */
+/** Waits until everything is done that does not need the end of a run. */
 async function calm() {
   for (let turns = 0; turns < 5; turns += 1) await turn()
 }
@@ -766,7 +766,7 @@ t.test('an item whose signal aborts while it waits rejects at once and is in no 
 })
 
 t.test('every item gets its own result once, in any order of events', async () => {
-  // What happens next: an item of some weight arrives, some run ends or fails, time passes.
+  // Each event: an item of some weight arrives, a run ends or fails, or time passes.
   const step = fc.oneof(
     fc.record({ put: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ answer: fc.nat(3), fails: fc.boolean() }),

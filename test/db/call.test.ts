@@ -238,7 +238,7 @@ t.test('a call is repeated only when the new code is in place', async (t) => {
   const again = await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${CODE_LOCK})`
     const pending = call('found_later', { sqlstate: '42883', times: 1 })
-    // Until somebody waits for the lock.
+    // Wait until a call waits for the lock.
     for (;;) {
       const [waiting] = await tx`select from pg_locks where locktype = 'advisory' and not granted
         and database = (select oid from pg_database where datname = current_database())`

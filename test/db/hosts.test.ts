@@ -43,7 +43,7 @@ t.test(
 
     const admin = connect(superuser, { max: 1 })
     await admin.unsafe('create database postgram')
-    // So that the standby has everything that was acknowledged.
+    // The standby then has every acknowledged commit.
     await admin.unsafe("alter system set synchronous_standby_names = '*'")
     await admin.unsafe('select pg_reload_conf()')
     await admin.end()
@@ -181,7 +181,7 @@ t.test(
     const alone = findHost(`${frozen.url}?target_session_attrs=primary`, 200)
     const problem = await alone.then(() => null, connectionProblem)
     t.equal(problem, 'the server cannot be reached: no response within 200 ms')
-    // As if it were promoted.
+    // Simulates a promotion.
     await sql.begin('read write', (tx) =>
       tx.unsafe(`alter database ${database?.name} reset default_transaction_read_only`),
     )

@@ -59,7 +59,7 @@ t.test('a signal ends a migrate that waits for another migrate', async (t) => {
   const { url, sql } = await createDatabase()
   const other = connect(url, { max: 1, applicationName: 'postgram' })
   t.teardown(() => other.end())
-  // That of migrate, which every version has to take.
+  // The lock of migrate, which every version takes.
   await other`select pg_advisory_lock(5402117)`
   const stopping = new AbortController()
   const migrating = migrate(url, { signal: stopping.signal })

@@ -42,7 +42,7 @@ t.test('a connection that is lost at any moment fails only its call', async (t) 
       () => 'failed',
     )
     outcomes.push({ outcome, isCut: wire.isCut() })
-    // It may be asked on the very connection that was just lost.
+    // The query may run on the connection that was just lost.
     const next = await until('an answer', () => call('health', {}).catch(() => null))
     t.match(next, /^[0-9a-f]{64}$/, `the service goes on when it was cut after ${answers} answers`)
     await sql.end()

@@ -22,7 +22,7 @@ t.teardown(() => admin.end())
 
 const addressed = (url: string, changes: Partial<URL>) => Object.assign(new URL(url), changes).href
 
-/** A database with nothing in it, and the owner's connection to it. */
+/** Returns an empty database and a connection of its owner. */
 async function emptyDatabase(t: Test, server = admin, serverUrl = cluster, owner = '') {
   const name = `postgram_test_${randomUUID().replaceAll('-', '')}`
   await server.unsafe(`create database ${name} ${owner && `owner ${owner}`}`)
@@ -82,7 +82,7 @@ t.test('migrate: a second run changes no data', async (t) => {
     before.filter((line) => !after.includes(line)),
     [],
   )
-  // It makes the partitions of a day that has begun meanwhile.
+  // If a day began meanwhile, migrate makes its partitions.
   const added = after.filter((line) => !before.includes(line))
   t.same(
     added.filter((line) => !/_\d{4}(_\d\d){1,2}/.test(line)),
@@ -184,7 +184,7 @@ t.test(
 t.test('migrate: refuses a database from before the first release in one sentence', async (t) => {
   const { url, sql } = await createDatabase()
   const before = await catalogOf(sql)
-  // Such a database has other migrations, of which some had the ids of today's files.
+  // Such a database has other migrations, some with the IDs of present files.
   await sql`delete from app.migrations`
   await sql`insert into app.migrations (id, sha256) values ('0001_organisations', 'x'), ('0002_senders', 'x')`
   await sql`update app.code set sha256 = 'another'`
@@ -269,7 +269,7 @@ t.test('migrate: a migration that waits for a lock blocks no call', async (t) =>
         where datname = current_database() and application_name = 'postgram migrate' and wait_event_type = 'Lock'`
       return row
     })
-    // Behind it, for a moment at most: it gives up and tries again.
+    // migrate waits for the lock for 500 ms at most, then tries again.
     t.same(await sql`select from ops.organisations`, [])
   })
   await migrating
@@ -355,7 +355,7 @@ t.test(
     const owner = `postgram_owner_${randomUUID().slice(0, 8)}`
     const password = randomUUID()
     await admin.unsafe(`create role ${owner} login password '${password}'`)
-    // Before the database is dropped, and after it the role: both in the opposite order.
+    // Teardowns run in reverse order: first the database is dropped, then the role.
     t.teardown(() => admin.unsafe(`drop role ${owner}`))
     const { url: adminsUrl } = await emptyDatabase(t, admin, cluster, owner)
     const url = addressed(adminsUrl, { username: owner, password })

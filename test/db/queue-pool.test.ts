@@ -17,7 +17,7 @@ async function queuePool(address: string, settings: Record<string, string> = {})
     onLost: (error) => losses.push(error),
   })
   t.teardown(() => pool.end())
-  /** As graphile-worker asks, which gives a client back without a word of how that went. */
+  /** Queries as graphile-worker does, which releases a client without its error. */
   const ask = async (text: string) => {
     const client = await pool.connect()
     try {

@@ -11,7 +11,7 @@ import { until } from '../fixtures/time.ts'
 
 const DONE = { code: 0, stdout: '', stderr: '' }
 
-/** Which versions of all there is the database has. */
+/** Returns the versions in the database: of the queues, the migrations and the code. */
 async function versionsIn(sql: Sql) {
   const [row] = await sql`
     select (select max(id) from graphile_worker.migrations) as worker,

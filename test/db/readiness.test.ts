@@ -11,7 +11,7 @@ const refused = new Unreachable('cannot connect', coded('ECONNREFUSED'))
 
 const outOfSpace = 'the database server is out of disk space'
 
-/** Availability that has seen a heartbeat, and what it logs. */
+/** Returns an availability that has seen a heartbeat, and its log. */
 async function available(answers: { isStandby?: boolean } = {}) {
   const space: { checks: number; error?: Error } = { checks: 0 }
   const lines: { level: number; msg: string; reason?: string }[] = []
@@ -34,7 +34,7 @@ async function available(answers: { isStandby?: boolean } = {}) {
     log,
     space,
     messages: () => lines.map(({ msg }) => msg),
-    /** The levels at which these messages were logged. */
+    /** Returns the levels of these log messages. */
     levelsOf: (message: string) =>
       lines.filter(({ msg }) => msg === message).map(({ level }) => log.levels.labels[level]),
   }
@@ -99,33 +99,33 @@ t.test('readiness: room for more data is checked once a minute, and after an err
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
   const { availability, space } = await available()
-  const beat = () => availability.observe(async () => undefined).catch(() => undefined)
+  const sendHeartbeat = () => availability.observe(async () => undefined).catch(() => undefined)
   t.equal(space.checks, 0, 'not at the first heartbeat')
-  await beat()
-  await beat()
+  await sendHeartbeat()
+  await sendHeartbeat()
   t.equal(space.checks, 1)
   now = 60_001
   space.error = coded('53400')
-  await beat()
+  await sendHeartbeat()
   t.equal(space.checks, 2)
   t.equal(availability.problem(), null, 'a limit of temporary files says nothing')
   now = 120_002
   space.error = coded('53100')
-  await beat()
+  await sendHeartbeat()
   t.equal(availability.problem(), outOfSpace)
   delete space.error
-  await beat()
+  await sendHeartbeat()
   t.equal(availability.problem(), null)
 
   t.equal(space.checks, 4, 'and at each heartbeat until there is room')
-  await beat()
+  await sendHeartbeat()
   t.equal(space.checks, 4)
 
   space.error = coded('53100')
   availability.report(coded('53100'))
-  await beat()
+  await sendHeartbeat()
   t.equal(availability.problem(), outOfSpace)
-  await beat()
+  await sendHeartbeat()
   t.equal(availability.problem(), outOfSpace, 'a heartbeat alone changes nothing')
   t.equal(space.checks, 6)
 })
@@ -257,9 +257,9 @@ t.test('quietLog: errors of other systems are logged unchanged', async (t) => {
   const lines: { level: number }[] = []
   const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
   const { availability } = await available()
-  let beats = 0
+  let heartbeats = 0
   availability.onDue(() => {
-    beats += 1
+    heartbeats += 1
   })
   const quiet = quietLog(log, availability)
   quiet.error({ err: coded('ECONNREFUSED') }, 'the provider cannot be reached')
@@ -269,5 +269,5 @@ t.test('quietLog: errors of other systems are logged unchanged', async (t) => {
     lines.map(({ level }) => level),
     [50, 50, 40],
   )
-  t.equal(beats, 0)
+  t.equal(heartbeats, 0)
 })

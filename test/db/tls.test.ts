@@ -24,7 +24,7 @@ const noOpenssl = !certificate && 'there is no openssl on this machine'
 
 type Outcome = boolean | string
 
-/** Whether each driver's connection is encrypted, or the code of the error that it ends with. */
+/** Returns for each driver whether its connection is encrypted, or the code of its error. */
 const drivers: [name: string, ask: (url: string) => Promise<Outcome>][] = [
   [
     'postgres.js',

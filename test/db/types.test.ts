@@ -24,7 +24,7 @@ t.test(
     create function api.a_thing() returns api.thing language sql stable as $$ select null::api.thing $$;
     comment on function api.a_thing is 'A thing.';
     create function api.a_note() returns text language sql stable as $$ select '' $$;
-    comment on function api.a_note is 'null when there is none.';
+    comment on function api.a_note is 'Returns a note; null if there is none.';
     create function api.times() returns setof timestamptz language sql stable as $$ select now() $$;
     comment on function api.times is 'Times.';
     create function api.nothing(is_it boolean) returns void language sql volatile as $$ select $$;

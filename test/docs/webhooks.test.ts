@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { sign } from '../../src/webhooks/sign.ts'
+import { sign } from '../../src/webhooks/attempt.ts'
 import { isAbsent, makeProject, programsOf, type Runner, startProgram } from '../fixtures/pages.ts'
 import { until } from '../fixtures/time.ts'
 

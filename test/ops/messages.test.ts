@@ -12,7 +12,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 /** A process that says that it is a worker, and does nothing. */
 async function pretendWorker() {
   const session = connect(url, { max: 1 })
-  await session`select api.beat('pretended-worker', '{worker}', 'here', 1, '1.2.3', now())`
+  await session`select api.record_heartbeat('pretended-worker', '{worker}', 'here', 1, '1.2.3', now())`
   return async () => {
     await session`select api.leave('pretended-worker')`
     await session.end()

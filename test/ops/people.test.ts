@@ -621,8 +621,8 @@ t.test('ops.erase_person: refuses while an attempt to the person is running', as
 })
 
 t.test('ops.erase_person: matches only whole addresses and numbers', async (t) => {
-  const unnamed = async (given: string, person: string) =>
-    (await sql`select core.unnamed(${given}, ${person}) as text`)[0]?.text
+  const redact = async (given: string, person: string) =>
+    (await sql`select core.redact(${given}, ${person}) as text`)[0]?.text
   const jane = 'jane.doe+a@x.example'
   for (const [given, expected] of [
     [`<${jane}>`, '<(erased)>'],
@@ -636,7 +636,7 @@ t.test('ops.erase_person: matches only whole addresses and numbers', async (t) =
     [`${jane}.test`, `${jane}.test`],
     ['janexdoe+a@x.example', 'janexdoe+a@x.example'],
   ]) {
-    t.equal(await unnamed(String(given), jane), expected)
+    t.equal(await redact(String(given), jane), expected)
   }
   const phone = '+27821234567'
   for (const [given, expected] of [
@@ -646,7 +646,7 @@ t.test('ops.erase_person: matches only whole addresses and numbers', async (t) =
     ['{"text" : "27821234567"}', '{"text" : "(erased)"}'],
     ['{"text" : 27821234567, "a":27821234567}', '{"text" : 27821234567, "a":27821234567}'],
   ]) {
-    t.equal(await unnamed(String(given), phone), expected)
+    t.equal(await redact(String(given), phone), expected)
   }
 })
 

@@ -49,7 +49,7 @@ t.test('point-in-time recovery: a server is restored', { skip: noPostgres }, asy
     await askFor('s1')
     t.equal(await hasThem(), false, 'one is asked for, none is connected')
     const session = connect(url, { max: 1, settings: { synchronous_commit: 'local' } })
-    await session`select api.beat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
+    await session`select api.record_heartbeat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
     const [check] = await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
     t.match(check, { ok: false, hint: /a\s+failover\s+loses\s+messages/ })
     await session`select api.leave('process-that-commits')`

@@ -40,7 +40,7 @@ const pauseAt = (time: string, organisation: { id: string }) =>
 /** A process that says that it has these roles, and does nothing. */
 async function pretend(...roles: string[]) {
   const session = connect(url, { max: 1 })
-  await session`select api.beat('pretended-process', ${roles}::text[], 'here', 1, '1.2.3', now())`
+  await session`select api.record_heartbeat('pretended-process', ${roles}::text[], 'here', 1, '1.2.3', now())`
   return async () => {
     await session`select api.leave('pretended-process')`
     await session.end()

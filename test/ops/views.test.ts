@@ -60,7 +60,7 @@ t.test(
         else t.match({ hint, severity }, { hint: /\w+ \w+/, severity: 'problem' }, name)
       }
     })
-    await session`select api.beat('checked-process', '{api,worker,clock}', 'here', 1, '1.2.3', now())`
+    await session`select api.record_heartbeat('checked-process', '{api,worker,clock}', 'here', 1, '1.2.3', now())`
     await rolledBack(sql, async (tx) => {
       t.same(await ill(tx), [])
       await tx`update app.processes set heartbeat_at = now() - interval '31 seconds'`
@@ -74,10 +74,10 @@ t.test('ops.checks: warns of processes of several versions', async (t) => {
   const one = connect(url, { max: 1 })
   const other = connect(url, { max: 1 })
   t.teardown(() => Promise.all([one.end(), other.end()]))
-  await one`select api.beat('process-of-one', '{api}', 'here', 1, '1.2.3', now())`
+  await one`select api.record_heartbeat('process-of-one', '{api}', 'here', 1, '1.2.3', now())`
   await rolledBack(sql, async (tx) => {
     t.equal((await checks(tx)).get('versions')?.ok, true)
-    await other`select api.beat('process-of-other', '{api}', 'here', 2, '1.2.4', now())`
+    await other`select api.record_heartbeat('process-of-other', '{api}', 'here', 2, '1.2.4', now())`
     t.match((await checks(tx)).get('versions'), { ok: false, severity: 'warning' })
     t.match(
       [...(await tx`select version from ops.processes order by pid`)],
@@ -94,7 +94,7 @@ t.test("ops.checks: warns of a clock that differs from the database's by over 5 
   t.teardown(() => session.end())
   const measured = async (ahead: string) => {
     await session`
-      select api.beat('process-with-clock', '{api}', 'here', 1, '1.2.3', clock_timestamp() + ${ahead}::interval)`
+      select api.record_heartbeat('process-with-clock', '{api}', 'here', 1, '1.2.3', clock_timestamp() + ${ahead}::interval)`
     const [row] = await sql<{ seconds: number }[]>`
       select extract(epoch from clock_offset)::float8 as seconds from ops.processes`
     const check = await sql<Check[]>`select * from ops.checks where name = 'clocks'`
@@ -115,7 +115,7 @@ t.test("ops.checks: warns of a clock that differs from the database's by over 5 
 t.test('ops.checks: finds processes whose commits do not wait for the disk', async (t) => {
   for (const [setting, ok] of Object.entries({ off: false, local: true, on: true })) {
     const session = connect(url, { max: 1, settings: { synchronous_commit: setting } })
-    await session`select api.beat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
+    await session`select api.record_heartbeat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
     const [check] = await sql<Check[]>`select * from ops.checks where name = 'synchronous commits'`
     t.match(
       check,
@@ -163,7 +163,7 @@ t.test('ops.checks: finds missing partitions and a failing provider', async (t) 
 
 t.test('ops.processes: a process is alive while it holds its lock', async (t) => {
   const session = connect(url, { max: 1 })
-  await session`select api.beat('living-process', '{api}', 'a-host', 4242, '1.2.3', now())`
+  await session`select api.record_heartbeat('living-process', '{api}', 'a-host', 4242, '1.2.3', now())`
   await sql`insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid) values ('1.2.3', '0', 'on', 'gone-process', '{worker}', 'here', 1, '1.2.3', now())`
   t.match(
     [...(await sql`select * from ops.processes order by pool`)],
@@ -188,7 +188,7 @@ t.test('ops.processes: a process is alive while it holds its lock', async (t) =>
 t.test('ops.processes: ignores locks of other databases on the server', async (t) => {
   const other = await createDatabase()
   const session = connect(other.url, { max: 1 })
-  await session`select api.beat('twin-process', '{worker}', 'here', 1, '1.2.3', now())`
+  await session`select api.record_heartbeat('twin-process', '{worker}', 'here', 1, '1.2.3', now())`
   await sql`insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid) values ('1.2.3', '0', 'on', 'twin-process', '{worker}', 'here', 1, '1.2.3', now())`
   t.match([...(await other.sql`select * from ops.processes`)], [{ isAlive: true }])
   t.match([...(await sql`select * from ops.processes`)], [{ isAlive: false }])

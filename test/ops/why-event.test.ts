@@ -85,7 +85,7 @@ t.test('ops.why(event): a due delivery waits behind a number of deliveries', asy
   await replay()
   t.match(await why(event), says(`the event waits because ${noWorker}`))
   const session = connect(url, { max: 1 })
-  await session`select api.beat('a-worker', '{worker}', 'here', 1, '1.2.3', now())`
+  await session`select api.record_heartbeat('a-worker', '{worker}', 'here', 1, '1.2.3', now())`
   t.match(
     await why(event),
     says('the event has been due for attempt 1 since TIME, behind 2 deliveries.'),

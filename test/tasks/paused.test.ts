@@ -95,7 +95,7 @@ t.test('a message held during a concurrent resumption is released by the clock',
   })
   await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
   t.equal(await heldOf(organisation), 1)
-  await call('beat', {
+  await call('record_heartbeat', {
     pool_id: 'the-test-itself',
     roles: ['worker'],
     host: 'here',

@@ -350,7 +350,7 @@ t.test('ops.why(): names the failing provider that an SMS waits for', async (t) 
   await attemptSend()
   // The time of the service is fixed, the time of an operator is not.
   await sql`update app.provider_health set last_failed_at = now()`
-  await asService('beat', {
+  await asService('record_heartbeat', {
     pool_id: 'the-test-itself',
     roles: ['worker'],
     host: 'here',

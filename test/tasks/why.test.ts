@@ -59,7 +59,7 @@ t.test('ops.why(): without a worker, says that no worker is running', async (t) 
 })
 
 t.test('ops.why() with a worker', async (t) => {
-  await call('beat', {
+  await call('record_heartbeat', {
     pool_id: 'the-test-itself',
     roles: ['worker'],
     host: 'here',

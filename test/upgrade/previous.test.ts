@@ -6,9 +6,9 @@ import { allSentOnce, startLoad } from '../fixtures/load.ts'
 import { type ServiceProcess, spawnService } from '../fixtures/processes.ts'
 
 const DONE = { code: 0, stdout: '', stderr: '' }
-/** What this version is refused for while the previous one runs; null where they run side by side. */
+/** Why migrate refuses this version while the previous one runs; null if both can run at once. */
 const BREAKS = null as RegExp | null
-/** Ahead of every other. */
+/** Later than every other version. */
 const VERSION = '99.0.0'
 
 t.test('upgrade from the previous version: the steps of the page work under load', async (t) => {
@@ -22,7 +22,7 @@ t.test('upgrade from the previous version: the steps of the page work under load
   t.notMatch(notes, /^## /m, 'and of no other release')
 
   const { url, sql } = await createEmptyDatabase()
-  // Whatever the server of the tests has.
+  // The test server may have another default.
   await sql`alter database ${sql(new URL(url).pathname.slice(1))} set synchronous_commit = on`
   t.same(await run(['migrate'], url), DONE)
   const old = await spawnService(url, 'all', { DATABASE_URL: url }, folder)
@@ -36,7 +36,7 @@ t.test('upgrade from the previous version: the steps of the page work under load
     async restart() {
       t.same([...(await sql`select sha256 from app.code`)], [{ sha256: await codeSha256() }])
       await load.more(200)
-      // As on the next machine: it serves before this one stops.
+      // As on a second machine, the new process serves before the old one stops.
       fresh.push(await spawnService(url, 'all', { DATABASE_URL: url }, folder))
       load.join(...fresh.map(({ base }) => base))
       await load.more(400)

@@ -7,7 +7,7 @@ import { spawnService } from '../fixtures/processes.ts'
 
 const { url, sql } = await createDatabase()
 
-/** A later version with all that an older one can go on with. */
+/** Returns a later version whose changes an older one tolerates. */
 async function compatibleVersion() {
   const next = await copyVersion()
   await next.add(
@@ -16,7 +16,7 @@ async function compatibleVersion() {
      alter table app.request_counts rename column requests to asked;
      create index messages_region on app.messages (region) where region is not null;
      create table app.regions (name text primary key);
-     comment on table app.regions is 'Where messages go.';`,
+     comment on table app.regions is 'Regions that messages are sent to.';`,
   )
   await next.replace('requests = excluded.requests + case', 'asked = excluded.asked + case')
   await next.replace('then 0 else r.requests end', 'then 0 else r.asked end')
@@ -30,12 +30,12 @@ async function compatibleVersion() {
   await next.replace('- v_now) * 1000)::integer end', "- v_now) * 1000)::integer end, 'af'")
   await next.replace('  large_bytes integer\n', '  large_bytes integer,\n  region text\n')
   await next.replace(
-    's.tags, s.class, b.settled_recipients, s.large_bytes\n',
-    "s.tags, s.class, b.settled_recipients, s.large_bytes, 'af'\n",
+    'm.tags, m.class, b.settled_recipients, v.large_bytes\n',
+    "m.tags, m.class, b.settled_recipients, v.large_bytes, 'af'\n",
   )
   await next.replace('api.health()', "api.health(region text default 'af')")
   await next.replace('function api.health is', 'function api.health(text) is')
-  // Helpers by other names.
+  // Rename a helper.
   await next.move('core/begin_accept.sql', 'core/accept_begins.sql')
   await next.replace('core.begin_accept', 'core.accept_begins')
   await next.add(
@@ -60,10 +60,10 @@ t.test(
     t.same(await next.run(['migrate'], url), { code: 0, stdout: '', stderr: '' })
     t.ok(await isNext())
     await load.more(200)
-    t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'the old one stays ready')
+    t.equal((await get(`${old.base}/readyz`, null)).status, 200, 'the old process stays ready')
 
     const late = await spawnService(url, 'api')
-    t.ok(await isNext(), 'an old one that is started again does not undo it')
+    t.ok(await isNext(), 'another old process does not undo the migration')
     t.equal((await get(`${late.base}/readyz`, null)).status, 200)
     const fresh = await spawnService(url, 'all', {}, next.folder)
     t.equal((await get(`${fresh.base}/readyz`, null)).status, 200)
@@ -117,7 +117,7 @@ t.test(
         'This version would break processes that run now:',
         `  api on .*, process ${old.child.pid}`,
         'The problems:',
-        '  api.admit does not answer retry_after integer',
+        '  api.admit does not return retry_after integer',
         '  api.get_usage needs region',
         '  api.list_domains is gone',
         'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
@@ -127,24 +127,24 @@ t.test(
       const { code, stderr } = await next.run([command], url)
       t.equal(code, 1, command)
       t.match(stderr, refusal)
-      t.same(await stateOf(), before, 'everything is as it was')
+      t.same(await stateOf(), before, 'nothing has changed')
     }
     t.equal((await get(`${old.base}/readyz`, null)).status, 200)
 
     t.same(await next.run(['migrate', '--breaking'], url), { code: 0, stdout: '', stderr: '' })
-    const answer = await get(`${old.base}/readyz`, null)
-    t.equal(answer.status, 503)
-    t.match(answer.json.status, /api\.list_domains is gone/)
+    const response = await get(`${old.base}/readyz`, null)
+    t.equal(response.status, 503)
+    t.match(response.json.status, /api\.list_domains is gone/)
     t.equal(await old.end('SIGTERM'), 0)
 
     const again = await copyVersion()
     const { stdout } = await again.run(['doctor'], url)
     t.match(
       stdout,
-      /^PROBLEM schema: the database is of a newer version: start that one, or go back with "/m,
+      /^PROBLEM schema: the database is of a newer version: start that version, or run "node src\/main\.ts migrate" of this one to go back, see \/docs\/deployment#downgrade$/m,
     )
     const { code, stderr } = await again.run(['start', '--only', 'api'], url)
-    t.equal(code, 1, 'an old one that is started again says that it cannot')
+    t.equal(code, 1, 'the old version, started again, exits')
     t.match(
       stderr,
       /^the schema is of another version: .*api\.list_domains is gone; upgrade this process\n$/,

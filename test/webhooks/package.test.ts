@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { sign } from '../../src/webhooks/sign.ts'
+import { sign } from '../../src/webhooks/attempt.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')

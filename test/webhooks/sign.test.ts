@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import Stripe from 'stripe'
 import t from 'tap'
+import { sign } from '../../src/webhooks/attempt.ts'
 import { createPoster } from '../../src/webhooks/post.ts'
-import { sign } from '../../src/webhooks/sign.ts'
 import { startReceiver } from '../fixtures/webhooks.ts'
 
 const { webhooks } = new Stripe('sk_test_x')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { sign } from '../../src/webhooks/sign.ts'
+import { sign } from '../../src/webhooks/attempt.ts'
 import {
   type SignatureProblem,
   verifyEvent,

@@ -16,8 +16,8 @@ const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-anc
 const PUBLIC_URL = '<PUBLIC_URL>'
 
 /**
- * Serves the files of src/docs at /docs/<file>, and the pages among them also as HTML: x.md at /docs/x,
- * index.md at / and /docs as well. error.docs points to /docs/errors. All pages are rendered here, at start.
+ * Serves the files of src/docs at /docs/<file>, and the pages among them also as HTML: <page>.md at
+ * /docs/<page>, index.md at / and /docs as well. error.docs points to /docs/errors. All pages are rendered here, at start.
  */
 export function docsRouter(publicUrl: string): Middleware {
   const router = new Router()

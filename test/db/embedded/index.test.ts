@@ -27,7 +27,7 @@ const parent = await mkdtemp(join(tmpdir(), 'postgram-embedded-'))
 // Under root, user postgres must be able to enter it.
 await chmod(parent, 0o711)
 tap.teardown(() => rm(parent, { recursive: true }))
-// For all tests a name that shells would make something else of.
+// All tests use a name with characters that shells interpret.
 const folder = join(parent, `da ta's "$HOME" \`id\` \\ é`)
 
 const ask = async (url: string, query: string) => {

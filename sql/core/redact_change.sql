@@ -1,4 +1,4 @@
-create function core.redacted(change jsonb)
+create function core.redact_change(change jsonb)
 returns jsonb
 language sql immutable
 as $$
@@ -8,5 +8,5 @@ as $$
     where change ->> k.key <> ''), '{}')
 $$;
 
-comment on function core.redacted is
+comment on function core.redact_change is
   'A side of a row of app.audit about an erased person, without what an operator wrote about them.';

@@ -1,4 +1,4 @@
-create function api.beat(pool_id text, roles text[], host text, pid integer, version text, sent_at timestamptz)
+create function api.record_heartbeat(pool_id text, roles text[], host text, pid integer, version text, sent_at timestamptz)
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -6,18 +6,18 @@ as $$
 #variable_conflict use_column
 declare
   v_gone text[];
-  v_last_beat timestamptz;
+  v_last_heartbeat timestamptz;
 begin
   -- The session takes the lock once, and again after its connection was lost.
-  if core.lock_holder(beat.pool_id) is distinct from pg_backend_pid() then
-    perform pg_try_advisory_lock(core.pool_lock(beat.pool_id));
+  if core.lock_holder(record_heartbeat.pool_id) is distinct from pg_backend_pid() then
+    perform pg_try_advisory_lock(core.pool_lock(record_heartbeat.pool_id));
   end if;
 
-  select p.heartbeat_at into v_last_beat from app.processes p where p.pool_id = beat.pool_id;
+  select p.heartbeat_at into v_last_heartbeat from app.processes p where p.pool_id = record_heartbeat.pool_id;
   insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
-  values (beat.pool_id, beat.roles, beat.host, beat.pid, beat.version,
+  values (record_heartbeat.pool_id, record_heartbeat.roles, record_heartbeat.host, record_heartbeat.pid, record_heartbeat.version,
     -- statement_timestamp() is when the heartbeat arrived, before any wait for a lock.
-    greatest(interval '-1 day', least(interval '1 day', beat.sent_at - statement_timestamp())),
+    greatest(interval '-1 day', least(interval '1 day', record_heartbeat.sent_at - statement_timestamp())),
     current_setting('synchronous_commit'))
   on conflict (pool_id) do update
   set heartbeat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;
@@ -25,11 +25,11 @@ begin
   with gone as (
     select p.pool_id
     from app.processes p
-    where p.pool_id <> beat.pool_id and core.lock_holder(p.pool_id) is null
+    where p.pool_id <> record_heartbeat.pool_id and core.lock_holder(p.pool_id) is null
       -- In a failover all processes lose their connections, and take their locks again at the next heartbeat.
       -- Until then their jobs must not be released, or other workers would send the messages again. A process
       -- is gone if it missed a heartbeat (one every 2 s) before our own last one.
-      and p.heartbeat_at < v_last_beat - interval '3 seconds'
+      and p.heartbeat_at < v_last_heartbeat - interval '3 seconds'
     for update skip locked
   ),
   removed as (
@@ -44,5 +44,5 @@ begin
 end
 $$;
 
-comment on function api.beat is
+comment on function api.record_heartbeat is
   'Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process''s clock. Returns the number of pools that were gone.';

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseIdempotencyKey } from '../../src/schemas/idempotency-key.ts'
+import { parseIdempotencyKey } from '../../src/http/idempotency.ts'
 
 t.test('parseIdempotencyKey(): without the header the key is null', async (t) => {
   t.strictSame(parseIdempotencyKey(undefined), { key: null })
