@@ -287,7 +287,7 @@ t.test('calls that make the service ask outside are limited for each organisatio
   await sql`delete from app.provider_calls`
   await atOnce(20)
   await sql`delete from app.provider_calls`
-  await t.rejects(atOnce(21), { message: 'rate_limited' })
+  await t.rejects(atOnce(21), { code: 'MSREF', message: 'rate_limited' })
 })
 
 t.test('concurrent checks of one domain ask the provider once', async (t) => {

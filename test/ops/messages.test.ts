@@ -50,14 +50,14 @@ const dropJob = (tx: Tx, id: string) =>
 t.test('ops.why: without a worker, a message waits for one', async (t) => {
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
-    const cure = 'start one with the command "start" or "start --only worker".'
-    t.equal(await why(tx, id), `The message waits because no worker is running; ${cure}`)
+    const hint = 'start one with the command "start" or "start --only worker".'
+    t.equal(await why(tx, id), `The message waits because no worker is running; ${hint}`)
     await tx`
       insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid, heartbeat_at)
       values ('1.2.3', '0', 'on', 'gone-worker', '{worker}', 'here', 1, '2031-05-01T10:00:00Z')`
     t.equal(
       await why(tx, id),
-      `The message waits because no worker is running (last heartbeat at 2031-05-01T10:00:00.000Z); ${cure}`,
+      `The message waits because no worker is running (last heartbeat at 2031-05-01T10:00:00.000Z); ${hint}`,
     )
   })
 })
@@ -126,7 +126,7 @@ t.test('ops.why with a worker', async (t) => {
       const { id } = await queued()
       await rolledBack(sql, async (tx) => {
         await update(tx, id, "provider = 'another', attempts = 3")
-        await tx`insert into app.provider_health values ('another', '2031-05-01T10:00:00Z', 'is down')`
+        await tx`insert into app.provider_health (provider, failing_since, last_error) values ('another', '2031-05-01T10:00:00Z', 'is down')`
         const trouble =
           'the provider another has accepted no messages since 2031-05-01T10:00:00.000Z: is down'
         t.match(
@@ -140,7 +140,7 @@ t.test('ops.why with a worker', async (t) => {
         )
         await dropJob(tx, id)
         await tx`
-        insert into app.due_messages
+        insert into app.due_messages (message_id, organisation_id, priority, due_at)
         values (core.decode_id('em', ${id}), gen_random_uuid(), 0, '2032-01-01T00:00:00Z')`
         t.equal(
           await why(tx, id),
@@ -235,7 +235,9 @@ t.test('ops.retry_message: a message in app.due_messages gets a job', async (t) 
   const { id } = await queued()
   await rolledBack(sql, async (tx) => {
     await dropJob(tx, id)
-    await tx`insert into app.due_messages values (core.decode_id('em', ${id}), gen_random_uuid(), 0, '2032-01-01')`
+    await tx`
+      insert into app.due_messages (message_id, organisation_id, priority, due_at)
+      values (core.decode_id('em', ${id}), gen_random_uuid(), 0, '2032-01-01')`
     await tx`select ops.retry_message(${id})`
     t.match([...(await jobsOf(tx, id))], [{ attempts: 0, priority: 0, isDue: true }])
     const due =
@@ -290,7 +292,7 @@ t.test(
       t.same(await waiting(), { messagesWaiting: '0', emailsUsed: 1 })
       await tx`select ops.retry_message(${id})`
       t.match(await messageOf(tx, id), { status: 'queued', errorCode: null, errorMessage: null })
-      t.same(await waiting(), { messagesWaiting: '1', emailsUsed: 1 }, 'it was paid for once')
+      t.same(await waiting(), { messagesWaiting: '1', emailsUsed: 1 }, 'is paid for once')
       t.equal((await jobsOf(tx, id)).length, 1)
       const events = await tx`
       select type, detail from app.events where message_id = core.decode_id('em', ${id}) order by id`
@@ -389,8 +391,8 @@ t.test(
       t.equal(await severity(), 'problem', 'has no job')
       const due = (at: string) =>
         tx.unsafe(
-          `insert into app.due_messages select m.id, m.organisation_id, ${at}, 0
-         from app.messages m where m.id = core.decode_id('em', $1)
+          `insert into app.due_messages (message_id, organisation_id, priority, due_at)
+         select m.id, m.organisation_id, 0, ${at} from app.messages m where m.id = core.decode_id('em', $1)
          on conflict (message_id) do update set due_at = excluded.due_at`,
           [id],
         )
@@ -436,7 +438,7 @@ t.test('ops.messages: lists messages as the API shows them, newest first', async
 t.test('ops.queue: counts jobs by state', async (t) => {
   const ids = []
   for (let n = 0; n < 5; n += 1) ids.push((await queued()).id)
-  const [running = '', later = '', givenUp = '', outside = ''] = ids
+  const [running = '', later = '', failed = '', outside = ''] = ids
   await rolledBack(sql, async (tx) => {
     const queue = async () => {
       const rows = await tx`
@@ -446,9 +448,11 @@ t.test('ops.queue: counts jobs by state', async (t) => {
     const { send_email: before } = await queue()
     await updateJob(tx, running, "locked_at = now(), locked_by = 'worker'")
     await updateJob(tx, later, "run_at = now() + interval '1 hour'")
-    await updateJob(tx, givenUp, "attempts = max_attempts, last_error = 'a bug'")
+    await updateJob(tx, failed, "attempts = max_attempts, last_error = 'a bug'")
     await dropJob(tx, outside)
-    await tx`insert into app.due_messages values (core.decode_id('em', ${outside}), gen_random_uuid(), 0, '2020-01-01')`
+    await tx`
+      insert into app.due_messages (message_id, organisation_id, priority, due_at)
+      values (core.decode_id('em', ${outside}), gen_random_uuid(), 0, '2020-01-01')`
     t.match(await queue(), {
       send_email: { waiting: before.waiting - 4, running: 1, scheduled: 1, failed: 1 },
       due_messages: { waiting: 0, running: 0, scheduled: 1, failed: 0 },

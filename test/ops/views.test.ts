@@ -164,7 +164,9 @@ t.test('ops.checks: finds missing partitions and a failing provider', async (t) 
 t.test('ops.processes: a process is alive while it holds its lock', async (t) => {
   const session = connect(url, { max: 1 })
   await session`select api.record_heartbeat('living-process', '{api}', 'a-host', 4242, '1.2.3', now())`
-  await sql`insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid) values ('1.2.3', '0', 'on', 'gone-process', '{worker}', 'here', 1, '1.2.3', now())`
+  await sql`
+    insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
+    values ('gone-process', '{worker}', 'here', 1, '1.2.3', '0', 'on')`
   t.match(
     [...(await sql`select * from ops.processes order by pool`)],
     [
@@ -189,7 +191,9 @@ t.test('ops.processes: ignores locks of other databases on the server', async (t
   const other = await createDatabase()
   const session = connect(other.url, { max: 1 })
   await session`select api.record_heartbeat('twin-process', '{worker}', 'here', 1, '1.2.3', now())`
-  await sql`insert into app.processes (version, clock_offset, synchronous_commit, pool_id, roles, host, pid) values ('1.2.3', '0', 'on', 'twin-process', '{worker}', 'here', 1, '1.2.3', now())`
+  await sql`
+    insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
+    values ('twin-process', '{worker}', 'here', 1, '1.2.3', '0', 'on')`
   t.match([...(await other.sql`select * from ops.processes`)], [{ isAlive: true }])
   t.match([...(await sql`select * from ops.processes`)], [{ isAlive: false }])
   await session.end()

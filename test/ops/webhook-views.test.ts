@@ -99,7 +99,7 @@ t.test(
     const disabled = await createEndpoint(sql, owner, { types: ['email.failed'] })
     await createEndpoint(sql, owner)
     const since = ago(1)
-    // What it first failed with occurred before that failed.
+    // The event of the first failed attempt occurred before that attempt failed.
     const first = new Date(since.getTime() - 10_000)
     const [, , , arrived = ''] = await recordEvents(sql, owner, 'email.sent', [
       ago(2),
@@ -199,12 +199,16 @@ t.test(
     }
     t.equal(await ok(), true)
     await fail(id, ago(0.9 / 24))
-    t.equal(await ok(), true, 'retries may still see to it')
+    t.equal(await ok(), true, 'retries can still succeed')
     await fail(id, ago(1.1 / 24))
     t.equal(await ok(), false)
-    await sql`select ops.disable_webhook_endpoint(${id}, 'failing')`
+    await fail(id, ago(3.1))
+    await sql`update app.webhook_endpoints set failed_at = ${ago(0)}`
+    await sql`select api.check_failing_endpoints()`
+    t.match(await shown('failing_endpoints'), [{ state: 'disabled', disabledReason: 'failing' }])
     t.equal(await ok(), false)
-    await sql`update app.webhook_endpoints set disabled_reason = 'its owner asked for it'`
-    t.equal(await ok(), true)
+    await sql`select ops.enable_webhook_endpoint(${id})`
+    await sql`select ops.disable_webhook_endpoint(${id}, 'its owner asked for it')`
+    t.equal(await ok(), true, 'an operator disabled it on purpose')
   },
 )

@@ -141,12 +141,17 @@ t.test('ops.why(event): a disabled endpoint has its time and reason', async (t) 
 
 t.test('ops.why(event): an event that the endpoint did not choose is explained', async (t) => {
   const { organisation, endpoint, event, says } = await aWorld()
-  const cure = `select ops.replay_event('${event}', '${endpoint}') delivers it.`
-  t.match(await why(event), says(`not delivered, because the endpoint was created later; ${cure}`))
+  const statement = `select ops.replay_event('${event}', '${endpoint}') delivers it.`
+  t.match(
+    await why(event),
+    says(`not delivered, because the endpoint was created later; ${statement}`),
+  )
   await madeLongAgo(endpoint)
   t.match(
     await why(event),
-    says(`not delivered, because the endpoint was disabled or had not chosen email.sent; ${cure}`),
+    says(
+      `not delivered, because the endpoint was disabled or had not chosen email.sent; ${statement}`,
+    ),
   )
   await sql`select ops.delete_webhook_endpoint(${endpoint})`
   t.equal(await why(event), `No endpoint of ${organisation.id} receives email.sent.`)
@@ -191,9 +196,11 @@ t.test('ops.why(event): the fix for a test event is another test event', async (
   const event = String(test?.id)
   await noteAttempt(sql, endpoint, event, { error: 'responded 500' })
   await sql`select ops.disable_webhook_endpoint(${endpoint}, 'a test')`
-  const cure = `select ops.send_test_event('${endpoint}', 'sms.sent')`
-  t.ok((await why(event)).endsWith(`; after ops.enable_webhook_endpoint, ${cure} delivers it.`))
+  const statement = `select ops.send_test_event('${endpoint}', 'sms.sent')`
+  t.ok(
+    (await why(event)).endsWith(`; after ops.enable_webhook_endpoint, ${statement} delivers it.`),
+  )
   await sql`select ops.enable_webhook_endpoint(${endpoint})`
-  t.ok((await why(event)).endsWith(`; ${cure} retries it.`))
-  t.ok(await sql.unsafe(cure))
+  t.ok((await why(event)).endsWith(`; ${statement} retries it.`))
+  t.ok(await sql.unsafe(statement))
 })
