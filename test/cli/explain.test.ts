@@ -42,7 +42,7 @@ t.test(
       ],
       [
         at({ pathname: '/postgram_none' }),
-        /^database "postgram_none" does not exist: create it, as \/docs\/deploying#postgres says$/,
+        /^database "postgram_none" does not exist: create it, as \/docs\/deployment#postgres says$/,
       ],
       [at({ username: 'postgram_nobody', password: 'x' }), /"postgram_nobody"/],
       [
