@@ -8,7 +8,7 @@ import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { headings, blocks, paragraphs } = await readPage('monthly-report')
 
-/** The queries of the page by the ids of their sections, with the columns that the page promises. */
+/** The queries of the page by the ids of their sections, with the columns that the page lists. */
 const queries = new Map(
   headings
     .filter(({ level }) => level === 2)
@@ -50,11 +50,11 @@ await sql`
     complained, failed, expired, rejected)
   select (${lastMonth} at time zone 'UTC')::date, core.decode_id('org', ${id}), 'email', 'marketing', v.tag, 1000, 1000,
     900, 20, 1, 0, 0, 0
-  from unnest(array['', 'news']) v (tag)`
+  from unnest(array[null, 'news']) v (tag)`
 await sql`
   insert into app.daily_volume (day, organisation_id, channel, class, tag, accepted, sent, delivered, bounced,
     complained, failed, expired, rejected)
-  select (${lastMonth} at time zone 'UTC')::date, core.decode_id('org', ${relayed}), 'email', 'transactional', '', 100, 90,
+  select (${lastMonth} at time zone 'UTC')::date, core.decode_id('org', ${relayed}), 'email', 'transactional', null, 100, 90,
     0, 0, 0, 10, 0, 0`
 await sql`
   insert into app.suppressions (organisation_id, id, email, reason, created_at)
@@ -112,14 +112,14 @@ t.test(
 )
 
 t.test('monthly report: credit balances are of the current period', async (t) => {
-  t.match(await rowsOf('credits'), [
+  t.match(await rowsOf('sms-credit-balances'), [
     { organisation: relayed, credits_after: '0' },
     { organisation: id, credits_before: '10', credits_granted: '0', credits_after: '10' },
   ])
 })
 
 t.test('monthly report: rates count a message once and are null if not reported', async (t) => {
-  t.match(await rowsOf('rates'), [
+  t.match(await rowsOf('complaint-and-bounce-rates'), [
     { organisation: id, sent: '1000', complained_percent: '0.100', bounced_percent: '2.00' },
     {
       organisation: relayed,
@@ -132,17 +132,19 @@ t.test('monthly report: rates count a message once and are null if not reported'
 })
 
 t.test('monthly report: suppressions are counted for last month and in total', async (t) => {
-  t.match(await rowsOf('suppressions'), [
+  t.match(await rowsOf('suppression-growth'), [
     { name: 'Acme', reason: 'unsubscribe', added_last_month: '1', total: '2' },
   ])
 })
 
 t.test('monthly report: a waiting message is listed with its reason', async (t) => {
-  t.match(await rowsOf('waiting'), [{ organisation: id, why: /no worker is running/ }])
+  t.match(await rowsOf('waiting-messages'), [{ organisation: id, why: /no worker is running/ }])
 })
 
 t.test("monthly report: a failing endpoint is listed with its organisation's name", async (t) => {
-  t.match(await rowsOf('webhooks'), [{ name: 'Acme', endpoint, last_error: 'responded 500' }])
+  t.match(await rowsOf('failing-webhooks'), [
+    { name: 'Acme', endpoint, last_error: 'responded 500' },
+  ])
 })
 
 t.test('monthly report: a key is listed after 90 days without a request', async (t) => {
@@ -154,7 +156,9 @@ t.test('monthly report: a key is listed after 90 days without a request', async 
 })
 
 t.test('monthly report: the audit is counted by actor and action of last month', async (t) => {
-  t.match(await rowsOf('audit'), [{ action: 'grant_credits', times: '1', organisations: '1' }])
+  t.match(await rowsOf('audit-summary'), [
+    { action: 'grant_credits', times: '1', organisations: '1' },
+  ])
 })
 
 t.test(
