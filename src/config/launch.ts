@@ -10,7 +10,7 @@ export type Launch = {
 }
 
 /** Every value of these variables is valid. */
-const launchVariables = v.object({
+export const launchVariables = v.object({
   POSTGRAM_COMMAND: v.optional(v.string()),
   /** npm sets it to the name of the script. */
   npm_lifecycle_event: v.optional(v.string()),

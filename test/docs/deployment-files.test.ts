@@ -6,13 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t from 'tap'
-import { environment } from '../../src/config/environment.ts'
 import { readConfig } from '../../src/config/index.ts'
 import { serverUser } from '../../src/db/embedded/binaries.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { readText } from '../fixtures/deployment.ts'
 import { get } from '../fixtures/http.ts'
-import { readPage, stepsOf } from '../fixtures/pages.ts'
+import { readPage, settingNames as settings, stepsOf } from '../fixtures/pages.ts'
 import {
   initialise,
   noPostgres,
@@ -29,7 +28,6 @@ const STOP_SECONDS = 15
 const allOf = (text: string, pattern: RegExp) =>
   [...text.matchAll(pattern)].map(([, found = '']) => found)
 
-const settings = Object.keys(environment.entries)
 /** Of compose.yaml alone. */
 const OF_COMPOSE = ['OWNER_PASSWORD', 'SERVICE_PASSWORD', 'POSTGRES_IMAGE', 'NODE_IMAGE']
 

@@ -1,12 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t from 'tap'
-import { environment } from '../../src/config/environment.ts'
 import { catalogue } from '../../src/errors.ts'
 import { STOP_WORDS } from '../../src/sms/keywords.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { get, request, STATUS } from '../fixtures/http.ts'
-import { type PageParts, readPage } from '../fixtures/pages.ts'
+import { type PageParts, partsOf, readPage, settingNames } from '../fixtures/pages.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()
@@ -169,12 +168,11 @@ t.test('the page on SMS lists the words that opt out, by language', async (t) =>
 })
 
 t.test('every setting is described, and nothing else', async (t) => {
-  const read = Object.keys(environment.entries)
-  t.ok(read.length >= 15)
+  t.ok(settingNames.length >= 15)
   const { tables } = await readPage('operations')
   const firstCells = tables.flatMap(({ rows }) => rows.flatMap(([first]) => first?.codes ?? []))
   const described = firstCells.filter((code) => /^[A-Z][A-Z_]+$/.test(code))
-  t.same(described.sort(), read.sort())
+  t.same(described.sort(), settingNames.sort())
 })
 
 t.test('what the pages and the README name in psql is there', async (t) => {
@@ -198,6 +196,29 @@ t.test('what the pages and the README name in psql is there', async (t) => {
     'and nothing that is there goes unnamed',
   )
 })
+
+t.test(
+  'each select of the pages and the README names objects and columns that exist',
+  async (t) => {
+    const readme = partsOf(await readText('README.md'))
+    let count = 0
+    for (const [name, { blocks, codes }] of [...pages, ['README', readme] as const]) {
+      const statements = blocks
+        .filter(({ language }) => language === 'sql')
+        .flatMap(({ text }) => text.replaceAll(/--.*$/gm, '').split(';'))
+      for (const statement of [...statements, ...codes].map((text) => text.trim())) {
+        if (!/^select\b.*\bops\./s.test(statement) || /'\s*\|\|\s*'its|\(…\)/.test(statement))
+          continue
+        count += 1
+        await sql
+          .unsafe(`prepare checked as ${statement}; deallocate checked`)
+          .simple()
+          .catch((error) => t.fail(`${name}: ${statement}: ${error.message}`))
+      }
+    }
+    t.ok(count > 100)
+  },
+)
 
 t.test('docs: unknown pages and files outside of src/docs respond with 404', async (t) => {
   for (const path of [

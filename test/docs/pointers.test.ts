@@ -8,6 +8,12 @@ const root = resolve(import.meta.dirname, '../..')
 /** Files whose Markdown consists of examples. */
 const EXAMPLES = ['test/http/docs/markdown.test.ts']
 
+/** Paths with a placeholder. */
+const PATTERNS = ['sql/migrations/NNNN_topic.sql']
+
+/** Functions of Postgres. */
+const FOREIGN = ['clock_timestamp']
+
 /** Names that tests use for pages that do not exist. */
 const UNKNOWN = ['none', 'nothing', 'errors.html']
 
@@ -33,6 +39,19 @@ const documents = new Map<string, PageParts>()
 for (const [file, text] of texts) if (file.endsWith('.md')) documents.set(file, partsOf(text))
 
 const pages = [...documents].filter(([file]) => file.startsWith('src/docs/'))
+
+/** What the changelog names may be gone. */
+const documentsOfToday = [...documents].filter(([file]) => file !== 'CHANGELOG.md')
+
+/** The texts of all files below a folder. */
+const sources = (folder: string) =>
+  [...texts]
+    .filter(([file]) => file.startsWith(folder))
+    .map(([, text]) => text)
+    .join('\n')
+
+const allOf = (text: string, pattern: RegExp) =>
+  [...text.matchAll(pattern)].map(([, found = '']) => found)
 
 /** What is wrong with a pointer to a heading of a file, or to a file; null if it leads somewhere. */
 async function problemOf(file: string, heading: string | undefined): Promise<string | null> {
@@ -76,6 +95,60 @@ t.test('each link of a Markdown file leads to a file and a heading', async (t) =
       t.equal(await problemOf(target, heading), null, `${file} -> ${href}`)
     }
   }
+})
+
+t.test('each file and folder that a Markdown file names exists', async (t) => {
+  const path = /^(?:src|sql|tasks|test|\.ci)(?:\/[\w@.-]+)*$/
+  let count = 0
+  for (const [file, { codes }] of documentsOfToday) {
+    for (const code of codes.filter((text) => path.test(text) && !PATTERNS.includes(text))) {
+      count += 1
+      t.equal(await problemOf(code, undefined), null, `${file}: ${code}`)
+    }
+  }
+  t.ok(count > 100)
+})
+
+t.test('each SQL object that a Markdown file names is created', async (t) => {
+  const schemas = 'api|app|core|ops'
+  const created = new RegExp(
+    `\\bcreate (?:unlogged )?(?:table|type|view|function) ((?:${schemas})\\.\\w+)`,
+    'g',
+  )
+  const objects = new Set(allOf(sources('sql/'), created))
+  t.ok(objects.size > 300)
+  const named = new RegExp(`(?<![\\w./-])((?:${schemas})\\.[a-z_]+\\b(?![./]))`, 'g')
+  let count = 0
+  for (const [file, { codes }] of documentsOfToday) {
+    for (const name of codes.flatMap((code) => allOf(code, named))) {
+      if (/\.(md|ts)$/.test(name) || files.includes(name)) continue
+      count += 1
+      t.ok(objects.has(name), `${file}: ${name}`)
+    }
+  }
+  t.ok(count > 200)
+})
+
+t.test('each function and type that a page for developers names is declared', async (t) => {
+  const declared = new Set([
+    ...allOf(
+      ['src/', 'tasks/', 'test/'].map(sources).join('\n'),
+      /\b(?:const|class|function|type) (\w+)/g,
+    ),
+    ...allOf(sources('src/'), /^ {2}(?:async )?(\w+)(?=\(|\??:)/gm),
+  ])
+  let count = 0
+  for (const [file, { codes }] of documentsOfToday) {
+    if (!/^(ARCHITECTURE|CONTRIBUTING)\.md$/.test(file)) continue
+    const names = codes.flatMap((code) =>
+      allOf(code, /^([A-Za-z]+[a-z][A-Z]\w*|\w+(?=\())(?:\(.*\))?$/g),
+    )
+    for (const name of names.filter((each) => !FOREIGN.includes(each))) {
+      count += 1
+      t.ok(declared.has(name), `${file}: ${name}`)
+    }
+  }
+  t.ok(count > 5)
 })
 
 t.test('each pointer to a page in code, SQL, tests and settings leads to a heading', async (t) => {
