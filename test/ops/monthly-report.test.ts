@@ -8,7 +8,7 @@ import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { headings, blocks, paragraphs } = await readPage('monthly-report')
 
-/** The queries of the page by the ids of their sections, with the columns that the page lists. */
+/** The queries of the page by the ids of their sections, with the columns that the page promises. */
 const queries = new Map(
   headings
     .filter(({ level }) => level === 2)
@@ -76,12 +76,14 @@ await sql`update app.table_sizes set day = day - 20, bytes = bytes - 8192 where 
 
 /** What the query of a section returns to a login for reports, by column. */
 async function rowsOf(section: string) {
+  const { query } = queries.get(section) ?? {}
+  if (!query) throw new Error(`the page has no query in section ${section}`)
   const reader = connect(url, { max: 1, hasSqlNames: true })
   try {
     let rows: Record<string, unknown>[] = []
     await reader.begin('read only', async (tx) => {
       await tx`set local role postgram_report`
-      rows = await tx.unsafe(queries.get(section)?.query ?? '')
+      rows = await tx.unsafe(query)
     })
     return rows
   } finally {
