@@ -207,8 +207,7 @@ t.test(
         .filter(({ language }) => language === 'sql')
         .flatMap(({ text }) => text.replaceAll(/--.*$/gm, '').split(';'))
       for (const statement of [...statements, ...codes].map((text) => text.trim())) {
-        if (!/^select\b.*\bops\./s.test(statement) || /'\s*\|\|\s*'its|\(…\)/.test(statement))
-          continue
+        if (!/^select\b.*\bops\./s.test(statement) || statement.includes('(…)')) continue
         count += 1
         await sql
           .unsafe(`prepare checked as ${statement}; deallocate checked`)

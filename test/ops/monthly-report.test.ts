@@ -8,7 +8,7 @@ import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { headings, blocks, paragraphs } = await readPage('monthly-report')
 
-/** The queries of the page by the ids of their sections, with the columns that the page lists. */
+/** The queries of the page by the ids of their sections, with the columns that the page promises. */
 const queries = new Map(
   headings
     .filter(({ level }) => level === 2)
