@@ -109,7 +109,7 @@ t.test('a damaged sealed secret is not changed, and the others are sealed', asyn
 
 t.test('the first delivery seals the secret', async (t) => {
   const receiver = await startReceiver()
-  // A worker does not start if SECRET_KEY opens none of the stored secrets.
+  // A worker does not start if SECRET_KEY opens none of the sealed secrets.
   await sql`delete from app.webhook_endpoints`
   await startTestService(url, { roles: ['worker'] })
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
