@@ -28,7 +28,10 @@ async function compatibleVersion() {
   // One more column in the results of the busiest functions, and one more argument of another function.
   await next.replace('  refused_for_ms integer\n', '  refused_for_ms integer,\n  region text\n')
   await next.replace('- v_now) * 1000)::integer end', "- v_now) * 1000)::integer end, 'af'")
-  await next.replace('  large_bytes integer\n', '  large_bytes integer,\n  region text\n')
+  await next.replace(
+    '  settled_recipients text[],\n  large_bytes integer\n',
+    '  settled_recipients text[],\n  large_bytes integer,\n  region text\n',
+  )
   await next.replace(
     'm.tags, m.class, b.settled_recipients, v.large_bytes\n',
     "m.tags, m.class, b.settled_recipients, v.large_bytes, 'af'\n",
