@@ -10,7 +10,7 @@ import { createEndpoint, waitingFor } from '../fixtures/webhooks.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-t.test('enable_webhook_endpoint: waits for an open change and replays its event', async (t) => {
+t.test('enable_webhook_endpoint: replays the event of a change that was not committed yet', async (t) => {
   const organisation = await createOrganisation(sql)
   const endpoint = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   await sql`select ops.disable_webhook_endpoint(${endpoint.id}, 'a test')`
