@@ -111,7 +111,7 @@ t.test('sendCopies(): ten copies are in progress at a time, each once', async (t
   t.same(outcome.settled_recipients?.toSorted(), addresses(50).toSorted())
 })
 
-t.test('sendCopies(): no further copy is begun after one that is not settled', async (t) => {
+t.test('sendCopies(): starts no further copy after one that is not settled', async (t) => {
   for (const attempt of [DEFERRED, LOST, LOOKED]) {
     const begun: (number | null)[] = []
     const { promise: answer, resolve: settle } = Promise.withResolvers<void>()

@@ -6,7 +6,7 @@ import { aComplaint } from '../fixtures/organisation.ts'
 const { url, sql } = await createDatabase()
 const { org, domain, paused, suspended, testKey, template, endpoint, disabled, right, ...made } =
   await prepareOpsCalls(url, sql)
-// So that they have missed something.
+// The endpoints must have missed events.
 await sql`update app.webhook_endpoints set created_at = now() - interval '2 days'`
 
 type Row = {
@@ -22,7 +22,7 @@ type Row = {
   after: Record<string, unknown> | null
 }
 
-/** What a function leaves: the organisation, what was changed, and how it was before and after. */
+/** The audit row of a function: organisation, target, and the values before and after. */
 type Expected = [
   organisation: string | RegExp | null,
   target: string | RegExp | null,
@@ -38,7 +38,7 @@ const consent = { source: 'the form at acme.example', consented_at: ISO, opted_o
 const hello = { name: 'Hello', subject: 'Hello', html_sha256: SHA256, text_sha256: SHA256 }
 const hooks = { url: 'https://hooks.example/', event_types: ['email.sent'] }
 
-/** What each of the `right` calls leaves; the others read only. */
+/** The audit row of each of the `right` calls; the others only read. */
 const expected: Record<string, Expected> = {
   create_plan: [
     null,
@@ -148,7 +148,7 @@ const expected: Record<string, Expected> = {
 }
 const readers = ['statement', 'why', 'export_person', 'timeline', 'messages_of', 'help', 'example']
 
-/** What was left since the row with that id, oldest first. */
+/** Returns the audit rows after the row with this ID, oldest first. */
 const rowsSince = (tx: Tx, id: string) =>
   tx<Row[]>`select * from ops.audit where id > ${id} order by id`
 

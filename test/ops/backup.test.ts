@@ -22,7 +22,7 @@ import { createStandIn, type StandIn } from '../fixtures/providers.ts'
 import { secrets, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
-/** A service whose email leaves to somebody who remembers it, whatever becomes of the database. */
+/** Starts a service with a provider that keeps its messages when the database is restored. */
 const serve = (at: string, provider: StandIn, roles: Role[]) =>
   startTestService(at, { roles, createEmailProvider: () => provider, workerConcurrency: 1 })
 
@@ -31,14 +31,14 @@ const email = ({ domain }: TestOrganisation, subject: string) =>
   anEmail(domain, { to: 'someone@receiver.example', subject })
 const idOf = ({ json }: Answer): string => json.id
 
-/** A connection of the database's owner, for as long as a test runs. */
+/** Returns a connection of the database's owner that ends with the test. */
 function connectFor(t: Test, at: string) {
   const sql = connect(at, { max: 2 })
   t.teardown(() => sql.end())
   return sql
 }
 
-/** The server of an operator, and a database whose owner may make roles and is no superuser. */
+/** Starts a server with a database whose owner may create roles and is no superuser. */
 async function startFirst(t: Test, folder: string) {
   await initialise(join(folder, 'first'))
   const server = await startServer(join(folder, 'first'), ['fsync = off'])
@@ -54,7 +54,7 @@ async function startFirst(t: Test, folder: string) {
 
 /**
  * Dumps a database with something of each kind in it: an email that was sent, an SMS that is scheduled,
- * an email in a worker's hand, and two that wait, of which that worker has locked one. All three were
+ * an email whose attempt runs, and two that wait, of which the worker has locked one. All three were
  * sent after the dump.
  */
 async function dumpLife(t: Test, folder: string) {
@@ -86,7 +86,7 @@ async function dumpLife(t: Test, folder: string) {
   }
   const worker = await serve(url, slow, ['worker'])
   const uuidOf = async (answer: Answer) => (await messageOf(sql, idOf(answer))).id
-  const [held = ''] = await until('a hand-over', async () => slow.handed.length > 0 && slow.handed)
+  const [held = ''] = await until('an attempt', async () => slow.handed.length > 0 && slow.handed)
   t.equal(held, await uuidOf(inHand))
   await until('one more to be locked', async () => {
     const locked = await sql`
@@ -110,12 +110,12 @@ async function dumpLife(t: Test, folder: string) {
   }
 }
 
-/** A server that knows nothing yet, and how the dump comes into a new database of it. */
+/** Starts an empty server and returns how to restore the dump into a new database of it. */
 async function startSecond(folder: string, { roles, dump }: { roles: string; dump: string }) {
   await initialise(join(folder, 'second'))
   const server = await startServer(join(folder, 'second'), ['fsync = off'])
   const administrator = server.urlOf('postgres', 'postgres')
-  // It says that role postgres is there already, and goes on.
+  // psql prints that role postgres exists, and continues.
   await runPostgres('psql', administrator, '--quiet', `--file=${roles}`)
   return async (name: string) => {
     const create = `create database ${name} owner postgram`
@@ -155,8 +155,8 @@ t.test('backup: a dump is restored on another server', { skip: noPostgres }, asy
       const queued = await sql`select from ops.messages where status = 'queued'`
       return queued.length === 0
     })
-    t.same(provider.asked, [held], 'what was in hand is asked after')
-    t.same(provider.handed.sort(), [...waiting].sort(), 'what waited is sent, and nothing else')
+    t.same(provider.asked, [held], 'the provider is asked about the running attempt')
+    t.same(provider.handed.sort(), [...waiting].sort(), 'only the waiting messages are sent')
 
     const replay = await post(`${base}/v1/emails`, liveKey, email(organisation, 'sent'), paid)
     t.equal(replay.headers.get('idempotent-replayed'), 'true')
@@ -193,7 +193,7 @@ t.test('backup: a dump is restored on another server', { skip: noPostgres }, asy
       const api = await serve(restored, provider, ['api'])
       const [queue] = await sql<{ jobs: number }[]>`
       select (waiting + running)::integer as jobs from ops.queue where task = 'send_email'`
-      t.equal(queue?.jobs, 3, 'ops.queue shows what would go out')
+      t.equal(queue?.jobs, 3, 'ops.queue counts the messages to send')
       t.same([...(await sql`select ops.after_restore() as count`)], [{ count: 2 }])
       t.same([...(await sql`select ops.after_restore() as count`)], [{ count: 0 }], 'each once')
       await api.stop()
@@ -204,7 +204,7 @@ t.test('backup: a dump is restored on another server', { skip: noPostgres }, asy
         return queued.length === 0
       })
       t.same(provider.asked.sort(), [held, ...waiting].sort())
-      t.same(provider.handed, [lost], 'only what the provider does not know')
+      t.same(provider.handed, [lost], 'only the message that the provider does not know')
       await t.rejects(
         sql`select ops.after_restore()`,
         /^a worker is running; stop all workers first/,

@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-/** How many messages this connection has read lately. */
+/** Returns how many messages this connection has read. */
 async function rowsRead(tx: Tx): Promise<number> {
   const [row] = await tx<{ rows: number }[]>`
     select sum(idx_tup_fetch + seq_tup_read)::integer as rows from pg_stat_xact_user_tables

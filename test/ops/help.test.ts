@@ -117,7 +117,7 @@ t.test('ops.help and ops.example: an unknown name raises an error with a hint', 
   })
 })
 
-/** What has to be done before an example has something to do. */
+/** The calls that an example needs before it. */
 const before: Record<string, string[]> = {
   resume: ['pause'],
   reinstate: ['suspend'],

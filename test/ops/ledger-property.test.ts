@@ -14,7 +14,7 @@ import {
 import { startApiAt, startTestService } from '../fixtures/service.ts'
 
 const { url, sql: owners } = await createDatabase()
-// Its start makes what every service needs.
+// The start of a service creates what every service needs.
 await startTestService(url, { roles: ['api'] })
 // One connection, whose clock the test moves.
 const sql = connect(url, { max: 1 })
@@ -30,7 +30,7 @@ const MOMENTS = [
   '2031-05-31T09:59:59.999Z',
   '2031-05-31T10:00:00.000Z',
 ] as const
-/** When periods begin that began on a 31st. */
+/** The starts of periods after one that started on a 31st. */
 const STARTS = ['01-31', '02-28', '03-31', '04-30', '05-31', '06-30'].map(
   (day) => `2031-${day}T10:00:00.000Z`,
 )
@@ -46,7 +46,7 @@ type Period = {
   creditsSpent: number
   creditsRefunded: number
   planChanges: string[]
-  /** As they were when it ended. */
+  /** The values at the end of the period. */
   bill: (Terms & { plan: string }) | null
 }
 type Paid = { id: string; credits: number; included: number; period: number }
@@ -61,7 +61,7 @@ const emptyPeriod = (): Period => ({
   bill: null,
 })
 
-/** An organisation, and what a careful person notes beside it from the answers that they get. */
+/** An organisation, with a model of its account that is kept from the responses. */
 class Notebook {
   readonly organisation: TestOrganisation
   readonly plans: Map<string, Terms>
@@ -146,7 +146,7 @@ const refund = (places: number[]): Step =>
     )
     for (const { credits, included, period } of chosen) {
       notes.period.creditsRefunded += credits
-      // What an ended period included is gone anyway.
+      // Included segments of an ended period are lost.
       if (period === notes.place) notes.period.smsUsed -= included
     }
     notes.paid = notes.paid.filter((one) => !chosen.includes(one))
@@ -187,7 +187,7 @@ const close: Step = async function close() {
   await sql`select api.close_periods()`
 }
 
-/** What the ledger says of each period, and what the messages do. */
+/** Returns the sums of each period in the ledger and in the messages. */
 const sources = {
   ledger: (id: string, start: string, end: string) => sql`
     select
@@ -234,7 +234,7 @@ function isSame(seen: Record<string, unknown>, wanted: Record<string, unknown>, 
   }
 }
 
-/** Statements, ledger, messages and GET /v1/usage all say what is in the notebook. */
+/** Throws unless statements, ledger, messages and GET /v1/usage equal the notebook. */
 async function agree(notes: Notebook, isClosed: boolean) {
   const { id, liveKey } = notes.organisation
   let creditsBefore = 0

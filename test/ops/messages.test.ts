@@ -6,10 +6,10 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()
-// Accepts, and hands nothing over.
+// Accepts messages and attempts none.
 const { base } = await startTestService(url, { roles: ['api'] })
 
-/** A process that says that it is a worker, and does nothing. */
+/** Registers a process as a worker that does nothing. */
 async function pretendWorker() {
   const session = connect(url, { max: 1 })
   await session`select api.record_heartbeat('pretended-worker', '{worker}', 'here', 1, '1.2.3', now())`
@@ -19,7 +19,7 @@ async function pretendWorker() {
   }
 }
 
-/** A message that waits in the queue, in an organisation of its own. */
+/** Returns a queued message of a new organisation. */
 async function queued() {
   const organisation = await createOrganisation(sql)
   return { organisation: organisation.id, id: await send(base, organisation) }

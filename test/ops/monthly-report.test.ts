@@ -8,7 +8,7 @@ import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { headings, blocks, paragraphs } = await readPage('monthly-report')
 
-/** The queries of the page by the ids of their sections, with the columns that the page promises. */
+/** The queries of the page by the ids of their sections, with the columns that the page lists. */
 const queries = new Map(
   headings
     .filter(({ level }) => level === 2)
@@ -22,7 +22,7 @@ const queries = new Map(
 )
 
 const { url, sql } = await createDatabase()
-// Its start makes what webhook endpoints need.
+// The start of a service creates what webhook endpoints need.
 await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql, { name: 'Acme' })
 const { id, liveKey, testKey } = organisation
@@ -31,7 +31,7 @@ const { id: relayed } = await createOrganisation(sql, { name: 'By a relay' })
 /** Within last month in UTC, whatever day it is. */
 const lastMonth = sql`(date_trunc('month', now(), 'UTC') - interval '10 days')`
 
-// A billing period of the organisation ended within last month, and another one may have begun since.
+// A billing period of the organisation ended within last month, and another one may have ended since.
 await sql`select ops.grant_credits(${id}, 10, 'invoice 7')`
 await sql`
   with made as (

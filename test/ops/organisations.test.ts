@@ -5,7 +5,7 @@ import { createDatabase, rolledBack, type Tx } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 
-/** The single value that an ops function answers. */
+/** Returns the single value of an ops function. */
 async function ask<Value>(tx: Tx, query: string, ...values: unknown[]): Promise<Value> {
   const [row] = await tx.unsafe(`select ops.${query} as answer`, values as never)
   return row?.answer

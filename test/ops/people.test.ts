@@ -12,7 +12,7 @@ const service = await startTestService(url)
 const { base } = service
 const sandbox = (name: string) => `${name}@sandbox.postgram.test`
 
-/** The schema and table of each table that holds data, with an expression that is all of a row's text. */
+/** The schema and name of each table with data, with an expression for all text of a row. */
 const tables = await sql<{ name: string; texts: string }[]>`
   select format('%I.%I', c.table_schema, c.table_name) as name,
     format('concat_ws('' '', %s)', string_agg(format('%I::text', c.column_name), ', ')) as texts
@@ -23,7 +23,7 @@ const tables = await sql<{ name: string; texts: string }[]>`
   group by 1, c.table_schema, c.table_name
   order by 1`
 
-/** The tables in which any text, JSON or array still holds that, in any case. */
+/** Returns the tables in which a text, JSON or array contains the value in any case. */
 async function tablesNaming(text: string): Promise<string[]> {
   const parts = tables.map(
     ({ name, texts }) =>
@@ -33,7 +33,7 @@ async function tablesNaming(text: string): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** What no erasure may change: money, counts, and what became of each message. */
+/** Values that no erasure may change: money, counts, and the status of each message. */
 async function accounts() {
   const [row] = await sql`
     select
@@ -79,7 +79,7 @@ async function isRefused({ liveKey, domain }: TestOrganisation, to: string, more
     : status
 }
 
-/** An organisation with an endpoint that repeats what it was told. */
+/** Creates an organisation with an endpoint that responds with the recipient of each event. */
 async function anOrganisation() {
   const organisation = await createOrganisation(sql)
   const receiver = await startReceiver((response, { body }) => {
@@ -220,12 +220,12 @@ t.test('a person with an address is found in all places, and in none once erased
   t.same(list.json.data, [], 'none of them is listed')
   await unsubscribe()
   await sql`select ops.suppress_globally(${bounced})`
-  t.same(await tablesNaming(bounced), [], 'who is barred already is not named anew')
+  t.same(await tablesNaming(bounced), [], 'a person with a suppression hash is not stored again')
 })
 
 t.test('ops.erase_person: a number is exported and erased too', async (t) => {
   const acme = await anOrganisation()
-  // Answers STOP.
+  // The recipient replies STOP.
   const phone = '+447700900016'
   await sql`select ops.approve_sender(${acme.id}, '+27820000009')`
   await sql`select ops.record_consent(${acme.id}, ${phone}, 'the shop, by Thandi')`
@@ -293,7 +293,7 @@ t.test('ops.erase_person: a number is exported and erased too', async (t) => {
   }
   const replies = JSON.stringify([{ ...stop, received_at: new Date() }])
   await sql`select api.record_keywords(${replies}::text::jsonb)`
-  t.same(await tablesNaming(phone), [], 'who is barred already is not named anew')
+  t.same(await tablesNaming(phone), [], 'a person with a suppression hash is not stored again')
 
   await rolledBack(sql, async (tx) => {
     await tx`insert into ops.staged_numbers values (${phone}), ('+27821234567')`
@@ -370,7 +370,7 @@ const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies
   app.complaints.recipient app.consents.phone app.hard_bounces.email app.messages.to_address app.sms_parts.phone
   app.suppressions.email app.suppression_removals.email app.suppression_hashes.sha256`
 
-/** Columns that hold what an organisation or operator is, has or uses itself, or words and hashes of ours. */
+/** Columns about organisations or operators themselves, or with text and hashes of Postgram. */
 const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.audit.action app.audit.actor
   app.audit.application_name app.audit.login app.audit.sha256 app.audit_chain.sha256 app.audit_seals.sha256 app.bodies.reply_to
   app.bodies.sender app.callback_tokens.token app.task_runs.task app.scheduled_tasks.name app.scheduled_tasks.schedule
@@ -519,7 +519,7 @@ t.test('ops.erase_person: messages to others are sent meanwhile', async (t) => {
   await settled(await send(base, acme, { to: jane }), 'delivered')
   await rolledBack(sql, async (tx) => {
     await tx`select ops.erase_person(${jane})`
-    // All its locks are held until the end of this.
+    // All locks of the erasure are held until this transaction ends.
     const id = await send(base, acme, { to: sandbox('delivered+other') })
     await settled(id, 'delivered')
     const sms = await sendSms(base, acme)

@@ -113,16 +113,16 @@ t.test('point-in-time recovery: a server is restored', { skip: noPostgres }, asy
   })
   const provider = createStandIn()
   const service = await startTestService(again, { createEmailProvider: () => provider })
-  await until('what waited to be sent', async () => provider.handed.length === 2)
+  await until('waiting messages to be sent', async () => provider.handed.length === 2)
   t.same(
     provider.emails.map(({ subject }) => subject).sort(),
     ['after the base backup', 'before the base backup'],
-    'what was accepted up to that point goes out, with its body',
+    'messages accepted up to that point are sent with their bodies',
   )
   for (const { json } of [early, late]) {
     t.equal((await get(`${service.base}/v1/emails/${json.id}`, liveKey)).status, 200)
   }
   t.equal((await get(`${service.base}/v1/emails/${lost.json.id}`, liveKey)).status, 404)
-  // Requests are counted in a table that is not in the log: the count begins anew.
+  // Requests are counted in an unlogged table: the count starts again at 0.
   t.equal((await send(service.base, 'new')).status, 200)
 })

@@ -27,7 +27,7 @@ const { domain } = await createOrganisation(sql)
 const values = [newDkimValue(), String.raw`k=rsa; n="\"; p=${'A'.repeat(400)}`]
 const token = await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values })
 
-/** PowerDNS with nothing but our settings, the address of the database, and where to listen. */
+/** Starts PowerDNS with the settings of ops.powerdns_settings, the address of the database and a port. */
 async function startPowerDns() {
   const folder = await newFolder()
   const { hostname, port, pathname, username, password } = new URL(url)
@@ -49,7 +49,7 @@ async function startPowerDns() {
     `--socket-dir=${folder}`,
     '--local-address=127.0.0.1',
     `--local-port=${port}`,
-    // It would otherwise ask its makers whether this version has known faults.
+    // PowerDNS would otherwise query its vendor for known vulnerabilities of this version.
     '--security-poll-suffix=',
     '--disable-syslog',
   ])

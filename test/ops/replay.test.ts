@@ -22,7 +22,7 @@ const types = ['email.sent', 'email.failed']
 const aWorld = async () => {
   const organisation = await createOrganisation(sql)
   const endpoint = await createEndpoint(sql, organisation, { types })
-  // Made long ago, so that what happened since could have arrived.
+  // The endpoint is older than the events, so that it could have received them.
   await sql`
     update app.webhook_endpoints set created_at = now() - interval '60 days'
     where id = core.decode_id('we', ${endpoint.id})`
@@ -35,8 +35,8 @@ const anEvent = async (organisation: TestOrganisation, type = 'email.sent', at =
 const eventsAt = async (endpoint: string) =>
   (await waitingEventsAt(sql, endpoint)).map(({ event }) => event)
 
-/** As psql tells it, which knows more times than JavaScript. */
-const told = (time: Date | string) => (time instanceof Date ? time.toISOString() : time)
+/** Returns a time as text; psql has times that JavaScript has not, such as infinity. */
+const asText = (time: Date | string) => (time instanceof Date ? time.toISOString() : time)
 const counted = async (query: PromiseLike<{ count: string }[]>) => Number((await query)[0]?.count)
 const replayOne = (event: string, endpoint: string | null = null) =>
   counted(sql`select ops.replay_event(${event}, ${endpoint}) as count`)
@@ -47,7 +47,7 @@ const replayRange = (
   missed = false,
 ) =>
   counted(
-    sql`select ops.replay_events(${endpoint}, ${told(since)}::text::timestamptz, ${told(until)}::text::timestamptz, ${missed}) as count`,
+    sql`select ops.replay_events(${endpoint}, ${asText(since)}::text::timestamptz, ${asText(until)}::text::timestamptz, ${missed}) as count`,
   )
 const enable = (endpoint: string, replay = false) =>
   counted(sql`select ops.enable_webhook_endpoint(${endpoint}, ${replay}) as count`)
@@ -262,7 +262,7 @@ t.test('ops.enable_webhook_endpoint: events recorded during the call are deliver
   const missed = await anEvent(organisation, 'email.sent', ago(1))
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const { promise: holding, resolve: hold } = Promise.withResolvers<void>()
-  // Enabling gets as far as the endpoint, and no further.
+  // Enabling waits for the lock of the endpoint.
   const holder = sql.begin(async (tx) => {
     await tx`
       select from app.webhook_endpoints where id = core.decode_id('we', ${endpoint}) for update`

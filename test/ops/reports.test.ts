@@ -302,7 +302,7 @@ t.test('ops.domains_at_risk: lists domains with the time of their failure', asyn
     select core.new_id(now()), m.id, d.name, d.status::app.domain_status, d.verified_at, d.wrong_since, d.created_at, d.is_manually_verified
     from mine m, (values
       ('gone.example', 'verified', now(), now() - interval '70 hours', now() - interval '1 year', false),
-      ('vouched.example', 'verified', now(), now() - interval '70 hours', now() - interval '1 year', true),
+      ('manual.example', 'verified', now(), now() - interval '70 hours', now() - interval '1 year', true),
       ('well.example', 'verified', now(), null, now() - interval '1 year', false),
       ('new.example', 'pending', null, null, now() - interval '1 hour', false),
       ('failed.example', 'failed', null, null, now() - interval '1 year', false)

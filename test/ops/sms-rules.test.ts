@@ -135,7 +135,7 @@ t.test('ops.add_holiday: refuses an invalid day', async (t) => {
 })
 
 t.test('ops.apply_staged_numbers', async (t) => {
-  /** What psql's \copy does, with the rights of an operator. */
+  /** Inserts numbers as \copy of psql does, with the rights of an operator. */
   const stage = async (tx: Tx, file: string) => {
     await tx`set local role postgram_operator`
     const copy = await tx`copy ops.staged_numbers from stdin csv`.writable()

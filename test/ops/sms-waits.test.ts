@@ -37,7 +37,7 @@ const stuckAt = (time: string, id: string) =>
 const pauseAt = (time: string, organisation: { id: string }) =>
   atTime(sql, time, (tx) => tx`select ops.pause(${organisation.id}, 'a look')`)
 
-/** A process that says that it has these roles, and does nothing. */
+/** Registers a process with these roles that does nothing. */
 async function pretend(...roles: string[]) {
   const session = connect(url, { max: 1 })
   await session`select api.record_heartbeat('pretended-process', ${roles}::text[], 'here', 1, '1.2.3', now())`

@@ -7,19 +7,19 @@ import { startApiAt, startTestService } from '../fixtures/service.ts'
 import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
-// Its start makes what every service needs.
+// The start of a service creates what every service needs.
 await startTestService(url, { roles: ['api'] })
 
-const begun = '2031-01-31T10:00:00.000Z'
+const createdAt = '2031-01-31T10:00:00.000Z'
 
-/** An organisation that began then. */
+/** Creates an organisation at that time. */
 async function organisationOf(smsIncluded: number): Promise<TestOrganisation> {
   const organisation = await createOrganisation(sql, { emailsIncluded: 100, smsIncluded })
   await sql`
     with made as (
-      update app.organisations set created_at = ${begun} where id = core.decode_id('org', ${organisation.id}) returning id
+      update app.organisations set created_at = ${createdAt} where id = core.decode_id('org', ${organisation.id}) returning id
     )
-    update app.allowances a set (period_start, period_end) = (select p.* from core.period_at(${begun}, ${begun}) p)
+    update app.allowances a set (period_start, period_end) = (select p.* from core.period_at(${createdAt}, ${createdAt}) p)
     from made m where a.organisation_id = m.id`
   return organisation
 }
@@ -57,7 +57,7 @@ t.test('ops.statement: returns what to invoice for open and closed periods', asy
   await atTime(sql, february, (tx) => tx`select ops.set_plan(${id}, 'bigger')`)
 
   const first = {
-    periodStart: begun,
+    periodStart: createdAt,
     periodEnd: '2031-02-28T10:00:00.000Z',
     plan: 'bigger',
     priceRand: 99,
@@ -86,7 +86,7 @@ t.test('ops.statement: returns what to invoice for open and closed periods', asy
   t.strictSame(
     await statementAt(march, organisation, february),
     { ...first, isClosed: true },
-    'and for good once it is closed',
+    'a closed period does not change',
   )
   t.match(await statementAt(march, organisation), {
     isClosed: false,

@@ -3,7 +3,7 @@ import { createDatabase } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 
-/** What operators' scripts rely on: more arguments may follow, when they have a default. */
+/** The signatures that operators' scripts use: new arguments must be last and have a default. */
 const functions = [
   'create_plan(id, name, price_rand, emails_included, sms_included, domains_included)',
   'create_organisation(name text, owner_email text, plan text DEFAULT starter) text',

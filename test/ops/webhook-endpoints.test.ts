@@ -199,7 +199,7 @@ t.test('webhook endpoint: the second of two concurrent changes sees the first', 
   const { id } = await createEndpoint(sql, await createOrganisation(sql), {
     types: ['email.sent'],
   })
-  /** Has them meet at the endpoint, and answers what the second came to. */
+  /** Runs two changes concurrently and returns the result of the second. */
   const meet = async (first: string, second: string) => {
     const { came } = await sql.begin(async (tx) => {
       await tx.unsafe(`select ops.${first}`, [id])

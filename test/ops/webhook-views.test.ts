@@ -16,7 +16,7 @@ await startTestService(url, { roles: ['api'] })
 await makeOldPartitions(sql)
 const organisation = await createOrganisation(sql)
 
-// Nothing else fails or waits.
+// No other endpoint fails and no other delivery waits.
 t.beforeEach(() => sql`delete from app.webhook_deliveries`)
 t.beforeEach(() => sql`delete from app.webhook_endpoints`)
 

@@ -26,7 +26,7 @@ const why = async (event: string): Promise<string> => {
   return row?.why ?? ''
 }
 
-/** An event of an organisation with one endpoint for it, and the start of what is said of it there. */
+/** Creates an event and one endpoint for it; `says` matches the sentence about them. */
 async function aWorld() {
   const organisation = await createOrganisation(sql)
   const { id: endpoint } = await createEndpoint(sql, organisation, { types: ['email.sent'] })

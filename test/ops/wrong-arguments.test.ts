@@ -27,7 +27,7 @@ const unknownOrg = 'org_01h455vb4pex5vsknk084sn02q'
 const unknownMessage = 'em_01h455vb4pex5vsknk084sn02q'
 const long = (length: number) => 'x'.repeat(length)
 
-/** Where null means something: a body that a template does not have, no note, what stays, all endpoints. */
+/** Arguments that may be null: a missing body of a template, no note, an unchanged value, all endpoints. */
 const nullable = [
   'create_template.3',
   'create_template.4',
@@ -506,7 +506,7 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ]),
 ]
 
-/** A sentence of ours, whatever it quotes, and not one that Postgres makes of a constraint or a type. */
+/** Matches a sentence that Postgram wrote, not one of Postgres about a constraint or a type. */
 const sentence = /^([^\n']|'(?:[^']|'')*'){10,200}$/
 const ofPostgres =
   /violates|constraint|null value|relation|column|invalid input|syntax|duplicate key/
@@ -522,7 +522,7 @@ async function fingerprint(tx: Tx) {
     ({ name }) =>
       `select '${name}' as name, count(*), md5(string_agg(t::text, ' ' order by t::text)) from ${name} t`,
   )
-  // In order, as parallel workers may each bring a part.
+  // Sorted, because parallel workers return rows in any order.
   return tx.unsafe(`${parts.join(' union all ')} order by 1`)
 }
 

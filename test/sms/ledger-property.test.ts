@@ -172,7 +172,7 @@ class EndPeriod implements fc.AsyncCommand<Account, null> {
   toString = () => 'end of period'
 }
 
-/** Everything that the ledger_check say is what the account says. */
+/** Throws unless ops.ledger_check finds every account balanced. */
 async function isBalanced(account: Account) {
   const { id } = account.organisation
   const wrong = (await wrongBooks(sql)).filter(({ organisation }) => organisation === id)

@@ -18,7 +18,7 @@ const { base } = await startTestService(url, { roles: ['api'], hasSandboxSms: tr
 
 const to = '+27821234567'
 
-/** Accepts an SMS; answers its id. */
+/** Accepts an SMS; returns its ID. */
 async function send({ liveKey }: TestOrganisation, segments: number, overrides = {}) {
   const { json, text } = await post(
     `${base}/v1/sms`,

@@ -12,7 +12,7 @@ import {
   type TestEndpoint,
 } from '../fixtures/webhooks.ts'
 
-// No worker runs: jobs are locked by hand, as those of two pools.
+// No worker runs: the test locks jobs in the names of two pools.
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
@@ -23,7 +23,7 @@ const uuidOf = async ({ id }: TestEndpoint) => {
   return row?.id ?? ''
 }
 
-/** A job that this pool is at work on. */
+/** Adds a job that this pool runs. */
 async function aJob(worker: string | null) {
   const [row] = await sql<{ id: string }[]>`
     with added as materialized (select id from graphile_worker.add_job('deliver_webhook'))
@@ -63,55 +63,61 @@ async function setUp(events: number) {
   return { endpoint, start, end, finish, state: () => stateOf(sql, endpoint) }
 }
 
-t.test('one job has the turn until it gives it up', async (t) => {
+t.test('start_deliveries: one job holds the lease until it releases it', async (t) => {
   const { start, end, state } = await setUp(3)
   const [first, second] = [await aJob('pool-1'), await aJob('pool-2')]
   const inHand = (await start(first, 'pool-1', [], 2)).map(({ eventId }) => eventId)
   t.equal(inHand.length, 2)
-  t.same(await start(second, 'pool-2'), [], 'it is taken')
-  t.equal(await end(second, 'pool-2'), 0, 'and nobody else gives it up')
+  t.same(await start(second, 'pool-2'), [], 'another job holds the lease')
+  t.equal(await end(second, 'pool-2'), 0, 'only its holder releases it')
   const [third, ...others] = await start(first, 'pool-1', inHand)
-  t.same(others, [], 'what is in hand is not begun again')
+  t.same(others, [], 'a delivery in progress does not start again')
   t.notOk(inHand.includes(third?.eventId ?? ''))
-  t.equal(await end(first, 'pool-1'), 1, 'a job has what is left')
+  t.equal(await end(first, 'pool-1'), 1, 'a job is added for the rest')
   t.notOk((await state()).isHeld)
   t.equal((await start(second, 'pool-2')).length, 3)
 })
 
-t.test('however many jobs find no room for an endpoint, one waits for it', async (t) => {
-  const { endpoint, end } = await setUp(3)
-  const endpoint_id = await uuidOf(endpoint)
-  const waiting = async () => [
-    ...(await sql<{ id: string; runAt: Date }[]>`
+t.test(
+  'release_leases: jobs that end with a pause leave one waiting job for the endpoint',
+  async (t) => {
+    const { endpoint, end } = await setUp(3)
+    const endpoint_id = await uuidOf(endpoint)
+    const waiting = async () => [
+      ...(await sql<{ id: string; runAt: Date }[]>`
       select j.id, j.run_at from graphile_worker._private_jobs j
       where j.payload ->> 'endpoint' = ${endpoint_id} and j.run_at > now() and j.locked_at is null`),
-  ]
-  t.equal(await end(await aJob('pool-1'), 'pool-1', 600), 1)
-  const [first, ...others] = await waiting()
-  t.same(others, [])
-  t.equal(await end(await aJob('pool-2'), 'pool-2', 700), 1)
-  t.same(await waiting(), [first], 'and is not put off for ever')
-  await setWorker(first?.id ?? '', 'pool-1')
-  t.equal(await end(first?.id ?? '', 'pool-1', 600), 1, 'put off once more')
-  const [next, ...more] = await waiting()
-  t.same(more, [])
-  t.not(next?.id, first?.id)
-})
-
-t.test('who has nothing in hand and gets nothing has given it up', async (t) => {
-  const { start, state, finish } = await setUp(1)
-  const job = await aJob('pool-1')
-  const [delivery] = await start(job, 'pool-1')
-  if (!delivery) throw new Error('nothing was due')
-  t.same(await start(job, 'pool-1', [delivery.eventId]), [])
-  t.ok((await state()).isHeld)
-  await finish(delivery, null)
-  t.same(await start(job, 'pool-1'), [])
-  t.notOk((await state()).isHeld)
-})
+    ]
+    t.equal(await end(await aJob('pool-1'), 'pool-1', 600), 1)
+    const [first, ...others] = await waiting()
+    t.same(others, [])
+    t.equal(await end(await aJob('pool-2'), 'pool-2', 700), 1)
+    t.same(await waiting(), [first], 'its time does not change')
+    await setWorker(first?.id ?? '', 'pool-1')
+    t.equal(await end(first?.id ?? '', 'pool-1', 600), 1, 'a running job leaves another one')
+    const [next, ...more] = await waiting()
+    t.same(more, [])
+    t.not(next?.id, first?.id)
+  },
+)
 
 t.test(
-  'the turn of a job that is gone or freed is anyone’s, that of the job anew as well',
+  'start_deliveries: a job without deliveries in progress or due releases the lease',
+  async (t) => {
+    const { start, state, finish } = await setUp(1)
+    const job = await aJob('pool-1')
+    const [delivery] = await start(job, 'pool-1')
+    if (!delivery) throw new Error('nothing was due')
+    t.same(await start(job, 'pool-1', [delivery.eventId]), [])
+    t.ok((await state()).isHeld)
+    await finish(delivery, null)
+    t.same(await start(job, 'pool-1'), [])
+    t.notOk((await state()).isHeld)
+  },
+)
+
+t.test(
+  'start_deliveries: a lease is free if its job was deleted, unlocked or restarted',
   async (t) => {
     for (const how of ['gone', 'freed'] as const) {
       const { start } = await setUp(2)
@@ -121,30 +127,27 @@ t.test(
       else await setWorker(first, null)
       t.equal((await start(second, 'pool-2')).length, 2, how)
       await setWorker(first, 'pool-3')
-      t.same(await start(first, 'pool-3'), [], 'too late')
+      t.same(await start(first, 'pool-3'), [], 'another job holds the lease now')
     }
     const { start } = await setUp(2)
     const job = await aJob('pool-1')
     await start(job, 'pool-1')
     await setWorker(job, 'pool-2')
-    t.equal((await start(job, 'pool-2')).length, 2, 'it is its own after a crash')
+    t.equal((await start(job, 'pool-2')).length, 2, 'the restarted job takes its lease over')
   },
 )
 
-t.test(
-  'a process that was taken for gone gets nothing for a job that another one has',
-  async (t) => {
-    const { start, end, state } = await setUp(2)
-    const job = await aJob('pool-2')
-    t.same(await start(job, 'pool-1'), [])
-    t.equal((await start(job, 'pool-2')).length, 2)
-    t.same(await start(job, 'pool-1'), [])
-    t.equal(await end(job, 'pool-1'), 0)
-    t.ok((await state()).isHeld)
-  },
-)
+t.test('start_deliveries: a pool whose job another pool runs gets no deliveries', async (t) => {
+  const { start, end, state } = await setUp(2)
+  const job = await aJob('pool-2')
+  t.same(await start(job, 'pool-1'), [])
+  t.equal((await start(job, 'pool-2')).length, 2)
+  t.same(await start(job, 'pool-1'), [])
+  t.equal(await end(job, 'pool-1'), 0)
+  t.ok((await state()).isHeld)
+})
 
-t.test('of two jobs that ask at once one gets the turn', async (t) => {
+t.test('start_deliveries: one of two jobs in a call gets the lease', async (t) => {
   const { endpoint } = await setUp(2)
   const [first, second] = [await aJob('pool-1'), await aJob('pool-1')]
   const endpoint_id = await uuidOf(endpoint)
@@ -158,7 +161,7 @@ t.test('of two jobs that ask at once one gets the turn', async (t) => {
   t.equal(held?.leaseJobId, first)
 })
 
-t.test('at an endpoint are at most 32 under way, and 4 while it fails', async (t) => {
+t.test('start_deliveries: 32 deliveries run at an endpoint, or 4 while it fails', async (t) => {
   const { start, finish } = await setUp(50)
   const job = await aJob('pool-1')
   const all = await start(job, 'pool-1')
@@ -175,10 +178,10 @@ t.test('at an endpoint are at most 32 under way, and 4 while it fails', async (t
   t.equal(few.length, 3)
   t.ok(few.every(({ isFailing }) => isFailing))
   await finish(two, null)
-  t.equal((await start(job, 'pool-1', ids)).length, 2, 'a success lifts that')
+  t.equal((await start(job, 'pool-1', ids)).length, 2, 'a success restores the limit')
 })
 
-t.test('an outcome that is recorded twice counts once', async (t) => {
+t.test('finish_deliveries: an attempt that is recorded twice counts once', async (t) => {
   const { endpoint, start, finish, state } = await setUp(1)
   const job = await aJob('pool-1')
   const [delivery] = await start(job, 'pool-1')
@@ -193,23 +196,26 @@ t.test('an outcome that is recorded twice counts once', async (t) => {
   t.same((await state()).failingSince, failingSince)
 })
 
-t.test('what was replayed while its last attempt was under way begins anew', async (t) => {
-  const { endpoint, start, finish, state } = await setUp(1)
-  const job = await aJob('pool-1')
-  await sql`
+t.test(
+  'finish_deliveries: an event replayed during its sixth attempt starts at attempt 1',
+  async (t) => {
+    const { endpoint, start, finish, state } = await setUp(1)
+    const job = await aJob('pool-1')
+    await sql`
     update app.webhook_deliveries set attempts = 5
     where endpoint_id = core.decode_id('we', ${endpoint.id})`
-  const [last] = await start(job, 'pool-1')
-  if (!last) throw new Error('nothing was due')
-  t.equal(last.attempt, 6)
-  await sql`select ops.replay_event(core.encode_id('evt', ${last.eventId}::uuid))`
-  await finish(last, 'responded 500')
-  t.match(await start(job, 'pool-1'), [{ eventId: last.eventId, attempt: 1, body: last.body }])
-  t.equal((await state()).waiting, 1)
-})
+    const [last] = await start(job, 'pool-1')
+    if (!last) throw new Error('nothing was due')
+    t.equal(last.attempt, 6)
+    await sql`select ops.replay_event(core.encode_id('evt', ${last.eventId}::uuid))`
+    await finish(last, 'responded 500')
+    t.match(await start(job, 'pool-1'), [{ eventId: last.eventId, attempt: 1, body: last.body }])
+    t.equal((await state()).waiting, 1)
+  },
+)
 
 t.test(
-  'of outcomes that are recorded together the last one tells how the endpoint is',
+  'finish_deliveries: the last result of a batch sets the state of the endpoint',
   async (t) => {
     const { endpoint, start, state } = await setUp(3)
     const job = await aJob('pool-1')
@@ -237,7 +243,7 @@ t.test(
     t.match(await state(), { failingSince: longAgo, warnedAt: longAgo, lastError: 'one' })
     t.equal(await results(null, 'two'), 1)
     const { failingSince } = await state()
-    t.ok(Number(failingSince) > Number(longAgo), 'its days begin anew after a success')
+    t.ok(Number(failingSince) > Number(longAgo), 'a success resets the time')
     t.match(await state(), { warnedAt: null, lastError: 'two' })
     await addEvents(sql, [endpoint], 2)
     await failFor()

@@ -17,7 +17,7 @@ const organisation = await createOrganisation(sql)
 const NOW = Date.parse('2026-06-01T12:00:00Z')
 const HOUR = 3600
 
-/** Calls at a time that stands still. */
+/** Calls at a fixed time. */
 const service = connect(url, {
   role: 'postgram_service',
   clock: { 'postgram.now': new Date(NOW).toISOString() },
@@ -117,7 +117,7 @@ t.test('receive_callbacks: accepts callbacks up to 8 hours old and 5 minutes ahe
   t.equal((await tokensLike('time %')).length, 3, 'the token of one that is not taken is not kept')
 })
 
-/** Two transactions with one token: the second waits until the first has ended in that way. */
+/** Runs two transactions with one token: the second waits until the first has committed or rolled back. */
 async function race(t: Test, { token, end }: { token: string; end: 'commit' | 'rollback' }) {
   const [first, second] = [await aMessage(), await aMessage()]
   const of = (message: { uuid: string }, event: string) =>
@@ -143,7 +143,7 @@ async function race(t: Test, { token, end }: { token: string; end: 'commit' | 'r
   }
 }
 
-t.test('of two transactions with one token the first counts', async (t) => {
+t.test('receive_callbacks: the first of two transactions with one token counts', async (t) => {
   t.same(await race(t, { token: randomUUID(), end: 'commit' }), ['replayed'])
 })
 

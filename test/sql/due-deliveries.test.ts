@@ -8,10 +8,10 @@ import { addEvents, createEndpoint, type TestEndpoint } from '../fixtures/webhoo
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })
 
-/** The service's clock stands still here; the server's own goes on. */
+/** The time of the service does not advance; that of the server does. */
 const NOW = '2026-03-04T10:00:00Z'
 
-/** What falls due at an endpoint of its own, so many seconds from now. */
+/** Creates an endpoint with deliveries that are due in these numbers of seconds. */
 async function dueIn(...seconds: number[]): Promise<TestEndpoint> {
   const endpoint = await createEndpoint(sql, await createOrganisation(sql))
   await addEvents(sql, [endpoint], seconds.length)
@@ -27,14 +27,14 @@ async function dueIn(...seconds: number[]): Promise<TestEndpoint> {
   return endpoint
 }
 
-/** The clock's call; answers how many jobs it made. */
+/** Runs the scheduled task; returns the number of jobs that it added. */
 const enqueue = () =>
   atTime(sql, NOW, async (tx) => {
     const [row] = await tx<{ jobs: number }[]>`select api.enqueue_due_deliveries() as jobs`
     return row?.jobs
   })
 
-/** In how many seconds the jobs of an endpoint run. */
+/** Returns in how many seconds the jobs of an endpoint run. */
 async function jobsOf({ id }: TestEndpoint) {
   const rows = await sql<{ seconds: number }[]>`
     select extract(epoch from run_at - created_at)::float8 as seconds
@@ -49,59 +49,68 @@ t.afterEach(async () => {
   await sql`delete from graphile_worker._private_jobs`
 })
 
-t.test('what falls due has a job for its time, those of one second share it', async (t) => {
-  const one = await dueIn(0.25, 30.1, 30.2, 30.9, 31, 90)
-  const other = await dueIn(30.5)
-  const later = await dueIn(90.001, 86_400)
-  t.equal(await enqueue(), 5)
-  t.same(await jobsOf(one), [0.25, 30.9, 31, 90])
-  t.same(await jobsOf(other), [30.5])
-  t.same(await jobsOf(later), [])
-})
+t.test(
+  'enqueue_due_deliveries: due deliveries get jobs, those within one second share a job',
+  async (t) => {
+    const one = await dueIn(0.25, 30.1, 30.2, 30.9, 31, 90)
+    const other = await dueIn(30.5)
+    const later = await dueIn(90.001, 86_400)
+    t.equal(await enqueue(), 5)
+    t.same(await jobsOf(one), [0.25, 30.9, 31, 90])
+    t.same(await jobsOf(other), [30.5])
+    t.same(await jobsOf(later), [])
+  },
+)
 
-t.test('what is overdue has a job, unless one is about to look', async (t) => {
-  const left = await dueIn(-1, 0)
-  const waiting = await dueIn(-60)
-  const held = await dueIn(-60)
-  const [job] = await sql<{ id: string }[]>`
+t.test(
+  'enqueue_due_deliveries: an overdue delivery gets a job unless one waits or runs',
+  async (t) => {
+    const left = await dueIn(-1, 0)
+    const waiting = await dueIn(-60)
+    const held = await dueIn(-60)
+    const [job] = await sql<{ id: string }[]>`
     select id from graphile_worker.add_job('deliver_webhook', run_at := now() + interval '1 day')`
-  await sql`
+    await sql`
     update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a pool'
     where id = ${job?.id ?? ''}`
-  await sql`
+    await sql`
     update app.webhook_endpoints set lease_job_id = ${job?.id ?? ''}
     where id = core.decode_id('we', ${held.id})`
-  await sql`
+    await sql`
     select core.add_jobs(array[core.delivery_job(e)]) from app.webhook_endpoints e
     where e.id = core.decode_id('we', ${waiting.id})`
-  t.equal(await enqueue(), 1)
-  t.same(await jobsOf(left), [0])
-  t.equal(await enqueue(), 0, 'now one is')
-  await sql`
+    t.equal(await enqueue(), 1)
+    t.same(await jobsOf(left), [0])
+    t.equal(await enqueue(), 0, 'a job waits now')
+    await sql`
     update graphile_worker._private_jobs set locked_at = null, locked_by = null
     where id = ${job?.id ?? ''}`
-  t.equal(await enqueue(), 1, 'nobody has the turn any more')
-  t.same(await jobsOf(held), [0])
-})
+    t.equal(await enqueue(), 1, 'no running job holds the lease')
+    t.same(await jobsOf(held), [0])
+  },
+)
 
-t.test('of an endpoint with much to do the next 30 seconds have jobs', async (t) => {
+t.test('enqueue_due_deliveries: a busy endpoint gets jobs for the next 30 seconds', async (t) => {
   const busy = await dueIn(...Array.from({ length: 80 }, (_, second) => second + 1))
   t.equal(await enqueue(), 30)
   t.equal((await jobsOf(busy)).at(-1), 30)
 })
 
-t.test('a disabled endpoint has none, and one that fails comes behind the others', async (t) => {
-  const disabled = await dueIn(-1, 10)
-  const failing = await dueIn(-1, 10)
-  await sql`
+t.test(
+  'enqueue_due_deliveries: a disabled endpoint gets no job, a failing one a lower priority',
+  async (t) => {
+    const disabled = await dueIn(-1, 10)
+    const failing = await dueIn(-1, 10)
+    await sql`
     update app.webhook_endpoints set disabled_at = now(), disabled_reason = 'a test'
     where id = core.decode_id('we', ${disabled.id})`
-  await sql`
+    await sql`
     update app.webhook_endpoints set failing_since = now()
     where id = core.decode_id('we', ${failing.id})`
-  t.equal(await enqueue(), 2)
-  t.same(await jobsOf(failing), [0, 10])
-  const jobs = await sql<{ priority: number }[]>`
+    t.equal(await enqueue(), 2)
+    t.same(await jobsOf(failing), [0, 10])
+    const jobs = await sql<{ priority: number }[]>`
     select distinct priority from graphile_worker._private_jobs`
-  t.same([...jobs], [{ priority: 10 }])
-})
+    t.same([...jobs], [{ priority: 10 }])
+  },
+)

@@ -6,7 +6,7 @@ import { createOrganisation, type TestOrganisation } from '../fixtures/organisat
 import { startTestService } from '../fixtures/service.ts'
 import { createEndpoint, eventsOf, inShort } from '../fixtures/webhooks.ts'
 
-// Only the API runs: the test is the worker and the providers.
+// Only the API runs: the test acts as the worker and the providers.
 const database = await createDatabase()
 const { url, sql } = database
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -18,7 +18,7 @@ async function withEndpoint(): Promise<TestOrganisation> {
   return organisation
 }
 
-/** What a network reports of a part that it named like this. */
+/** Records a receipt of the network for a part. */
 async function report(id: string, part: number, type: string) {
   const receipt = { provider: 'stand-in', network_ids: [`${id}.${part}`], phone: '+447700900000' }
   const receipts = [{ ...receipt, type, occurred_at: new Date().toISOString() }]
@@ -27,30 +27,33 @@ async function report(id: string, part: number, type: string) {
 const partsOf = (id: string, ...parts: number[]) =>
   parts.map((part) => ({ part, network_id: `${id}.${part}` }))
 
-t.test('a hand-over is reported once, whatever is repeated', async (t) => {
-  const organisation = await withEndpoint()
-  const id = await send(base, organisation)
-  t.strictSame(await eventsOf(sql, organisation), [], 'nothing happened yet')
-  await start(id)
-  await finish(id, 'ambiguous')
-  await finish(id, 'deferred')
-  t.strictSame(await eventsOf(sql, organisation), [], 'it still waits')
-  await start(id)
-  await finish(id, 'sent')
-  await finish(id, 'sent')
-  await record(id, { type: 'sent' })
-  t.strictSame(inShort(await eventsOf(sql, organisation)), ['email.sent sent'])
-  const receipt = { type: 'delivered', provider_event_id: 'once' }
-  await record(id, receipt, receipt)
-  await record(id, receipt)
-  await record(id, { type: 'delivered' })
-  t.strictSame(inShort(await eventsOf(sql, organisation)), [
-    'email.sent sent',
-    'email.delivered delivered',
-  ])
-})
+t.test(
+  'emit_events: a sent email has one sent event, also if results or receipts repeat',
+  async (t) => {
+    const organisation = await withEndpoint()
+    const id = await send(base, organisation)
+    t.strictSame(await eventsOf(sql, organisation), [], 'no attempt was made')
+    await start(id)
+    await finish(id, 'ambiguous')
+    await finish(id, 'deferred')
+    t.strictSame(await eventsOf(sql, organisation), [], 'the message still waits')
+    await start(id)
+    await finish(id, 'sent')
+    await finish(id, 'sent')
+    await record(id, { type: 'sent' })
+    t.strictSame(inShort(await eventsOf(sql, organisation)), ['email.sent sent'])
+    const receipt = { type: 'delivered', provider_event_id: 'once' }
+    await record(id, receipt, receipt)
+    await record(id, receipt)
+    await record(id, { type: 'delivered' })
+    t.strictSame(inShort(await eventsOf(sql, organisation)), [
+      'email.sent sent',
+      'email.delivered delivered',
+    ])
+  },
+)
 
-t.test('a receipt that is faster than our own note reports the hand-over as well', async (t) => {
+t.test('emit_events: a receipt before the result of the attempt adds the sent event', async (t) => {
   for (const [receipts, expected] of [
     [[{ type: 'delivered' }], ['email.delivered delivered']],
     [[{ type: 'sent' }, { type: 'delivered' }], ['email.delivered delivered']],
@@ -64,13 +67,17 @@ t.test('a receipt that is faster than our own note reports the hand-over as well
     await record(id, ...receipts)
     const events = await eventsOf(sql, organisation)
     t.strictSame(inShort(events), ['email.sent sent', ...expected])
-    t.match(events[0]?.data, { sentAt: String, deliveredAt: null, error: null }, 'as it was then')
+    t.match(
+      events[0]?.data,
+      { sentAt: String, deliveredAt: null, error: null },
+      'the state at that time',
+    )
     await finish(id, 'sent')
-    t.strictSame(await eventsOf(sql, organisation), events, 'which then adds nothing')
+    t.strictSame(await eventsOf(sql, organisation), events, 'the result adds no event')
   }
 })
 
-t.test('what came together is told one by one', async (t) => {
+t.test('emit_events: receipts recorded together have one event each', async (t) => {
   const organisation = await withEndpoint()
   const id = await send(base, organisation, { to: ['b@c.example', 'd@c.example'] })
   await start(id)
@@ -93,10 +100,10 @@ t.test('what came together is told one by one', async (t) => {
     'email.delivered delivered',
     'email.complained complained',
   ])
-  t.match(events[1]?.data.deliveredAt, /^2\d{3}-/, 'the delivery says when it was')
+  t.match(events[1]?.data.deliveredAt, /^2\d{3}-/, 'the event has the time of delivery')
 })
 
-t.test('an outcome is reported again when it has become worse', async (t) => {
+t.test('emit_events: a worse outcome has another event', async (t) => {
   const organisation = await withEndpoint()
   const to = ['1', '2', '3'].map((place) => `worse-${place}@c.example`)
   const id = await send(base, organisation, { to })
@@ -121,7 +128,7 @@ t.test('an outcome is reported again when it has become worse', async (t) => {
   )
 })
 
-t.test('a bounce after a complaint is a bounce, not another complaint', async (t) => {
+t.test('emit_events: a bounce after a complaint is a bounce, not another complaint', async (t) => {
   const organisation = await withEndpoint()
   const to = ['after-1@c.example', 'after-2@c.example']
   const id = await send(base, organisation, { to })
@@ -137,24 +144,27 @@ t.test('a bounce after a complaint is a bounce, not another complaint', async (t
   ])
 })
 
-t.test('marketing to several is sent with its last copy', async (t) => {
-  const organisation = await withEndpoint()
-  const to = ['copy-1@c.example', 'copy-2@c.example', 'copy-3@c.example']
-  const id = await send(base, organisation, { class: 'marketing', to })
-  await start(id)
-  await finish(id, 'deferred', { settled_recipients: [to[0]], refused: [] })
-  await record(id, { type: 'delivered', recipient: to[0] })
-  t.strictSame(await eventsOf(sql, organisation), [], 'the others may still go out')
-  await start(id)
-  const refused = [{ recipient: to[2], code: '550', text: 'No.' }]
-  await finish(id, 'sent', { settled_recipients: to.slice(1), refused })
-  const events = await eventsOf(sql, organisation)
-  t.strictSame(inShort(events), ['email.sent sent', 'email.failed failed'])
-  const message = 'copy-3@c.example: No.'
-  t.strictSame(events[1]?.data.error, { code: 'provider_rejected', message })
-})
+t.test(
+  'emit_events: marketing email to several recipients is sent with its last copy',
+  async (t) => {
+    const organisation = await withEndpoint()
+    const to = ['copy-1@c.example', 'copy-2@c.example', 'copy-3@c.example']
+    const id = await send(base, organisation, { class: 'marketing', to })
+    await start(id)
+    await finish(id, 'deferred', { settled_recipients: [to[0]], refused: [] })
+    await record(id, { type: 'delivered', recipient: to[0] })
+    t.strictSame(await eventsOf(sql, organisation), [], 'other copies can still be sent')
+    await start(id)
+    const refused = [{ recipient: to[2], code: '550', text: 'No.' }]
+    await finish(id, 'sent', { settled_recipients: to.slice(1), refused })
+    const events = await eventsOf(sql, organisation)
+    t.strictSame(inShort(events), ['email.sent sent', 'email.failed failed'])
+    const message = 'copy-3@c.example: No.'
+    t.strictSame(events[1]?.data.error, { code: 'provider_rejected', message })
+  },
+)
 
-t.test('an SMS is sent and delivered once, of however many parts', async (t) => {
+t.test('emit_events: an SMS of several parts has one sent and one delivered event', async (t) => {
   const organisation = await withEndpoint()
   const id = await sendSms(base, organisation, { body: 'x'.repeat(161) })
   await start(id)
@@ -170,7 +180,7 @@ t.test('an SMS is sent and delivered once, of however many parts', async (t) => 
   ])
 })
 
-t.test('an SMS that is lost for one part is failed, and expired ones are too', async (t) => {
+t.test('emit_events: an SMS with a failed or expired part has a failed event', async (t) => {
   for (const [type, code] of [
     ['failed', 'network_rejected'],
     ['expired', 'expired'],
@@ -187,7 +197,7 @@ t.test('an SMS that is lost for one part is failed, and expired ones are too', a
   }
 })
 
-t.test('what a provider refuses, and what is stopped before, has failed', async (t) => {
+t.test('emit_events: refused and rejected messages have a failed event', async (t) => {
   const organisation = await withEndpoint()
   const refused = await send(base, organisation)
   await start(refused)
@@ -220,7 +230,7 @@ t.test('what a provider refuses, and what is stopped before, has failed', async 
   ])
 })
 
-t.test('an email that an operator retries is reported by what follows', async (t) => {
+t.test('emit_events: an email that an operator retries has an event for each result', async (t) => {
   const organisation = await withEndpoint()
   const id = await send(base, organisation)
   for (const outcome of ['failed', 'failed', 'sent']) {
@@ -235,7 +245,7 @@ t.test('an email that an operator retries is reported by what follows', async (t
   ])
 })
 
-t.test('STOP to an SMS is reported once; to unsubscribe from email is no event', async (t) => {
+t.test('emit_events: STOP has one event, an unsubscribe from email has none', async (t) => {
   const organisation = await withEndpoint()
   const number = '+27820000001'
   await sql`
@@ -261,7 +271,7 @@ t.test('STOP to an SMS is reported once; to unsubscribe from email is no event',
   t.strictSame(inShort(await eventsOf(sql, organisation, email)), ['email.sent sent'])
 })
 
-t.test('rehearsals are reported like others', async (t) => {
+t.test('emit_events: sandbox messages have events like others', async (t) => {
   const organisation = await withEndpoint()
   const id = await send(base, organisation)
   await sql`update app.messages set is_sandbox = true where id = ${(await messageOf(sql, id)).id}`

@@ -6,11 +6,11 @@ import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 import { createEndpoint, waitingFor } from '../fixtures/webhooks.ts'
 
-// Only the API runs: the test is the worker and the provider.
+// Only the API runs: the test acts as the worker and the provider.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 
-t.test('a change that is still to be committed when its endpoint is enabled', async (t) => {
+t.test('enable_webhook_endpoint: replays the event of a change that was not committed yet', async (t) => {
   const organisation = await createOrganisation(sql)
   const endpoint = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   await sql`select ops.disable_webhook_endpoint(${endpoint.id}, 'a test')`
@@ -27,7 +27,7 @@ t.test('a change that is still to be committed when its endpoint is enabled', as
         isDone = true
       })
     enabled.catch(() => undefined)
-    await until('enabling to wait, or to be through', async () => {
+    await until('enabling to wait or to end', async () => {
       if (isDone) return true
       const [row] = await sql`
         select from pg_stat_activity
@@ -40,7 +40,7 @@ t.test('a change that is still to be committed when its endpoint is enabled', as
   t.strictSame(await waitingFor(sql, endpoint), ['email.sent'])
 })
 
-t.test('a change that is made while its endpoint is being enabled', async (t) => {
+t.test('enable_webhook_endpoint: a change during it is delivered once', async (t) => {
   const organisation = await createOrganisation(sql)
   const endpoint = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   await sql`select ops.disable_webhook_endpoint(${endpoint.id}, 'a test')`
@@ -55,7 +55,7 @@ t.test('a change that is made while its endpoint is being enabled', async (t) =>
       isDone = true
     })
     finished.catch(() => undefined)
-    await until('the change to wait, or to be through', async () => {
+    await until('the change to wait or to end', async () => {
       if (isDone) return true
       const [row] = await sql`
         select from pg_stat_activity

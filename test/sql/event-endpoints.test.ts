@@ -6,7 +6,7 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { bodiesOf, createEndpoint, eventsOf, inShort, waitingFor } from '../fixtures/webhooks.ts'
 
-// Only the API runs: the test is the worker and the providers.
+// Only the API runs: the test acts as the worker and the providers.
 const database = await createDatabase()
 const { url, sql } = database
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -25,7 +25,7 @@ const delivered = async (id: string) => {
   await record(id, { type: 'delivered' })
 }
 
-t.test('an endpoint hears of what it chose', async (t) => {
+t.test('emit_events: an endpoint gets events of its types only', async (t) => {
   const organisation = await createOrganisation(sql)
   const one = await createEndpoint(sql, organisation, { types: ['email.delivered', 'sms.sent'] })
   const other = await createEndpoint(sql, organisation, { types: ['email.bounced'] })
@@ -36,7 +36,7 @@ t.test('an endpoint hears of what it chose', async (t) => {
   t.strictSame([await jobsFor(one), await jobsFor(other)], [1, 0])
 })
 
-t.test('endpoints that chose the same hear of the same event', async (t) => {
+t.test('emit_events: endpoints with the same type get the same event', async (t) => {
   const organisation = await createOrganisation(sql)
   const both = [
     await createEndpoint(sql, organisation),
@@ -50,7 +50,7 @@ t.test('endpoints that chose the same hear of the same event', async (t) => {
   ])
 })
 
-t.test('many changes in one transaction are one job for each endpoint', async (t) => {
+t.test('emit_events: many changes in one transaction add one job for each endpoint', async (t) => {
   const organisation = await createOrganisation(sql)
   const endpoint = await createEndpoint(sql, organisation, { types: ['email.sent'] })
   const ids = await sendBatch(
@@ -69,7 +69,7 @@ t.test('many changes in one transaction are one job for each endpoint', async (t
   t.equal(await jobsFor(endpoint), 1)
 })
 
-t.test('no organisation hears of another', async (t) => {
+t.test('emit_events: no organisation gets events of another', async (t) => {
   const [own, other, silent] = [
     await createOrganisation(sql),
     await createOrganisation(sql),
@@ -98,7 +98,7 @@ t.test('no organisation hears of another', async (t) => {
   t.strictSame(await eventsOf(sql, silent), [])
 })
 
-t.test('events for a disabled endpoint are kept, and not delivered', async (t) => {
+t.test('emit_events: events for a disabled endpoint are recorded, not delivered', async (t) => {
   const organisation = await createOrganisation(sql)
   const endpoint = await createEndpoint(sql, organisation)
   await sql`
@@ -110,7 +110,7 @@ t.test('events for a disabled endpoint are kept, and not delivered', async (t) =
   t.equal(await jobsFor(endpoint), 0)
 })
 
-t.test('an event stays as it was, whatever becomes of the message', async (t) => {
+t.test('emit_events: an event does not change when its message does', async (t) => {
   const organisation = await createOrganisation(sql)
   await createEndpoint(sql, organisation)
   const id = await send(base, organisation)
@@ -125,7 +125,7 @@ t.test('an event stays as it was, whatever becomes of the message', async (t) =>
   t.match(JSON.parse(before[0] ?? ''), { data: { status: 'sent', deliveredAt: null } })
 })
 
-/** What an organisation's only message came to, and what was written of that. */
+/** Returns the status of an organisation's only message, its timeline, events and jobs. */
 const stateOf = async (organisation: Parameters<typeof eventsOf>[1], id: string) => {
   const [counts] = await sql<{ deliveries: number; jobs: number }[]>`
     select (select count(*)::integer from app.webhook_deliveries) as deliveries,
@@ -142,7 +142,7 @@ const stateOf = async (organisation: Parameters<typeof eventsOf>[1], id: string)
   }
 }
 
-t.test('no change without its event, and no event without its change', async (t) => {
+t.test('emit_events: a change and its events commit together or not at all', async (t) => {
   const organisation = await createOrganisation(sql)
   await createEndpoint(sql, organisation)
   const id = await send(base, organisation)
@@ -157,13 +157,13 @@ t.test('no change without its event, and no event without its change', async (t)
     'graphile_worker._private_jobs',
   ]) {
     await sql.unsafe(`alter table ${table} add constraint nothing_more check (false) not valid`)
-    await t.rejects(finishing(), /nothing_more/, `when ${table} takes nothing`)
+    await t.rejects(finishing(), /nothing_more/, `${table} refuses rows`)
     await t.rejects(reporting(), /nothing_more/)
     await sql.unsafe(`alter table ${table} drop constraint nothing_more`)
     t.strictSame(await stateOf(organisation, id), queued)
   }
 
-  // The last thing that finishing does.
+  // The last write of a result.
   await sql`alter table app.counters add constraint nothing_leaves check (messages_dequeued < 0) not valid`
   await t.rejects(finishing(), /nothing_leaves/)
   await t.rejects(reporting(), /nothing_leaves/)
@@ -177,6 +177,6 @@ t.test('no change without its event, and no event without its change', async (t)
   t.strictSame(
     [deliveries - queued.deliveries, jobs - queued.jobs],
     [2, 2],
-    'all of it comes at once',
+    'every write is committed',
   )
 })

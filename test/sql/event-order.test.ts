@@ -6,7 +6,7 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createEndpoint, eventsOf, inShort } from '../fixtures/webhooks.ts'
 
-// Only the API runs: the test is the worker and the provider.
+// Only the API runs: the test acts as the worker and the provider.
 const database = await createDatabase()
 const { url, sql } = database
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -14,8 +14,8 @@ const { start, finish, record } = createLives(database)
 
 const organisation = await createOrganisation(sql)
 await createEndpoint(sql, organisation)
-// There are more complaints here than an organisation may have.
-await sql`update app.organisations set complaints_since = 'infinity'`
+// More complaints than these pause an organisation: none of today counts.
+await sql`update app.organisations set complaints_since = now() + interval '1 day'`
 
 const RECIPIENTS = ['a@c.example', 'b@c.example']
 const stock = await sendBatch(
@@ -24,11 +24,11 @@ const stock = await sendBatch(
   Array.from({ length: 500 }, () => ({ to: RECIPIENTS })),
 )
 
-/** An email to both whose hand-over has begun. */
+/** Returns an email to both recipients whose attempt has started. */
 async function begun(): Promise<string> {
   const id = stock.pop()
   if (!id) throw new Error('the stock of messages is used up')
-  // What bounced in one case must not stop the next.
+  // Bounces of one case must not block the next.
   await sql`delete from app.suppressions`
   await sql`delete from app.hard_bounces`
   await start(id)
@@ -43,13 +43,13 @@ const aReceipt = fc.record({
   is_hard: fc.boolean(),
   provider_event_id: fc.constantFrom('1', '2', '3', '4', '5', '6', '7', '8'),
 })
-/** Receipts, call by call, and before which of the calls the hand-over is noted, and again. */
+/** Receipts by call, and before which calls the result of the attempt is recorded. */
 const aLife = fc.record({
   calls: fc.array(fc.array(aReceipt, { minLength: 1, maxLength: 3 }), { maxLength: 5 }),
   finishBefore: fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 2 }),
 })
 
-t.test('in any order of receipts, events tell each step once and forward', async (t) => {
+t.test('emit_events: any order of receipts gives each event once and in order', async (t) => {
   const asserted = fc.assert(
     fc.asyncProperty(aLife, async ({ calls, finishBefore }) => {
       const id = await begun()
@@ -84,24 +84,27 @@ t.test('in any order of receipts, events tell each step once and forward', async
   await t.resolves(asserted)
 })
 
-t.test('a receipt that comes while the hand-over is noted makes no second sent', async (t) => {
-  const ids = await Promise.all(Array.from({ length: 40 }, begun))
-  await Promise.all(
-    ids.flatMap((id) => [
-      finish(id, 'sent'),
-      ...RECIPIENTS.map((recipient) => record(id, { type: 'delivered', recipient })),
-      finish(id, 'sent'),
-    ]),
-  )
-  for (const id of ids) {
-    t.strictSame(inShort(await eventsOf(sql, organisation, id)), [
-      'email.sent sent',
-      'email.delivered delivered',
-    ])
-  }
-})
+t.test(
+  'emit_events: receipts during the recording of a result add no second sent event',
+  async (t) => {
+    const ids = await Promise.all(Array.from({ length: 40 }, begun))
+    await Promise.all(
+      ids.flatMap((id) => [
+        finish(id, 'sent'),
+        ...RECIPIENTS.map((recipient) => record(id, { type: 'delivered', recipient })),
+        finish(id, 'sent'),
+      ]),
+    )
+    for (const id of ids) {
+      t.strictSame(inShort(await eventsOf(sql, organisation, id)), [
+        'email.sent sent',
+        'email.delivered delivered',
+      ])
+    }
+  },
+)
 
-t.test('a change is later than the one that it had to wait for', async (t) => {
+t.test('emit_events: a change that waited for another one is later', async (t) => {
   const id = await begun()
   const { id: uuid } = await messageOf(sql, id)
   const receipts = RECIPIENTS.map((recipient) => ({
@@ -109,7 +112,7 @@ t.test('a change is later than the one that it had to wait for', async (t) => {
     occurred_at: new Date(0).toISOString(),
   }))
   await sql.begin(async (tx) => {
-    // This transaction's time is before that of the hand-over's end.
+    // This transaction's time is before that of the attempt's result.
     await tx`select now()`
     await finish(id, 'sent')
     await tx`select core.record_receipts(${JSON.stringify(receipts)}::text::jsonb)`
@@ -119,19 +122,19 @@ t.test('a change is later than the one that it had to wait for', async (t) => {
   t.ok((delivered?.occurredAt ?? '') > (sent?.occurredAt ?? ''))
 })
 
-t.test('a status that follows an answer within milliseconds is later than it', async (t) => {
+t.test('emit_events: a status within milliseconds of an opt-out is later', async (t) => {
   const id = await sendSms(base, organisation)
   await start(id)
   await finish(id, 'sent')
   const { id: uuid } = await messageOf(sql, id)
-  // As two transactions would, one right after the other.
+  // The same as two transactions, one right after the other.
   await sql`
     select core.emit_events(array[(m.id, m.organisation_id, c.change)::core.message_change])
     from app.messages m, unnest('{opted_out,delivered}'::app.event_type[]) c (change)
     where m.id = ${uuid}`
-  // Nobody answers within the milliseconds that the test leaves between the hand-over and the answer.
-  const told = inShort(await eventsOf(sql, organisation, id)).filter(
+  // The sent event is not compared: the test leaves only milliseconds between it and the opt-out.
+  const listed = inShort(await eventsOf(sql, organisation, id)).filter(
     (one) => one !== 'sms.sent sent',
   )
-  t.strictSame(told, ['sms.opted_out sent', 'sms.delivered delivered'])
+  t.strictSame(listed, ['sms.opted_out sent', 'sms.delivered delivered'])
 })

@@ -6,7 +6,7 @@ const { sql } = await createDatabase()
 
 type Item = { payer: number; amount: number }
 
-/** What the window says of each item, in order of arrival. */
+/** Returns the result of the window function for each item, in order of arrival. */
 async function fitted(items: Item[], available: number[]): Promise<boolean[]> {
   const rows = await sql<{ fits: boolean }[]>`
     select core.fits(i.amount, a.available) over (partition by i.payer order by i.place) as fits
@@ -17,7 +17,7 @@ async function fitted(items: Item[], available: number[]): Promise<boolean[]> {
   return rows.map(({ fits }) => fits)
 }
 
-/** The same, one by one. */
+/** Returns the same for items served one by one. */
 function served(items: Item[], available: number[]): boolean[] {
   const left = [...available]
   return items.map(({ payer, amount }) => {
@@ -28,26 +28,29 @@ function served(items: Item[], available: number[]): boolean[] {
   })
 }
 
-t.test('what does not fit takes nothing, so that a smaller one behind it still fits', async (t) => {
-  const items = [4, 5, 2, 4, 1, 1].map((amount) => ({ payer: 0, amount }))
-  t.same(await fitted(items, [8]), [true, false, true, false, true, true])
-})
+t.test(
+  'fits: an item that does not fit takes nothing, and a smaller one after it fits',
+  async (t) => {
+    const items = [4, 5, 2, 4, 1, 1].map((amount) => ({ payer: 0, amount }))
+    t.same(await fitted(items, [8]), [true, false, true, false, true, true])
+  },
+)
 
-t.test('what is left can be used up to the last, and nothing fits into nothing', async (t) => {
+t.test('fits: the whole amount can be used, and nothing fits into 0 or less', async (t) => {
   const items = [3, 1].map((amount) => ({ payer: 0, amount }))
   t.same(await fitted(items, [3]), [true, false])
   t.same(await fitted(items, [4]), [true, true])
   t.same(await fitted(items, [0]), [false, false])
-  // As after a change to a smaller plan.
+  // A change to a smaller plan has this effect.
   t.same(await fitted(items, [-100]), [false, false])
 })
 
-t.test('sums beyond 32 bits do not overflow', async (t) => {
+t.test('fits: sums beyond 32 bits do not overflow', async (t) => {
   const items = Array.from({ length: 5 }, () => ({ payer: 0, amount: 2_147_483_647 }))
   t.same(await fitted(items, [2_147_483_647]), [true, false, false, false, false])
 })
 
-t.test('the window is what serving them one by one gives', async () => {
+t.test('fits: equals serving any items one by one', async () => {
   const items = fc.array(
     fc.record({
       payer: fc.nat(2),
@@ -67,7 +70,7 @@ t.test('the window is what serving them one by one gives', async () => {
 
 type Charge = { amount: number; call: number }
 
-/** The same of calls, none of whose items fits once one did not. */
+/** Returns the same for calls; after an item that does not fit, the rest of its call does not either. */
 async function fittedUntilShort(items: Charge[], available: number): Promise<boolean[]> {
   const rows = await sql<{ fits: boolean }[]>`
     select core.fits_until_short(i.amount, ${available}::bigint, i.call) over (order by i.place) as fits
@@ -89,17 +92,20 @@ function servedUntilShort(items: Charge[], available: number): boolean[] {
   })
 }
 
-t.test('once something did not fit, the rest of its call does not, other calls may', async (t) => {
-  const items = [
-    ...[2, 4, 1, 0].map((amount) => ({ amount, call: 0 })),
-    ...[1, 3].map((amount) => ({ amount, call: 1 })),
-    { amount: 1, call: 2 },
-  ]
-  const expected = [true, false, false, true, true, false, true]
-  t.same(await fittedUntilShort(items, 5), expected)
-})
+t.test(
+  'fits_until_short: after an item that does not fit, its call gets nothing, others do',
+  async (t) => {
+    const items = [
+      ...[2, 4, 1, 0].map((amount) => ({ amount, call: 0 })),
+      ...[1, 3].map((amount) => ({ amount, call: 1 })),
+      { amount: 1, call: 2 },
+    ]
+    const expected = [true, false, false, true, true, false, true]
+    t.same(await fittedUntilShort(items, 5), expected)
+  },
+)
 
-t.test('that window, too, is what serving them one by one gives', async () => {
+t.test('fits_until_short: equals serving any calls item by item', async () => {
   const calls = fc.array(
     fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 10 })), {
       minLength: 1,

@@ -28,7 +28,7 @@ async function partitionsOf(db: Sql | Tx, table: string): Promise<string[]> {
 const suffixesOf = async (db: Sql | Tx, table: string) =>
   (await partitionsOf(db, table)).map((name) => name.slice(table.length + 1))
 
-/** What is kept of a message by the month, with the id of its time. */
+/** Inserts a row into each monthly table, with the ID of its time. */
 const insertAt = (tx: Tx, at: string) => tx`
   with message as (
     insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
@@ -44,7 +44,7 @@ const insertAt = (tx: Tx, at: string) => tx`
   select m.tableoid::regclass::text as message, e.tableoid::regclass::text as event
   from message m cross join event e`
 
-/** What is kept by the day. */
+/** Inserts a row into each daily table. */
 const insertDailyAt = (tx: Tx, at: string) => tx`
   with body as (
     insert into app.bodies (message_id, sender, "to", cc, bcc, recipients)
@@ -83,8 +83,7 @@ t.test(
   'make_partitions: creates this month and three more, and days from two back to a month ahead',
   async (t) => {
     await rolledBack(sql, async (tx) => {
-      // None are there yet.
-      await tx`drop schema if exists nothing`
+      // The database has no partitions of these months yet.
       await atTime(tx, '2031-11-15T10:00:00Z')
       const [made] = await tx`select api.make_partitions() as made`
       t.same(made, { made: ALL })
@@ -266,7 +265,7 @@ t.test('make_partitions: does not block writers, and they do not block it', asyn
     await insertAt(tx, String(now?.at))
     await insertDailyAt(tx, String(now?.at))
     const far = connect(url, { clock: { 'postgram.shift': '800 days' }, max: 1 })
-    // In place of a wait without end.
+    // Fails instead of waiting without end.
     await far`set lock_timeout = '10s'`
     t.equal(await caller(far)('make_partitions', {}), ALL)
     await far.end()

@@ -11,7 +11,7 @@ import { until } from '../fixtures/time.ts'
 import { createEndpoint, noteAttempt, recordEvents } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
-// A row for every view, because what a view calls is called only for rows.
+// Every view has a row: Postgres calls the functions of a view for its rows only.
 await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set search_path = ''`)
 const { base } = await startTestService(url)
 const sender = await createOrganisation(sql)
@@ -21,8 +21,8 @@ await addDkimKeys(sql, { domain, dkimZone: 'dkim.zone', values: ['k=rsa; p='] })
 await sql`insert into app.provider_health (provider, failing_since, last_error) values ('another', now(), 'is down')`
 const endpoint = await createEndpoint(sql, sender, { types: ['sms.opted_out'] })
 const [event = ''] = await recordEvents(sql, sender, 'sms.opted_out', [new Date()])
-await noteAttempt(sql, endpoint.id, event, { error: 'answered 500' })
-await sql`update app.webhook_endpoints set failing_since = now(), last_error = 'answered 500'`
+await noteAttempt(sql, endpoint.id, event, { error: 'responded 500' })
+await sql`update app.webhook_endpoints set failing_since = now(), last_error = 'responded 500'`
 await sql`
   insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
   select core.decode_id('we', ${endpoint.id}), core.decode_id('evt', ${event}), now() + interval '1 day'`
@@ -48,7 +48,7 @@ async function invocations(schema: string) {
   return rows.map(({ invocation }) => invocation)
 }
 
-/** Which of these statements the role may not execute; errors of other kinds do not count. */
+/** Returns the statements that the role may not execute; errors of other kinds do not count. */
 async function denied(role: string, statements: string[]) {
   const found: string[] = []
   await rolledBack(sql, async (tx) => {
@@ -80,7 +80,7 @@ const touches = tables.flatMap((name) => [
   `lock table ${name}`,
 ])
 
-t.test('the roles can neither log in nor rule', async (t) => {
+t.test('the roles cannot log in and have no attributes or memberships', async (t) => {
   const roles = await sql`
     select rolname, rolcanlogin, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls
     from pg_roles
@@ -104,7 +104,7 @@ t.test('the roles can neither log in nor rule', async (t) => {
   const memberships = await sql`
     select m.member::regrole::text from pg_auth_members m
     where m.member::regrole::text in ('postgram_service', 'postgram_operator', 'postgram_report')`
-  t.same(memberships, [], 'they are members of nothing')
+  t.same(memberships, [], 'they are members of no role')
 })
 
 for (const role of ['postgram_service', 'postgram_operator', 'postgram_report']) {
@@ -144,13 +144,13 @@ for (const role of ['postgram_service', 'postgram_operator', 'postgram_report'])
   })
 }
 
-t.test('the service may execute every function of api', async (t) => {
+t.test('postgram_service may execute every function of api', async (t) => {
   const calls = (await invocations('api')).map((invocation) => `select ${invocation}`)
   t.ok(calls.length > 10)
   t.same(await denied('postgram_service', calls), [])
 })
 
-t.test('the service may neither execute nor read anything of ops', async (t) => {
+t.test('postgram_service can neither execute nor read anything of ops', async (t) => {
   const statements = [
     ...(await invocations('ops')).map((invocation) => `select ${invocation}`),
     ...views.map((view) => `select from ${view}`),
@@ -158,7 +158,7 @@ t.test('the service may neither execute nor read anything of ops', async (t) => 
   t.same(await denied('postgram_service', statements), statements)
 })
 
-t.test('the service may change no code and become nobody else', async (t) => {
+t.test('postgram_service can neither change code nor grant rights nor create roles', async (t) => {
   const statements = [
     'drop function api.health()',
     "create or replace function api.health() returns text language sql as $$ select '' $$",
@@ -170,7 +170,7 @@ t.test('the service may change no code and become nobody else', async (t) => {
   t.same(await denied('postgram_service', statements), statements)
 })
 
-t.test('the operator may execute every function and read every view of ops', async (t) => {
+t.test('postgram_operator may execute every function and read every view of ops', async (t) => {
   const statements = [
     ...(await invocations('ops')).map((invocation) => `select ${invocation}`),
     ...views.map((view) => `select * from ${view}`),
@@ -179,7 +179,7 @@ t.test('the operator may execute every function and read every view of ops', asy
   t.same(await denied('postgram_operator', statements), [])
 })
 
-t.test('where numbers are staged, operators may write and others may not', async (t) => {
+t.test('only postgram_operator may write to ops.staged_numbers', async (t) => {
   const rights = await sql`
     select r.role, p.privilege
     from unnest(array['postgram_service', 'postgram_operator', 'postgram_report']) as r (role)
@@ -198,7 +198,7 @@ t.test('where numbers are staged, operators may write and others may not', async
 })
 
 t.test(
-  'every view of webhooks has a row there, as what it calls is called for rows only',
+  'every view of webhooks has a row in these tests, so that its functions are called',
   async (t) => {
     for (const view of views.filter((view) => /webhook|endpoint/.test(view))) {
       t.not((await sql.unsafe(`select from ${view}`)).length, 0, view)
@@ -206,7 +206,7 @@ t.test(
   },
 )
 
-/** What each function of ops does that only reads; all others change something. */
+/** The functions of ops that only read, and the role with the fewest rights that may call each. */
 const readers = {
   example: 'report',
   help: 'report',
@@ -214,11 +214,11 @@ const readers = {
   statement: 'report',
   timeline: 'report',
   why: 'report',
-  // A whole person at once, with the texts of messages.
+  // It returns everything about a person, with the texts of messages.
   export_person: 'operator',
 }
 
-t.test('reports may read every view of ops', async (t) => {
+t.test('postgram_report may read every view of ops', async (t) => {
   t.same(
     await denied(
       'postgram_report',
@@ -228,21 +228,24 @@ t.test('reports may read every view of ops', async (t) => {
   )
 })
 
-t.test('reports may execute the functions of ops that only read, and no others', async (t) => {
-  const calls = (await invocations('ops')).map((invocation) => `select ${invocation}`)
-  const isForReports = (call: string) =>
-    Object.entries(readers).some(
-      ([name, role]) => role === 'report' && call.startsWith(`select ops.${name}(`),
+t.test(
+  'postgram_report may execute the functions of ops that only read, except export_person',
+  async (t) => {
+    const calls = (await invocations('ops')).map((invocation) => `select ${invocation}`)
+    const isForReports = (call: string) =>
+      Object.entries(readers).some(
+        ([name, role]) => role === 'report' && call.startsWith(`select ops.${name}(`),
+      )
+    t.equal(calls.filter(isForReports).length, 6)
+    t.same(
+      await denied('postgram_report', calls),
+      calls.filter((call) => !isForReports(call)),
     )
-  t.equal(calls.filter(isForReports).length, 6)
-  t.same(
-    await denied('postgram_report', calls),
-    calls.filter((call) => !isForReports(call)),
-  )
-})
+  },
+)
 
 t.test(
-  'the functions of ops that only read are those that Postgres takes for stable',
+  'the functions of ops that only read are declared stable, all others volatile',
   async (t) => {
     const stable = await sql<{ name: string }[]>`
     select distinct p.proname as name from pg_proc p
@@ -251,7 +254,7 @@ t.test(
   },
 )
 
-t.test('neither the operator nor reports may write through a view', async (t) => {
+t.test('postgram_operator and postgram_report cannot write through a view', async (t) => {
   const writes = views.flatMap((view) => [
     `delete from ${view}`,
     `insert into ${view} default values`,
@@ -261,20 +264,20 @@ t.test('neither the operator nor reports may write through a view', async (t) =>
       await tx.unsafe(`set local role ${role}`)
       for (const write of writes) {
         const { code } = await raisedBy(tx, (inner) => inner.unsafe(write))
-        // 55000: the view cannot be written by anybody.
+        // 55000: the view is not updatable by any role.
         t.ok([DENIED, '55000'].includes(code), `${role}: ${write}`)
       }
     })
   }
 })
 
-t.test('the operator and reports may not execute api', async (t) => {
+t.test('postgram_operator and postgram_report cannot execute api', async (t) => {
   const calls = (await invocations('api')).map((invocation) => `select ${invocation}`)
   t.same(await denied('postgram_operator', calls), calls)
   t.same(await denied('postgram_report', calls), calls)
 })
 
-t.test('an operator works from the first organisation to the last view', async (t) => {
+t.test('postgram_operator can create an organisation and use all that belongs to it', async (t) => {
   await rolledBack(sql, async (tx) => {
     await tx`set local role postgram_operator`
     await tx`select ops.create_plan('mine', 'Mine', 1, 2, 3, 4)`
@@ -301,7 +304,7 @@ t.test('an operator works from the first organisation to the last view', async (
   })
 })
 
-t.test('nobody else may execute anything of ours', async (t) => {
+t.test('public can execute nothing of api and ops and has no right on the schemas', async (t) => {
   const granted = await sql`
     select p.oid::regprocedure::text as function
     from pg_proc p
@@ -316,7 +319,7 @@ t.test('nobody else may execute anything of ours', async (t) => {
 })
 
 t.test(
-  'what api and ops do, they do as the owner and with pg_temp last in the search_path',
+  'functions of api and ops run as the owner with pg_temp last in the search_path',
   async (t) => {
     const careless = await sql`
     select p.oid::regprocedure::text as function
@@ -327,17 +330,17 @@ t.test(
   },
 )
 
-t.test('helpers have the rights of whoever calls them', async (t) => {
+t.test('functions of core run with the rights of the caller, except those in views', async (t) => {
   const definers = await sql<{ name: string; config: string[] | null }[]>`
     select p.proname as name, p.proconfig as config
     from pg_proc p where p.pronamespace = 'core'::regnamespace and p.prosecdef`
   for (const { name, config } of definers) {
     t.ok(
       config?.includes('search_path=pg_catalog, pg_temp'),
-      `core.${name}, which has the owner's, is safe`,
+      `core.${name} runs as the owner with a safe search_path`,
     )
   }
-  // What a view calls is executed as whoever reads the view.
+  // A function in a view runs with the rights of the reader.
   t.same(definers.map(({ name }) => name).sort(), [
     'audit_is_complete',
     'complaint_rate',
@@ -353,14 +356,14 @@ t.test('helpers have the rights of whoever calls them', async (t) => {
   ])
 })
 
-t.test('the service can use the queues', async (t) => {
+t.test('postgram_service can use the queues', async (t) => {
   const pool = connect(url, { role: 'postgram_service', max: 1 })
   t.teardown(() => pool.end())
   await pool`
     insert into graphile_worker._private_tasks (identifier) values ('a_test') on conflict do nothing`
   const [seen] =
     await pool`select identifier from graphile_worker._private_tasks where identifier = 'a_test'`
-  t.same(seen, { identifier: 'a_test' }, 'row security hides nothing from it')
+  t.same(seen, { identifier: 'a_test' }, 'row security hides no row from it')
 
   const separator = url.includes('?') ? '&' : '?'
   const boss = new PgBoss({
@@ -379,13 +382,13 @@ t.test('the service can use the queues', async (t) => {
   await boss.stop({ graceful: false, close: true })
 })
 
-t.test('an unknown key is refused by the function, not by the database', async (t) => {
+t.test('admit: an unknown key returns no row and raises no error', async (t) => {
   const pool = connect(url, { role: 'postgram_service', max: 1 })
   t.teardown(() => pool.end())
   t.same(await caller(pool)('admit', { keys: ['00'.repeat(32)] }), [])
 })
 
-t.test('a database with another search_path is served like any other', async (t) => {
+t.test('a database with search_path set to nothing is served like any other', async (t) => {
   t.equal(first.status, 200)
   const pool = connect(url, { max: 1 })
   t.teardown(() => pool.end())

@@ -3,7 +3,7 @@ import { createDatabase, raisedBy, rolledBack } from '../fixtures/database.ts'
 
 const { sql } = await createDatabase()
 
-/** Easter Sundays, among them the earliest and the latest there can be, and centuries. */
+/** Easter Sundays, with the earliest and the latest possible date and turns of centuries. */
 const easters = [
   '1818-03-22',
   '1900-04-15',
@@ -28,7 +28,7 @@ const easters = [
   '2285-03-22',
 ]
 
-/** What is fixed, beside what moves: Good Friday, Family Day, and Mondays after Sundays. */
+/** The holidays with fixed dates; Good Friday, Family Day and Mondays after Sundays move. */
 const moving: Record<number, string[]> = {
   2022: ['04-15', '04-18', '05-02', '12-26'],
   2023: ['01-02', '04-07', '04-10', '09-25'],
@@ -51,7 +51,7 @@ const fixed = [
   '12-26',
 ]
 
-t.test('Easter', async (t) => {
+t.test('easter: returns Easter Sunday of each year', async (t) => {
   for (const easter of easters) {
     const [row] = await sql`select core.easter(${Number(easter.slice(0, 4))})::text as easter`
     t.equal(row?.easter, easter)
@@ -59,7 +59,7 @@ t.test('Easter', async (t) => {
 })
 
 for (const [year, days] of Object.entries(moving)) {
-  t.test(`the public holidays of ${year}`, async (t) => {
+  t.test(`is_public_holiday: true on the holidays of ${year}`, async (t) => {
     const rows = await sql<{ day: string }[]>`
       select d::date::text as day
       from generate_series(${`${year}-01-01`}::timestamp, ${`${year}-12-31`}::timestamp, '1 day') d

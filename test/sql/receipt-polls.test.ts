@@ -8,7 +8,7 @@ import { createStandIn } from '../fixtures/providers.ts'
 import { runTask } from '../fixtures/scheduled-task.ts'
 import { startTestService } from '../fixtures/service.ts'
 
-// Only the API runs: what the clock enqueues stays to be seen.
+// Only the API runs: the jobs that the clock adds stay in the queue.
 const { url, sql } = await createDatabase()
 /** A provider that makes callbacks. */
 const mailgun = createStandIn({ name: 'mailgun', readCallback: () => undefined })
@@ -17,7 +17,7 @@ const organisation = await createOrganisation(sql)
 
 type PollJob = { ids: string[]; queueName: string; priority: number }
 
-/** The connections of a service whose clock is ahead by that much. */
+/** Returns the connections of a service whose clock is ahead by this interval. */
 function ahead(shift: string) {
   const service = connect(url, { role: 'postgram_service', clock: { 'postgram.shift': shift } })
   return { call: caller(service), close: () => service.end() }
@@ -35,7 +35,7 @@ async function takeJobs(): Promise<PollJob[]> {
     from taken order by id`
 }
 
-/** What the clock enqueues at that time: the ids to be asked after. */
+/** Returns the IDs of the messages that the clock polls at that time. */
 async function pollAt(shift: string): Promise<string[]> {
   const { call, close } = ahead(shift)
   await runTask('enqueue-receipt-polls', { call, provider: mailgun })
@@ -43,7 +43,7 @@ async function pollAt(shift: string): Promise<string[]> {
   return (await takeJobs()).flatMap(({ ids }) => ids).sort()
 }
 
-/** Begins anew, with a first run of the clock and then so many messages that a provider has taken. */
+/** Resets the tables, runs the clock once, and adds this many messages that a provider accepted. */
 async function begin(count: number, overrides: Record<string, unknown> = {}): Promise<string[]> {
   await sql`delete from app.receipt_polls`
   await sql`update app.messages set status = 'delivered' where status <> 'delivered'`

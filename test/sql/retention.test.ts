@@ -11,7 +11,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 
 const atTime = (tx: Tx, now: string) => tx`select set_config('postgram.now', ${now}, true)`
 
-/** Drops all that has expired, as the clock does; answers the names that are left of a table, but for those of today's. */
+/** Drops expired partitions as the clock does; returns the remaining names of a table, without those of today. */
 async function dropAll(tx: Tx) {
   let dropped = 0
   for (;;) {
@@ -83,7 +83,7 @@ t.test('drop_expired: keeps the body of a waiting message', async (t) => {
   t.equal((await get(`${base}/v1/emails/${sent.id}`, liveKey)).status, 200)
 })
 
-t.test('drop_expired: gives up after 0.1 s on a table in use', async (t) => {
+t.test('drop_expired: skips a table in use after 0.1 s', async (t) => {
   const other = connect(url, { max: 1 })
   t.teardown(() => other.end())
   await sql`select api.make_partitions()`

@@ -6,8 +6,8 @@ import { createDatabase, raisedBy, rightsIn, rolledBack } from '../fixtures/data
 
 const { url, sql } = await createDatabase()
 
-/** The whole of what our roles and everybody may do: a right that is not written here fails the test. */
-const written = `
+/** All rights of the roles of Postgram and of public: a right that is not listed here fails the test. */
+const listed = `
 postgram_operator: delete, insert, select on table ops.staged_numbers
 postgram_operator: execute on every function in ops
 postgram_operator: select on every view in ops
@@ -52,8 +52,8 @@ public: usage on type pgboss.job_state`
   .trim()
   .split('\n')
 
-t.test('our roles and everybody have the rights that are written here and no others', async (t) => {
-  t.same(await rightsIn(sql), written)
+t.test('the roles and public have the listed rights and no others', async (t) => {
+  t.same(await rightsIn(sql), listed)
 })
 
 t.test('the list of rights detects any other right', async (t) => {
@@ -68,7 +68,7 @@ t.test('the list of rights detects any other right', async (t) => {
   ] as const) {
     await rolledBack(sql, async (tx) => {
       await tx.unsafe(`grant ${grant}`)
-      const found = (await rightsIn(tx as never)).filter((right) => !written.includes(right))
+      const found = (await rightsIn(tx as never)).filter((right) => !listed.includes(right))
       t.match(found.join('\n'), line, grant)
     })
   }
@@ -81,12 +81,12 @@ t.test('migrate: revokes old grants on the queues and the database', async (t) =
     grant all on all sequences in schema graphile_worker, pgboss to postgram_service;
     grant all on all functions in schema graphile_worker, pgboss to public, postgram_service;
     grant temporary on database ${name?.name} to public`)
-  t.not((await rightsIn(sql)).length, written.length)
+  t.not((await rightsIn(sql)).length, listed.length)
   await migrate(url)
-  t.same(await rightsIn(sql), written)
+  t.same(await rightsIn(sql), listed)
 })
 
-t.test('a service login cannot make the owner run its code by way of the queues', async (t) => {
+t.test('a service login cannot make the owner run its code through the queues', async (t) => {
   const login = `service_${randomUUID().replaceAll('-', '')}`
   await sql.unsafe(`create role ${login} login in role postgram_service`)
   const service = connect(url, { max: 1 })
@@ -111,7 +111,7 @@ t.test('a service login cannot make the owner run its code by way of the queues'
     'create table pgboss.mine ()',
     "create function pgboss.mine() returns trigger language plpgsql as 'begin return new; end'",
     'create or replace function pgboss.job_now() returns timestamptz language sql as $$ select now() $$',
-    // migrate executes what is in there.
+    // migrate executes the commands in this table.
     `insert into pgboss.bam (name, version, table_name, command) values ('mine', 1, 'job', 'alter role ${login} superuser')`,
     `select pgboss.job_table_run_async('mine', 1, 'alter role ${login} superuser')`,
     // pg-boss puts these into its statements.
@@ -126,13 +126,13 @@ t.test('a service login cannot make the owner run its code by way of the queues'
   for (const attack of attacks) {
     await service.begin(async (tx) => {
       const { code, message } = await raisedBy(tx, (inner) => inner.unsafe(attack))
-      // Row security speaks of a policy with the same code.
+      // A violation of row security has the same code.
       t.equal(code, '42501', `${attack}: ${message}`)
     })
   }
   await service`select pgboss.create_queue('a-queue', '{"policy": "standard"}')`
   const refused = service`select pgboss.create_queue('parts', '{"policy": "standard", "partition": true}')`
-  await t.rejects(refused, { code: '42501' }, 'a queue has no table of its own')
+  await t.rejects(refused, { code: '42501' }, 'a queue cannot have a separate table')
   const [role] = await sql`select rolsuper as is_super from pg_roles where rolname = ${login}`
   t.same(role, { isSuper: false })
 })

@@ -12,7 +12,7 @@ const database = new URL(url).pathname.slice(1)
 const ROLES = ['postgram_report', 'postgram_operator', 'postgram_service'] as const
 type Role = (typeof ROLES)[number]
 
-/** A connection of a login that is only a member of the role, and what Postgres told it by the way. */
+/** Returns a connection of a login that is only a member of the role, and the notices that it received. */
 async function login(role: Role) {
   const name = `attacker_${randomUUID().replaceAll('-', '')}`
   await sql.unsafe(`create role ${name} login in role ${role}`)
@@ -31,7 +31,7 @@ async function login(role: Role) {
   return { name, session, notices }
 }
 
-/** Says as whom it runs when that is not the login itself, and then makes the login a superuser. */
+/** If it runs as another role than the login, it raises a notice and tries to make the login a superuser. */
 const attack = `
   create function pg_temp.attack() returns pg_catalog.bool language plpgsql as $$
   begin
@@ -45,7 +45,7 @@ const attack = `
     return true;
   end $$`
 
-/** Objects of all kinds that call the attack, with the names of what our code uses. */
+/** Returns objects of all kinds that call the attack, with names that the code of Postgram uses. */
 async function shadows(): Promise<string[]> {
   const types = await sql<{ name: string; base: string }[]>`
     select t.typname as name, case t.typnamespace when 'pg_catalog'::regnamespace then t.typname else 'text' end as base
@@ -74,7 +74,7 @@ async function shadows(): Promise<string[]> {
   return [
     attack,
     ...views,
-    // Defaults and checks run when something writes to one of these in place of ours.
+    // Defaults and checks run when code writes to one of these in place of the table of Postgram.
     ...[...new Set(tables.map(({ name }) => name))].map(
       (name) =>
         `create table pg_temp.${name} (id pg_catalog.uuid, attacked pg_catalog.bool default pg_temp.attack() check (pg_temp.attack()))`,
@@ -88,7 +88,7 @@ async function shadows(): Promise<string[]> {
     "create type pg_temp.mood as enum ('x')",
     `create function pg_temp.as_text(pg_temp.mood) returns pg_catalog.text language sql as $$ select 'x'::pg_catalog.text where pg_temp.attack() $$`,
     'create cast (pg_temp.mood as pg_catalog.text) with function pg_temp.as_text(pg_temp.mood) as implicit',
-    // The last, as every statement after them would find these.
+    // These are last, because every statement after them would use them.
     ...types.map(
       ({ name, base }) =>
         `create domain pg_temp.${name} as pg_catalog.${base} check (pg_temp.attack())`,
@@ -103,7 +103,7 @@ const literal = (value: Value) =>
       ? `'${value.replaceAll("'", "''")}'`
       : String(value)
 
-/** What members of the role may run: every view, every function with plain arguments, some with right ones. */
+/** Returns statements that the role may run: every view, every function with dummy arguments, some with valid ones. */
 async function statementsOf(role: Role): Promise<string[]> {
   const views = await sql<{ text: string }[]>`
     select format('select * from %s', c.oid::regclass) as text
@@ -139,7 +139,7 @@ async function statementsOf(role: Role): Promise<string[]> {
 const isSuperuser = async (name: string) =>
   (await sql`select rolsuper from pg_roles where rolname = ${name}`)[0]?.rolsuper
 
-/** Runs each statement and takes back what it did; how many succeeded. */
+/** Runs each statement and rolls it back; returns how many succeeded. */
 async function runAll(session: postgres.Sql, statements: string[]): Promise<number> {
   let done = 0
   for (const statement of statements) {
@@ -154,7 +154,7 @@ async function runAll(session: postgres.Sql, statements: string[]): Promise<numb
 }
 
 for (const role of ROLES) {
-  t.test(`${role} creates no temporary object`, async (t) => {
+  t.test(`${role} cannot create temporary objects`, async (t) => {
     const { session } = await login(role)
     for (const statement of [
       attack,
@@ -168,7 +168,7 @@ for (const role of ROLES) {
   })
 
   t.test(
-    `${role}, allowed to create temporary objects, runs nothing of its own as the owner`,
+    `${role} with the right to create temporary objects cannot run code as the owner`,
     async (t) => {
       const { name, session, notices } = await login(role)
       await sql.unsafe(`grant temporary on database ${database} to ${name}`)
@@ -182,7 +182,7 @@ for (const role of ROLES) {
       )
       t.equal(await isSuperuser(name), false)
 
-      // The same objects do harm where somebody writes a function as they used to be.
+      // The same objects succeed against a function with an empty search_path, so the attack itself works.
       await sql.unsafe(`
       create function ops.careless(x text) returns text language sql security definer set search_path = ''
       as $$ select 'harmed'::text $$;
@@ -200,26 +200,21 @@ for (const role of ROLES) {
   )
 }
 
-t.test(
-  'every function with other rights than its caller looks in pg_catalog first and pg_temp last',
-  async (t) => {
-    const functions = await sql<{ name: string; config: string[] | null }[]>`
+t.test('every security definer function has search_path pg_catalog, pg_temp', async (t) => {
+  const functions = await sql<{ name: string; config: string[] | null }[]>`
     select p.oid::regprocedure::text as name, p.proconfig as config
     from pg_proc p
     where p.prosecdef and p.pronamespace::regnamespace::text not in ('pg_catalog', 'information_schema')`
-    t.ok(functions.length > 100)
-    for (const { name, config } of functions) {
-      if (!config?.includes('search_path=pg_catalog, pg_temp')) t.fail(`${name}: ${config}`)
-    }
-  },
-)
+  t.ok(functions.length > 100)
+  for (const { name, config } of functions) {
+    if (!config?.includes('search_path=pg_catalog, pg_temp')) t.fail(`${name}: ${config}`)
+  }
+})
 
-t.test(
-  'of what views call in the name of their reader, one function is compiled for the session',
-  async (t) => {
-    // plpgsql takes the types of variables as the first caller's search path has them. The types that
-    // encode_id names are those of pg_catalog; a function added here has to name its types so as well.
-    const compiled = await sql`
+t.test('core.encode_id is the only plpgsql function that views call as their reader', async (t) => {
+  // plpgsql takes the types of variables as the first caller's search path has them. The types that
+  // encode_id names are those of pg_catalog; a function added here must qualify its types as well.
+  const compiled = await sql`
     select distinct p.oid::regproc::text as name
     from pg_rewrite r
     join pg_class v on v.oid = r.ev_class and v.relkind = 'v' and v.relnamespace = 'ops'::regnamespace
@@ -227,11 +222,10 @@ t.test(
     join pg_proc p on p.oid = d.refobjid
     join pg_language l on l.oid = p.prolang
     where not p.prosecdef and l.lanname not in ('sql', 'c', 'internal')`
-    t.same(compiled, [{ name: 'core.encode_id' }])
-  },
-)
+  t.same(compiled, [{ name: 'core.encode_id' }])
+})
 
-t.test("views use nothing that is not ours, the queues' or Postgres's own", async (t) => {
+t.test('views of ops use objects of Postgram, its queues and pg_catalog only', async (t) => {
   const foreign = await sql`
     select r.ev_class::regclass::text as view, pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) as uses
     from pg_rewrite r
@@ -244,7 +238,7 @@ t.test("views use nothing that is not ours, the queues' or Postgres's own", asyn
 })
 
 t.test(
-  'no check, default, index or policy of ours calls a function outside pg_catalog',
+  'no check, default, index or policy calls a function outside pg_catalog and pgboss',
   async (t) => {
     const callers = await sql`
     select pg_describe_object(d.classid, d.objid, d.objsubid) as caller, d.refobjid::regprocedure::text as calls

@@ -37,7 +37,7 @@ async function render(
   return { ...row }
 }
 
-/** Makes a template for one transaction and renders it. */
+/** Creates a template in a transaction, renders it and rolls back. */
 async function rendered(parts: Parts, variables: Variables | null = null, subject?: string) {
   let result: Rendered | undefined
   await rolledBack(sql, async (tx) => {
@@ -51,7 +51,7 @@ async function rendered(parts: Parts, variables: Variables | null = null, subjec
   return result
 }
 
-t.test('names are filled in wherever they stand, with or without blanks', async (t) => {
+t.test('size_emails: replaces placeholders anywhere, with or without blanks', async (t) => {
   t.strictSame(
     await rendered(
       { subject: '{{a}}', html: '{{ a }}-{{b.c}}{{a}}', text: '\n{{\ta\n}}{{d-e_1}}' },
@@ -61,31 +61,31 @@ t.test('names are filled in wherever they stand, with or without blanks', async 
   )
 })
 
-t.test('a template without names, or without one of its bodies, is left as it is', async (t) => {
-  t.strictSame(await rendered({ html: '<p>{}</p> { {a} } {{}} {{a b}} {{é}}' }), {
-    subject: 'Hello',
-    html: '<p>{}</p> { {a} } {{}} {{a b}} {{é}}',
-    text: null,
-    fields: null,
-  })
-})
-
 t.test(
-  'a value is never searched for names, nor for backslashes that mean something',
+  'size_emails: a template without placeholders or without one of its bodies is unchanged',
   async (t) => {
-    const variables = { a: '{{b}}', b: '{{a}} \\1 \\& $1 {{unsubscribe_url}}' }
-    t.strictSame(await rendered({ subject: '{{a}} {{b}}', text: '{{b}}{{a}}' }, variables), {
-      subject: '{{b}} {{a}} \\1 \\& $1 {{unsubscribe_url}}',
-      html: null,
-      text: '{{a}} \\1 \\& $1 {{unsubscribe_url}}{{b}}',
+    t.strictSame(await rendered({ html: '<p>{}</p> { {a} } {{}} {{a b}} {{é}}' }), {
+      subject: 'Hello',
+      html: '<p>{}</p> { {a} } {{}} {{a b}} {{é}}',
+      text: null,
       fields: null,
     })
-    const split = await rendered({ text: '{{a}}b}}' }, { a: '{{', b: 'never' })
-    t.equal(split?.text, '{{b}}')
   },
 )
 
-t.test('values are escaped in html and plain elsewhere', async (t) => {
+t.test('size_emails: placeholders and backslashes in values have no effect', async (t) => {
+  const variables = { a: '{{b}}', b: '{{a}} \\1 \\& $1 {{unsubscribe_url}}' }
+  t.strictSame(await rendered({ subject: '{{a}} {{b}}', text: '{{b}}{{a}}' }, variables), {
+    subject: '{{b}} {{a}} \\1 \\& $1 {{unsubscribe_url}}',
+    html: null,
+    text: '{{a}} \\1 \\& $1 {{unsubscribe_url}}{{b}}',
+    fields: null,
+  })
+  const split = await rendered({ text: '{{a}}b}}' }, { a: '{{', b: 'never' })
+  t.equal(split?.text, '{{b}}')
+})
+
+t.test('size_emails: values are escaped in html only', async (t) => {
   const a = `<a href="x" class='y'>&amp;</a>`
   t.strictSame(await rendered({ subject: '{{a}}', html: '<b>{{a}}</b>', text: '{{a}}' }, { a }), {
     subject: a,
@@ -95,60 +95,69 @@ t.test('values are escaped in html and plain elsewhere', async (t) => {
   })
 })
 
-t.test('unsubscribe_url is left for the hand-over and needs no variable', async (t) => {
-  t.strictSame(
-    await rendered({ html: '<a href="{{ unsubscribe_url }}">', text: '{{unsubscribe_url}}' }),
-    {
-      subject: 'Hello',
-      html: '<a href="{{unsubscribe_url}}">',
-      text: '{{unsubscribe_url}}',
-      fields: null,
-    },
-  )
-  const given = await rendered(
-    { text: '{{unsubscribe_url}}' },
-    { unsubscribe_url: 'https://evil.example' },
-  )
-  t.equal(given?.text, '{{unsubscribe_url}}')
-})
-
-t.test('every name without a variable is told, once, and nothing is rendered', async (t) => {
-  t.strictSame(
-    await rendered(
-      { subject: '{{a}} {{b}}', html: '{{b}}{{c}}', text: '{{d}}{{given}}' },
-      { given: '', A: '' },
-    ),
-    {
-      subject: null,
-      html: null,
-      text: null,
-      fields: {
-        'variables.a': ['is needed by the template'],
-        'variables.b': ['is needed by the template'],
-        'variables.c': ['is needed by the template'],
-        'variables.d': ['is needed by the template'],
+t.test(
+  'size_emails: keeps unsubscribe_url for the attempt and needs no variable for it',
+  async (t) => {
+    t.strictSame(
+      await rendered({ html: '<a href="{{ unsubscribe_url }}">', text: '{{unsubscribe_url}}' }),
+      {
+        subject: 'Hello',
+        html: '<a href="{{unsubscribe_url}}">',
+        text: '{{unsubscribe_url}}',
+        fields: null,
       },
-    },
-  )
-  const none = await rendered({ text: '{{a}}' })
-  t.strictSame(none?.fields, { 'variables.a': ['is needed by the template'] })
-})
+    )
+    const given = await rendered(
+      { text: '{{unsubscribe_url}}' },
+      { unsubscribe_url: 'https://evil.example' },
+    )
+    t.equal(given?.text, '{{unsubscribe_url}}')
+  },
+)
 
-t.test('variables that no name asks for are passed over, and an empty one counts', async (t) => {
+t.test(
+  'size_emails: each placeholder without a variable is one field, and nothing is rendered',
+  async (t) => {
+    t.strictSame(
+      await rendered(
+        { subject: '{{a}} {{b}}', html: '{{b}}{{c}}', text: '{{d}}{{given}}' },
+        { given: '', A: '' },
+      ),
+      {
+        subject: null,
+        html: null,
+        text: null,
+        fields: {
+          'variables.a': ['is needed by the template'],
+          'variables.b': ['is needed by the template'],
+          'variables.c': ['is needed by the template'],
+          'variables.d': ['is needed by the template'],
+        },
+      },
+    )
+    const none = await rendered({ text: '{{a}}' })
+    t.strictSame(none?.fields, { 'variables.a': ['is needed by the template'] })
+  },
+)
+
+t.test('size_emails: unused variables are ignored, and an empty one is a value', async (t) => {
   const result = await rendered({ text: '[{{a}}]' }, { a: '', more: 'x' })
   t.strictSame(result, { subject: 'Hello', html: null, text: '[]', fields: null })
 })
 
-t.test("a subject of the request takes the place of the template's, and is rendered", async (t) => {
-  const result = await rendered(
-    { subject: '{{not_needed}}', text: 'Hi' },
-    { a: 'A' },
-    'Mine, {{a}}',
-  )
-  t.strictSame(result, { subject: 'Mine, A', html: null, text: 'Hi', fields: null })
-})
+t.test(
+  "size_emails: a subject of the request replaces the template's and is rendered",
+  async (t) => {
+    const result = await rendered(
+      { subject: '{{not_needed}}', text: 'Hi' },
+      { a: 'A' },
+      'Mine, {{a}}',
+    )
+    t.strictSame(result, { subject: 'Mine, A', html: null, text: 'Hi', fields: null })
+  },
+)
 
-t.test('a line break in a value makes no header', async (t) => {
+t.test('size_emails: a line break in a value adds no header', async (t) => {
   const result = await rendered(
     { subject: 'To {{a}}!', text: '{{a}}' },
     { a: 'x\r\nBcc: y\t\u0001\u007fz' },
@@ -157,7 +166,7 @@ t.test('a line break in a value makes no header', async (t) => {
   t.equal(result?.text, 'x\r\nBcc: y\t\u0001\u007fz')
 })
 
-t.test('a subject that has become empty or too long is refused', async (t) => {
+t.test('size_emails: refuses a subject that is empty or too long once rendered', async (t) => {
   for (const a of ['', 'x'.repeat(999)]) {
     const result = await rendered({ subject: '{{a}}', text: 'Hi' }, { a })
     t.strictSame(result?.fields, { subject: ['must be 1 to 998 characters once rendered'] })
@@ -165,7 +174,7 @@ t.test('a subject that has become empty or too long is refused', async (t) => {
   t.equal((await rendered({ subject: '{{a}}', text: 'Hi' }, { a: 'é'.repeat(998) }))?.fields, null)
 })
 
-t.test('a body may have 2 MB of html and 1 MB of text once rendered, to the byte', async (t) => {
+t.test('size_emails: accepts exactly 2 MB of html and 1 MB of text once rendered', async (t) => {
   const refused = { templateId: ['is larger than a body may be once rendered'] }
   const half = 'é'.repeat(262_144)
   const full = await rendered({ html: '{{a}}{{a}}{{a}}{{a}}', text: '{{a}}{{a}}' }, { a: half })
@@ -175,18 +184,21 @@ t.test('a body may have 2 MB of html and 1 MB of text once rendered, to the byte
   t.strictSame(tooMuchText?.fields, refused)
   const tooMuchHtml = await rendered({ html: '{{a}}{{a}}{{a}}{{a}}.' }, { a: half })
   t.strictSame(tooMuchHtml?.fields, refused)
-  // What the escapes add counts.
+  // The size counts the escaped characters.
   const escaped = await rendered({ html: '{{a}}' }, { a: '"'.repeat(400_000) })
   t.strictSame(escaped?.fields, refused)
 })
 
-t.test('the largest template with the largest variables is answered, not a fault', async (t) => {
-  const html = `${'x'.repeat(2_000_000)}${'{{a}}'.repeat(200)}`
-  const result = await rendered({ html }, { a: '"'.repeat(10_000) })
-  t.strictSame(result?.fields, { templateId: ['is larger than a body may be once rendered'] })
-})
+t.test(
+  'size_emails: refuses the largest template with the largest variables without an error',
+  async (t) => {
+    const html = `${'x'.repeat(2_000_000)}${'{{a}}'.repeat(200)}`
+    const result = await rendered({ html }, { a: '"'.repeat(10_000) })
+    t.strictSame(result?.fields, { templateId: ['is larger than a body may be once rendered'] })
+  },
+)
 
-t.test('a template belongs to its organisation', async (t) => {
+t.test('size_emails: refuses a template of another organisation', async (t) => {
   const { id: other } = await createOrganisation(sql)
   await rolledBack(sql, async (tx) => {
     const template = await createTemplate(tx, { text: 'Hi' })
@@ -205,7 +217,7 @@ t.test('a template belongs to its organisation', async (t) => {
   })
 })
 
-t.test('any template with any variables is what replacing each name once gives', async () => {
+t.test('size_emails: equals replacing each placeholder of any template once', async () => {
   const name = fc.constantFrom('a', 'b', 'a.b', 'x_1', 'Z-')
   const literal = fc.string({
     unit: fc.constantFrom('x', ' ', '{', '}', '\\', '$', '&', '<', "'", '\n', 'é', 'a'),
@@ -246,7 +258,7 @@ t.test('any template with any variables is what replacing each name once gives',
 
 type Sized = { template: number; bytes: number | null; fields: Record<string, string[]> | null }
 
-/** Sizes emails with templates, given as call, template and value of a. */
+/** Sizes emails with templates; each is given as call, template and value of `a`. */
 async function sizedOf(tx: Tx, emails: [call: number, template: string, a: string][]) {
   const calls = [...new Set(emails.map(([call]) => call))]
   const items = emails.map(([call, template, a]) => ({
@@ -269,7 +281,7 @@ const TOO_MUCH = {
 }
 
 t.test(
-  'a call may render 16 MB, and smaller emails behind one that is too large fit',
+  'size_emails: a call may render 16 MB, and smaller emails after one too large fit',
   async (t) => {
     await rolledBack(sql, async (tx) => {
       const template = await createTemplate(tx, { html: '{{a}}'.repeat(200) })
@@ -289,25 +301,28 @@ t.test(
   },
 )
 
-t.test('a call may use 16 MB of templates, whatever is rendered from them', async (t) => {
-  await rolledBack(sql, async (tx) => {
-    const templates: string[] = []
-    for (let n = 0; n < 9; n++) {
-      templates.push(await createTemplate(tx, { html: `{{${' '.repeat(2_000_000)}a}}` }))
-    }
-    const result = await sizedOf(
-      tx,
-      templates.map((template) => [0, template, 'x']),
-    )
-    t.equal(result.templates, 8, 'the ninth is not even parsed')
-    t.strictSame(
-      result.sized.map((email) => email?.fields),
-      [...Array(8).fill(null), TOO_MUCH],
-    )
-  })
-})
+t.test(
+  'size_emails: a call may use 16 MB of templates, whatever is rendered from them',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      const templates: string[] = []
+      for (let n = 0; n < 9; n++) {
+        templates.push(await createTemplate(tx, { html: `{{${' '.repeat(2_000_000)}a}}` }))
+      }
+      const result = await sizedOf(
+        tx,
+        templates.map((template) => [0, template, 'x']),
+      )
+      t.equal(result.templates, 8, 'the ninth is not parsed')
+      t.strictSame(
+        result.sized.map((email) => email?.fields),
+        [...Array(8).fill(null), TOO_MUCH],
+      )
+    })
+  },
+)
 
-t.test('items without a template have no place among those that are sized', async (t) => {
+t.test('size_emails: items without a template have no size', async (t) => {
   await rolledBack(sql, async (tx) => {
     const template = await createTemplate(tx, { text: '{{a}}' })
     const { sized } = await sizedOf(tx, [

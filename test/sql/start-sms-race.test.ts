@@ -9,26 +9,29 @@ const { url, sql } = await createDatabase()
 const NOW = '2028-02-29T10:00:00+02:00'
 const { base } = await startApiAt(sql, url, NOW)
 
-t.test('marketing that two workers begin at once is not refunded: one sends it', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const to = '+27821234567'
-  await sql`select ops.record_consent(${organisation.id}, ${to}, 'the form on the web site')`
-  const id = await sendSms(base, organisation, { class: 'marketing', body: PROMOTION, to })
-  const { id: uuid } = await messageOf(sql, id)
-  const { second } = await atTime(sql, NOW, async (tx) => {
-    const first = await tx`select * from api.start_sms(array[${uuid}::uuid])`
-    t.equal(first.length, 1)
-    const second = startSmsAt(sql, NOW, id)
-    second.catch(() => undefined)
-    await until('the second to wait for the first', async () => {
-      const [row] = await sql`
+t.test(
+  'start_sms: of two workers that start a marketing SMS one sends it, without a refund',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const to = '+27821234567'
+    await sql`select ops.record_consent(${organisation.id}, ${to}, 'the form on the web site')`
+    const id = await sendSms(base, organisation, { class: 'marketing', body: PROMOTION, to })
+    const { id: uuid } = await messageOf(sql, id)
+    const { second } = await atTime(sql, NOW, async (tx) => {
+      const first = await tx`select * from api.start_sms(array[${uuid}::uuid])`
+      t.equal(first.length, 1)
+      const second = startSmsAt(sql, NOW, id)
+      second.catch(() => undefined)
+      await until('the second call to wait for the first', async () => {
+        const [row] = await sql`
         select true from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'`
-      return row
+        return row
+      })
+      return { second }
     })
-    return { second }
-  })
-  t.same(await second, [])
-  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
-  t.same(await movementsOf(sql, id), ['sms -1'])
-})
+    t.same(await second, [])
+    t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
+    t.same(await movementsOf(sql, id), ['sms -1'])
+  },
+)

@@ -20,7 +20,7 @@ const NOT_ASCII =
   'contains a character that is not ASCII; write an international name in its ASCII form (xn--)'
 const LONG_NAME = `${'a.'.repeat(127)}zone`
 
-/** Wrong whatever the service was started with. */
+/** Invalid with every setting. */
 const alwaysWrong: [string | null, string][] = [
   [null, 'is missing'],
   ['', 'is missing'],
@@ -47,7 +47,7 @@ const alwaysWrong: [string | null, string][] = [
   ['https://acme.zone:99999999999999999999/', 'has a port above 65535'],
 ]
 
-/** Wrong unless private addresses are allowed. */
+/** Invalid unless private addresses are allowed. */
 const wrongInPublic: [string, string][] = [
   ['http://acme.zone/', 'is not an https URL'],
   ['HTTP://acme.zone/', 'is not an https URL'],

@@ -7,9 +7,9 @@ const organisation = await createOrganisation(sql)
 
 type Message = { channel: string; class: string; status: string; recipients: number }
 
-/** What a message becomes by one receipt for one of its recipients. */
-async function verdict(message: Message, type: string) {
-  let verdict: { status: string | null; errorCode: string | null } | undefined
+/** Returns the status of a message after one receipt for one of its recipients. */
+async function statusAfter(message: Message, type: string) {
+  let result: { status: string | null; errorCode: string | null } | undefined
   await rolledBack(sql, async (tx) => {
     const { channel, status, recipients } = message
     const [row] = await tx<{ id: string }[]>`
@@ -28,29 +28,38 @@ async function verdict(message: Message, type: string) {
       values (${row?.id ?? ''}, ${type}, now(), 'e1', '{"recipient": "to"}')`
     const [found] = await tx<{ status: string | null; errorCode: string | null }[]>`
       select v.status, v.error_code from app.messages m, core.receipt_status(m) v where m.id = ${row?.id ?? ''}`
-    verdict = found && { ...found }
+    result = found && { ...found }
   })
-  return verdict
+  return result
 }
 
 const sent = { channel: 'email', class: 'transactional', status: 'sent', recipients: 1 }
 
-t.test('who refuses a message for good is named by its channel', async (t) => {
-  t.strictSame(await verdict(sent, 'failed'), { status: 'failed', errorCode: 'provider_rejected' })
-  t.strictSame(await verdict({ ...sent, channel: 'sms' }, 'failed'), {
-    status: 'failed',
-    errorCode: 'network_rejected',
-  })
-})
+t.test(
+  'receipt_status: the error code of a permanent refusal depends on the channel',
+  async (t) => {
+    t.strictSame(await statusAfter(sent, 'failed'), {
+      status: 'failed',
+      errorCode: 'provider_rejected',
+    })
+    t.strictSame(await statusAfter({ ...sent, channel: 'sms' }, 'failed'), {
+      status: 'failed',
+      errorCode: 'network_rejected',
+    })
+  },
+)
 
-t.test('one copy decides nothing while others may have to be handed over', async (t) => {
-  const copies = { ...sent, class: 'marketing', status: 'queued', recipients: 2 }
-  for (const [message, status] of [
-    [copies, null],
-    [{ ...copies, status: 'sent' }, 'bounced'],
-    [{ ...copies, recipients: 1 }, 'bounced'],
-    [{ ...copies, class: 'transactional' }, 'bounced'],
-  ] as const) {
-    t.equal((await verdict(message, 'bounced'))?.status, status)
-  }
-})
+t.test(
+  'receipt_status: one copy of a queued marketing email does not decide its status',
+  async (t) => {
+    const copies = { ...sent, class: 'marketing', status: 'queued', recipients: 2 }
+    for (const [message, status] of [
+      [copies, null],
+      [{ ...copies, status: 'sent' }, 'bounced'],
+      [{ ...copies, recipients: 1 }, 'bounced'],
+      [{ ...copies, class: 'transactional' }, 'bounced'],
+    ] as const) {
+      t.equal((await statusAfter(message, 'bounced'))?.status, status)
+    }
+  },
+)
