@@ -9,7 +9,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { catalogueJson } from '../../src/errors.ts'
 import { parseEmail } from '../../src/schemas/email.ts'
-import { anyJson } from '../fixtures/json.ts'
+import { anyJson } from '../fixtures/messages.ts'
 
 const call = caller(connect(process.argv[2] as string, { role: 'postgram_service', max: 20 }))
 const catalogue = catalogueJson('http://localhost')

@@ -10,7 +10,7 @@ import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
 import { createSmsProvider, type SmsSettings } from '../../src/providers/index.ts'
 import { startService } from '../../src/service/index.ts'
-import { anyJson } from '../fixtures/json.ts'
+import { anyJson } from '../fixtures/messages.ts'
 import { createStandIn } from '../fixtures/providers.ts'
 
 const [, , url = '', form, smscPort] = process.argv

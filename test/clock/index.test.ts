@@ -6,8 +6,7 @@ import { scheduledTasks } from '../../src/clock/tasks.ts'
 import { type Call, caller } from '../../src/db/call.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { spawnService } from '../fixtures/processes.ts'
-import { runTask } from '../fixtures/scheduled-task.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { runTask, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()

@@ -8,7 +8,7 @@ import {
   reject,
   smsOf,
   type TestOrganisation,
-  wrongBooks,
+  unbalancedLedgers,
 } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
 import { until } from '../fixtures/time.ts'
@@ -97,6 +97,6 @@ t.test('one of two API processes killed: 300 credits are spent exactly', async (
   const entries = await ledgerOf(sql, organisation)
   t.equal(entries.filter(({ kind }) => kind === 'sms').length, ids.length)
   t.equal(entries.filter(({ kind }) => kind === 'refund').length, refunded)
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
   t.equal(await survivor.end('SIGTERM'), 0)
 })

@@ -5,7 +5,7 @@ import { parseEmail } from '../../src/schemas/email.ts'
 import { parseSms } from '../../src/schemas/sms.ts'
 import { createDatabase, traces } from '../fixtures/database.ts'
 import { anEmail, anSms, post } from '../fixtures/http.ts'
-import { anyJson } from '../fixtures/json.ts'
+import { anyJson } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 

@@ -3,8 +3,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, get, isRefused, post } from '../fixtures/http.ts'
-import { anyJson } from '../fixtures/json.ts'
-import { backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
+import { anyJson, backlogOf, jobsOf, messageOf, timelineOf } from '../fixtures/messages.ts'
 import {
   aComplaint,
   createOrganisation,

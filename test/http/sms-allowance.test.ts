@@ -7,7 +7,7 @@ import {
   ledgerOf,
   moneyOf,
   smsOf,
-  wrongBooks,
+  unbalancedLedgers,
 } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
@@ -58,7 +58,7 @@ t.test('SMS: segments come from the plan first, the rest from credits', async (t
   t.match(await statusOf(liveKey, responses[1] as Answer), { segments: 3, credits: 1 })
   t.equal(await grant(sql, organisation, 1), 1)
   t.match((await send(liveKey, 1)).json, { credits: 1 })
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
 })
 
 t.test('SMS: one that needs more than plan and credits is refused and takes nothing', async (t) => {
@@ -78,7 +78,7 @@ t.test(
     t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 2, accepted: 3 })
     t.same(outcomesOf(await sendBatch(organisation.liveKey, [1, 1, 1])), [1, 1, short])
     t.same(await moneyOf(sql, organisation), { smsUsed: 3, smsCredits: 0, accepted: 5 })
-    t.same(await wrongBooks(sql), [])
+    t.same(await unbalancedLedgers(sql), [])
   },
 )
 
@@ -132,7 +132,7 @@ t.test('SMS: a change to a smaller plan leaves the credits', async (t) => {
   isRefused(t, await send(organisation.liveKey, 1), 'insufficient_credits')
   await sql`select ops.set_plan(${organisation.id}, 'plan-1000000-4')`
   t.match((await send(organisation.liveKey, 1)).json, { credits: 0 })
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
 })
 
 t.test('SMS: 500 concurrent sends take exactly 300 credits', async (t) => {
@@ -140,7 +140,7 @@ t.test('SMS: 500 concurrent sends take exactly 300 credits', async (t) => {
   let isDone = false
   const watch = async () => {
     while (!isDone)
-      t.same(await wrongBooks(sql), [], 'the ledger equals the balances at every moment')
+      t.same(await unbalancedLedgers(sql), [], 'the ledger equals the balances at every moment')
   }
   const watching = watch()
   const responses = await Promise.all(

@@ -1,8 +1,7 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { createDatabase, type Tx } from '../fixtures/database.ts'
-import { anyJson } from '../fixtures/json.ts'
-import { haveSent } from '../fixtures/messages.ts'
+import { anyJson, haveSent } from '../fixtures/messages.ts'
 import { aComplaint, createOrganisation } from '../fixtures/organisation.ts'
 
 const { sql } = await createDatabase()

@@ -9,7 +9,7 @@ import {
   reject,
   smsOf,
   type TestOrganisation,
-  wrongBooks,
+  unbalancedLedgers,
 } from '../fixtures/organisation.ts'
 import { startApiAt, startTestService } from '../fixtures/service.ts'
 
@@ -283,7 +283,7 @@ async function agree(notes: Notebook, isClosed: boolean) {
   isSame(usage.emails, { used: emailsUsed, included: emailsIncluded }, 'usage of email')
   const sms = { used: smsUsed, included: smsIncluded, credits: notes.credits }
   isSame(usage.sms, sms, 'usage of SMS')
-  const wrong = (await wrongBooks(sql)).filter(({ organisation }) => organisation === id)
+  const wrong = (await unbalancedLedgers(sql)).filter(({ organisation }) => organisation === id)
   if (wrong.length > 0) throw new Error(JSON.stringify(wrong))
 }
 

@@ -2,8 +2,7 @@ import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anyJson } from '../fixtures/json.ts'
-import { haveSent, type Sent } from '../fixtures/messages.ts'
+import { anyJson, haveSent, type Sent } from '../fixtures/messages.ts'
 import {
   aComplaint,
   createOrganisation,

@@ -10,7 +10,7 @@ import {
   reject,
   smsOf,
   type TestOrganisation,
-  wrongBooks,
+  unbalancedLedgers,
 } from '../fixtures/organisation.ts'
 
 const { url } = await createDatabase()
@@ -175,7 +175,7 @@ class EndPeriod implements fc.AsyncCommand<Account, null> {
 /** Throws unless ops.ledger_check finds every account balanced. */
 async function isBalanced(account: Account) {
   const { id } = account.organisation
-  const wrong = (await wrongBooks(sql)).filter(({ organisation }) => organisation === id)
+  const wrong = (await unbalancedLedgers(sql)).filter(({ organisation }) => organisation === id)
   if (wrong.length > 0) throw new Error(JSON.stringify(wrong))
   const [found] = await sql`
     select sms_used, sms_credits from ops.organisations where id = ${id}`

@@ -9,7 +9,7 @@ import {
   moneyOf,
   reject,
   smsOf,
-  wrongBooks,
+  unbalancedLedgers,
 } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
 
@@ -33,7 +33,7 @@ t.test('refunds during 500 sends over two processes can be spent again completel
         for (let twice = 0; twice < 2; twice++) {
           refunds.push(reject(sql, ids))
         }
-        t.same(await wrongBooks(sql), [])
+        t.same(await unbalancedLedgers(sql), [])
       }
       return answer.status
     }),
@@ -45,7 +45,7 @@ t.test('refunds during 500 sends over two processes can be spent again completel
   t.equal(smsUsed + 260 - smsCredits, accepted.length - refunded, 'what was not given back is paid')
   const entries = await ledgerOf(sql, organisation)
   t.equal(entries.filter(({ kind }) => kind === 'refund').length, refunded)
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
   let more = 0
   while ((await post(`${bases[0]}/v1/sms`, organisation.liveKey, smsOf(1))).status === 200)
     more += 1
@@ -63,7 +63,7 @@ t.test('a concurrent refund and send run one after the other', async (t) => {
     t.ok([200, 402].includes(answer.status))
     const { smsCredits } = await moneyOf(sql, organisation)
     t.equal(smsCredits, answer.status === 200 ? 0 : 1)
-    t.same(await wrongBooks(sql), [])
+    t.same(await unbalancedLedgers(sql), [])
   }
 })
 
@@ -102,7 +102,7 @@ t.test('concurrent accepts, refunds and grants do not deadlock', async (t) => {
     }
   })
   await Promise.all(work)
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
   for (const organisation of payers) {
     const { accepted } = await moneyOf(sql, organisation)
     t.equal(accepted, 200)

@@ -9,7 +9,7 @@ import {
   reject,
   smsOf,
   type TestOrganisation,
-  wrongBooks,
+  unbalancedLedgers,
 } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
@@ -47,7 +47,7 @@ t.test('refund: returns credits and included segments once', async (t) => {
     { kind: 'refund', credits: 2, included: 1, balance: 4 },
     { kind: 'refund', credits: 0, included: 2, balance: 4 },
   ])
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
 })
 
 t.test('refund: several messages at a time, each to its organisation', async (t) => {
@@ -61,7 +61,7 @@ t.test('refund: several messages at a time, each to its organisation', async (t)
     const balances = (await ledgerOf(sql, organisation)).slice(4).map(({ balance }) => balance)
     t.same(balances, place === 0 ? [3, 4, 5] : [4, 5])
   }
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
 })
 
 t.test('refund: unpaid messages are skipped', async (t) => {
@@ -90,7 +90,7 @@ t.test('refund: included segments of an ended period are lost, credits are retur
     { kind: 'refund', credits: 0, included: 0, balance: 3 },
     { kind: 'refund', credits: 2, included: 0, balance: 5 },
   ])
-  t.same(await wrongBooks(sql), [], 'also in the period that the refund began')
+  t.same(await unbalancedLedgers(sql), [], 'also in the period that the refund began')
 })
 
 t.test('ops.grant_credits: an operator grants credits and takes back unspent ones', async (t) => {
@@ -128,12 +128,12 @@ t.test('ops.ledger_check: an unbalanced ledger is found', async (t) => {
     sql`delete from app.credit_ledger where organisation_id = ${owner} and kind = 'sms'`,
     sql`delete from app.credit_ledger where organisation_id = ${owner}`,
   ]
-  t.same(await wrongBooks(sql), [])
+  t.same(await unbalancedLedgers(sql), [])
   for (const [place, fraud] of frauds.entries()) {
     await rolledBack(sql, async (tx) => {
       await tx`${fraud}`
       t.match(
-        await wrongBooks(tx),
+        await unbalancedLedgers(tx),
         [{ organisation: organisation.id, isBalanced: false }],
         `${place}`,
       )

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anyJson } from '../fixtures/json.ts'
+import { anyJson } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import {

@@ -3,11 +3,9 @@ import t, { type Test } from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anyJson } from '../fixtures/json.ts'
-import { send, timelineOf } from '../fixtures/messages.ts'
+import { anyJson, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { runTask } from '../fixtures/scheduled-task.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { runTask, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()

@@ -1,7 +1,13 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anyJson } from '../fixtures/json.ts'
-import { createLives, type LifeReceipt, messageOf, send, sendSms } from '../fixtures/messages.ts'
+import {
+  anyJson,
+  createLives,
+  type LifeReceipt,
+  messageOf,
+  send,
+  sendSms,
+} from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createEndpoint, eventsOf, inShort } from '../fixtures/webhooks.ts'

@@ -1,7 +1,13 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { anyJson } from '../fixtures/json.ts'
-import { createLives, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import {
+  anyJson,
+  createLives,
+  messageOf,
+  send,
+  sendBatch,
+  timelineOf,
+} from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { bodiesOf, createEndpoint, eventsOf, inShort, waitingFor } from '../fixtures/webhooks.ts'

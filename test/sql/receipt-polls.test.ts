@@ -5,8 +5,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
-import { runTask } from '../fixtures/scheduled-task.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { runTask, startTestService } from '../fixtures/service.ts'
 
 // Only the API runs: the jobs that the clock adds stay in the queue.
 const { url, sql } = await createDatabase()

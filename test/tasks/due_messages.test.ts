@@ -4,8 +4,7 @@ import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { jobsOf, messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
-import { runTask } from '../fixtures/scheduled-task.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { runTask, startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })

@@ -6,8 +6,7 @@ import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
-import { runTask } from '../fixtures/scheduled-task.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { runTask, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()

@@ -20,8 +20,7 @@ import {
 import { messageOf, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
-import { runTask } from '../fixtures/scheduled-task.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { runTask, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()

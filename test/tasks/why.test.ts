@@ -3,8 +3,15 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
-import { anyJson } from '../fixtures/json.ts'
-import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import {
+  anyJson,
+  backlogOf,
+  jobsOf,
+  messageOf,
+  send,
+  sendBatch,
+  timelineOf,
+} from '../fixtures/messages.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
