@@ -89,8 +89,10 @@ t.test(
     const once = ['database unavailable', 'database available again']
     const twice = [...once, ...once]
     for (const [role, { output }] of Object.entries(processes)) {
-      const lines = linesOf(output()).filter((line) => line !== 'request failed')
-      t.same(lines, twice, role)
+      // A process whose heartbeats came late after the loss counts as dead to the others until its next one.
+      const about = (line: string) =>
+        line !== 'request failed' && line !== 'jobs of dead processes freed'
+      t.same(linesOf(output()).filter(about), twice, role)
     }
     t.match(
       processes.worker?.output(),
@@ -147,13 +149,13 @@ t.test(
     await sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'postgram' and usename <> current_user`
-    const { status, json } = await until('a send on a new connection', async () => {
-      const answer = await send(base)
-      return answer.status === 500 && answer
+    // The first send may fail because its connection is gone, a later one because the new connection is read-only.
+    await until('readyz to report it after a send on a new connection', async () => {
+      const { status, json } = await send(base)
+      if (status === 500) t.match(json.error.message, /nothing was sent/)
+      return (await readyz(base)) === READ_ONLY
     })
-    t.equal(status, 500)
-    t.match(json.error.message, /nothing was sent/)
-    await untilReadyzSays(base, READ_ONLY)
+    t.equal((await send(base)).status, 500)
     const wrong = await wrongs()
     t.same(Object.keys(wrong), ['database'])
     t.match(wrong.database, READ_ONLY)
