@@ -5,7 +5,7 @@ import { closeConnection } from './close-connection.ts'
 import { limitConnections } from './connections.ts'
 import { LATE_HEADERS, refuseMalformed } from './errors.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
-import { listen } from './listen.ts'
+import { type Listening, listenOnSeveral } from './listen.ts'
 
 export type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
   /** Limits that differ from HTTP_LIMITS. */
@@ -39,8 +39,8 @@ export async function startApi(
   // A client that half-closes the connection after its request still gets the response. Missing in the types.
   Object.assign(server, { httpAllowHalfOpen: true })
   const connections = limitConnections(server, limits.connections)
-  const address = await listen(server, options.host, options.port)
-  const publicUrl = options.publicUrl ?? address
+  const listening = await listenOnSeveral(server, options.host, options.port)
+  const publicUrl = options.publicUrl ?? listening.address
   const { app, idle, close } = createApp({ ...options, publicUrl, limits })
   const respond = app.callback()
   const handle = (request: IncomingMessage, response: ServerResponse) => {
@@ -66,16 +66,19 @@ export async function startApi(
     if (connections.responseOn(socket)) socket.destroy()
     else refuse(Object.assign(new Error(), { code: LATE_HEADERS }), socket)
   })
-  return { address, stop: () => closeServer(server, idle).then(close) }
+  return {
+    address: listening.address,
+    stop: () => closeServer(server, listening, idle).then(close),
+  }
 }
 
-async function closeServer(server: Server, idle: () => Promise<unknown>) {
+async function closeServer(server: Server, listening: Listening, idle: () => Promise<unknown>) {
   // A busy caller never leaves its kept-alive connection idle, so the next response closes the connection.
   server.prependListener('request', (_request, response) => {
     response.setHeader('Connection', 'close')
   })
   const timer = setTimeout(() => server.closeAllConnections(), REQUESTS_FINISH_WITHIN_MS)
-  await new Promise((resolve) => server.close(resolve))
+  await listening.close()
   clearTimeout(timer)
   await idle()
 }

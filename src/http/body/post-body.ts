@@ -177,7 +177,7 @@ function recipientsOf(message: Message): number {
   return 'recipients' in message ? message.recipients.length : 1
 }
 
-/** Maps items, and yields to the event loop after each SLICE_MS. */
+/** Maps items, and yields to the event loop after each SLICE_MS if an item is left. */
 async function mapInSlices<Item, Result>(
   items: readonly Item[],
   map: (item: Item, index: number) => Result,
@@ -185,10 +185,11 @@ async function mapInSlices<Item, Result>(
   const results: Result[] = []
   let sliceEndsAt = performance.now() + SLICE_MS
   for (const [index, item] of items.entries()) {
+    if (performance.now() >= sliceEndsAt) {
+      await nextSlice()
+      sliceEndsAt = performance.now() + SLICE_MS
+    }
     results.push(map(item, index))
-    if (performance.now() < sliceEndsAt) continue
-    await nextSlice()
-    sliceEndsAt = performance.now() + SLICE_MS
   }
   return results
 }
