@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
+import { npmStart } from '../fixtures/npm-start.ts'
 import type { Attack, Attacker } from './attack.ts'
 
 export type Victim = { key: string; domain: string }
@@ -179,10 +180,10 @@ async function createOrganisations(
 
 /** Starts the service with all its roles, like an operator. */
 async function startService(url: string, env: Record<string, string>) {
-  const flags = ['--max-semi-space-size=16', '--heap-growing-percent=150']
-  const child = spawn(process.execPath, [...flags, 'src/main.ts', 'start'], {
+  const child = spawn(process.execPath, [...npmStart.flags, 'src/main.ts', 'start'], {
     cwd: new URL('../../', import.meta.url),
     env: {
+      ...npmStart.env,
       PATH: process.env.PATH,
       DATABASE_URL: url,
       SECRET_KEY: Buffer.alloc(32).toString('base64'),

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { npmStart } from '../fixtures/npm-start.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import type { Bench } from './setup.ts'
 
@@ -42,15 +43,13 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   return (await lineWith(client, 'answered')) as LoadResult
 }
 
-/** Those of "npm start": with them its memory stays within its goal, at no cost that shows here. */
-const FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=150']
-
 /** The service as its operator starts it. */
 export async function startApi(
   bench: Bench,
   only: string[],
 ): Promise<{ child: ChildProcess; port: number }> {
-  const child = start([...FLAGS, here('../../src/main.ts'), 'start', ...only], {
+  const child = start([...npmStart.flags, here('../../src/main.ts'), 'start', ...only], {
+    ...npmStart.env,
     DATABASE_URL: bench.url,
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
     PORT: '0',

@@ -11,6 +11,7 @@ import { serverUser } from '../../src/db/embedded/binaries.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { readText } from '../fixtures/deployment.ts'
 import { get } from '../fixtures/http.ts'
+import { npmStart } from '../fixtures/npm-start.ts'
 import { readPage, settingNames as settings, stepsOf } from '../fixtures/pages.ts'
 import {
   initialise,
@@ -167,17 +168,20 @@ t.test(
   'units set what the service knows, start it as npm does, and leave it time to stop',
   async (t) => {
     t.same(unitNames, ['postgram-role@.service', 'postgram.service'])
-    const { start } = JSON.parse(await readText('package.json')).scripts
     for (const { name, text } of units) {
       const set = allOf(text, /^Environment=(.*)$/gm).flatMap((line) => allOf(line, /(\w+)=/g))
-      t.ok(set.length > 0)
+      const ofNode = Object.keys(npmStart.env)
       t.same(
-        set.filter((setting) => !settings.includes(setting)),
+        ofNode.filter((variable) => !set.includes(variable)),
+        [],
+      )
+      t.same(
+        set.filter((setting) => ![...ofNode, ...settings].includes(setting)),
         [],
       )
       const ofProcess = name.includes('@') ? ['-/etc/postgram-%j-%i.env'] : []
       t.same(allOf(text, /^EnvironmentFile=(.*)$/gm), ['/etc/postgram.env', ...ofProcess])
-      const command = start.replace(/^exec /, '') + (name.includes('@') ? ' --only %j' : '')
+      const command = `node ${npmStart.command}${name.includes('@') ? ' --only %j' : ''}`
       t.same(allOf(text, /^ExecStart=(.*)$/gm), [command])
       t.ok(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1]) > STOP_SECONDS)
       t.match(text, /^MemoryMax=\dG\nTasksMax=\d00$/m)
