@@ -1,3 +1,4 @@
+import type { Api } from '../db/api.gen.ts'
 import type { Call } from '../db/call.ts'
 import type { EmailProvider } from '../providers/email.ts'
 
@@ -8,147 +9,80 @@ export type TaskContext = {
   sealSecrets(): Promise<number>
 }
 
-type ScheduledTask = {
-  name: string
-  /** Cron expression, in UTC. */
-  schedule: string
-  /** Returns how many rows the run changed. */
-  run(context: TaskContext): Promise<number>
-}
+/** Returns how many rows it changed. */
+type Run = (context: TaskContext) => Promise<number>
 
-const EVERY_MINUTE = '* * * * *'
-
-/** All scheduled tasks. Each may run late or twice without harm. */
-export const scheduledTasks: ScheduledTask[] = [
-  {
-    name: 'enqueue-due-messages',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => whileFull(() => call('enqueue_due_messages', {})),
-  },
-  {
-    name: 'enqueue-due-domain-checks',
-    schedule: EVERY_MINUTE,
-    run: ({ call, provider }) =>
-      untilNone(() => call('enqueue_due_domain_checks', { provider: provider.account })),
-  },
-  {
-    name: 'enqueue-due-deliveries',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => call('enqueue_due_deliveries', {}),
-  },
-  {
-    name: 'enqueue-receipt-polls',
-    schedule: EVERY_MINUTE,
-    // A provider without callbacks has no receipts to ask for either.
-    run: async ({ call, provider }) =>
-      provider.readCallback
-        ? untilNone(() => call('enqueue_receipt_polls', { provider: provider.name }))
-        : 0,
-  },
-  {
-    name: 'check-failing-endpoints',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => call('check_failing_endpoints', {}),
-  },
-  {
-    name: 'seal-webhook-secrets',
-    schedule: EVERY_MINUTE,
-    run: ({ sealSecrets }) => whileFull(sealSecrets),
-  },
-  {
-    name: 'close-periods',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => untilNone(() => call('close_periods', {})),
-  },
-  {
-    name: 'sum-status-changes',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => whileFull(() => call('sum_status_changes', {})),
-  },
-  {
-    name: 'clear-deliveries',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => untilNone(() => call('clear_deliveries', {})),
-  },
-  {
-    name: 'drop-expired',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => untilNone(() => call('drop_expired', {})),
-  },
-  {
-    name: 'seal-audit',
-    schedule: EVERY_MINUTE,
-    run: ({ call }) => whileFull(() => call('seal_audit', {})),
-  },
-  {
-    name: 'make-partitions',
-    schedule: '17 * * * *',
-    run: ({ call }) => call('make_partitions', {}),
-  },
-  {
-    name: 'record-table-sizes',
-    schedule: '33 3 * * *',
-    run: ({ call }) => call('record_table_sizes', {}),
-  },
-  {
-    name: 'delete-old-callbacks',
-    schedule: '*/10 * * * *',
-    run: ({ call }) => whileFull(() => call('delete_old_callbacks', {})),
-  },
-  {
-    name: 'delete-old-early-receipts',
-    schedule: '7 * * * *',
-    run: ({ call }) => whileFull(() => call('delete_old_early_receipts', {})),
-  },
-  {
-    name: 'delete-old-sms-parts',
-    schedule: '7 3 * * *',
-    run: ({ call }) => whileFull(() => call('delete_old_sms_parts', {})),
-  },
-  {
-    name: 'delete-old-sums',
-    schedule: '23 3 * * *',
-    run: ({ call }) => call('delete_old_sums', {}),
-  },
-  {
-    name: 'delete-old-sandbox-messages',
-    schedule: '37 3 * * *',
-    run: ({ call }) => call('delete_old_sandbox_messages', {}),
-  },
-  {
-    name: 'delete-old-complaints',
-    schedule: '47 3 * * *',
-    run: ({ call }) => call('delete_old_complaints', {}),
-  },
-  {
-    name: 'delete-old-task-runs',
-    schedule: '57 3 * * *',
-    run: ({ call }) => call('delete_old_task_runs', {}),
-  },
-]
+/** The functions of schema api that take no arguments and return a number of rows. */
+type Counting = {
+  [Name in keyof Api]: Api[Name] extends { args: Record<string, never>; result: number }
+    ? Name
+    : never
+}[keyof Api]
 
 /** A call that returns at least this many rows may have reached its own limit, which is never lower. */
 const FULL = 1000
 
-/**
- * Repeats a call until one finds less than a full batch. For work that keeps arriving: under load,
- * untilNone would never end. The next run takes the rest. Returns the total.
- */
-async function whileFull(work: () => Promise<number>): Promise<number> {
-  let total = 0
-  for (;;) {
-    const count = await work()
-    total += count
-    if (count < FULL) return total
-  }
+const EVERY_MINUTE = '* * * * *'
+
+/** Name, cron expression in UTC, and run of each task. Each may run late or twice without harm. */
+const tasks: [name: string, schedule: string, run: Run][] = [
+  ['enqueue-due-messages', EVERY_MINUTE, whileFull(calling('enqueue_due_messages'))],
+  ['enqueue-due-domain-checks', EVERY_MINUTE, untilNone(enqueueDueDomainChecks)],
+  ['enqueue-due-deliveries', EVERY_MINUTE, calling('enqueue_due_deliveries')],
+  ['enqueue-receipt-polls', EVERY_MINUTE, untilNone(enqueueReceiptPolls)],
+  ['check-failing-endpoints', EVERY_MINUTE, calling('check_failing_endpoints')],
+  ['seal-webhook-secrets', EVERY_MINUTE, whileFull(({ sealSecrets }) => sealSecrets())],
+  ['close-periods', EVERY_MINUTE, untilNone(calling('close_periods'))],
+  ['sum-status-changes', EVERY_MINUTE, whileFull(calling('sum_status_changes'))],
+  ['clear-deliveries', EVERY_MINUTE, untilNone(calling('clear_deliveries'))],
+  ['drop-expired', EVERY_MINUTE, untilNone(calling('drop_expired'))],
+  ['seal-audit', EVERY_MINUTE, whileFull(calling('seal_audit'))],
+  ['make-partitions', '17 * * * *', calling('make_partitions')],
+  ['record-table-sizes', '33 3 * * *', calling('record_table_sizes')],
+  ['delete-old-callbacks', '*/10 * * * *', whileFull(calling('delete_old_callbacks'))],
+  ['delete-old-early-receipts', '7 * * * *', whileFull(calling('delete_old_early_receipts'))],
+  ['delete-old-sms-parts', '7 3 * * *', whileFull(calling('delete_old_sms_parts'))],
+  ['delete-old-sums', '23 3 * * *', calling('delete_old_sums')],
+  ['delete-old-sandbox-messages', '37 3 * * *', calling('delete_old_sandbox_messages')],
+  ['delete-old-complaints', '47 3 * * *', calling('delete_old_complaints')],
+  ['delete-old-task-runs', '57 3 * * *', calling('delete_old_task_runs')],
+]
+
+export const scheduledTasks = tasks.map(([name, schedule, run]) => ({ name, schedule, run }))
+
+function calling(name: Counting): Run {
+  return ({ call }) => call(name, {})
 }
 
-/** Repeats a call until one finds nothing. Returns the total. */
-async function untilNone(work: () => Promise<number>): Promise<number> {
-  let total = 0
-  for (;;) {
-    const count = await work()
-    total += count
-    if (count === 0) return total
+function enqueueDueDomainChecks({ call, provider }: TaskContext): Promise<number> {
+  return call('enqueue_due_domain_checks', { provider: provider.account })
+}
+
+/** A provider without callbacks has no receipts to ask for either. */
+async function enqueueReceiptPolls({ call, provider }: TaskContext): Promise<number> {
+  return provider.readCallback ? call('enqueue_receipt_polls', { provider: provider.name }) : 0
+}
+
+/**
+ * Repeats a run until it finds less than a full batch. For work that keeps arriving: under load, untilNone would
+ * never end. The next run of the task takes the rest.
+ */
+function whileFull(run: Run): Run {
+  return repeat(run, FULL)
+}
+
+function untilNone(run: Run): Run {
+  return repeat(run, 1)
+}
+
+/** Repeats a run until it returns less than `least` rows. Returns the total. */
+function repeat(run: Run, least: number): Run {
+  return async (context) => {
+    let total = 0
+    for (;;) {
+      const count = await run(context)
+      total += count
+      if (count < least) return total
+    }
   }
 }
