@@ -1,15 +1,10 @@
 import * as v from 'valibot'
 import { integer } from '../../text/values.ts'
+import { urlReadBy } from '../server-url.ts'
 import { readSmsc } from './smsc.ts'
 
 /** `smpp://` or `smpps://system_id:password@host:port`, as readSmsc() takes it. */
-const smppUrl = v.pipe(
-  v.string(),
-  v.rawCheck(({ dataset, addIssue }) => {
-    const read = dataset.typed ? readSmsc(dataset.value) : undefined
-    if (read && 'problem' in read) addIssue({ message: read.problem })
-  }),
-)
+const smppUrl = urlReadBy(readSmsc)
 
 /** A country calling code (E.164): 27 or +27. */
 const countryCode = v.pipe(

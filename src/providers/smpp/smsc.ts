@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { flag, readServerUrl } from '../server-url.ts'
 
 /** The content of SMPP_URL. */
 export type Smsc = {
@@ -25,13 +26,7 @@ const parameters = v.strictObject({
     '',
   ),
   /** false accepts a self-signed certificate. */
-  'tls.rejectUnauthorized': v.optional(
-    v.pipe(
-      v.picklist(['true', 'false']),
-      v.transform((text) => text === 'true'),
-    ),
-    'true',
-  ),
+  'tls.rejectUnauthorized': v.optional(flag, 'true'),
 })
 
 /**
@@ -39,22 +34,14 @@ const parameters = v.strictObject({
  * Problems do not quote the URL, because it contains a password.
  */
 export function readSmsc(text: string): Smsc | { problem: string } {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const hasOnlyHost = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
-  const auth = url && authOf(url)
-  if (
-    !url ||
-    !hasOnlyHost ||
-    !auth?.systemId ||
-    !/^smpps?:$/.test(url.protocol) ||
-    url.hostname === ''
-  ) {
+  const url = readServerUrl(text)
+  if (!url?.user || !/^smpps?:$/.test(url.protocol) || url.host === '') {
     return {
       problem:
         'must be smpp:// or smpps:// with user:password@host; write special characters as %XX',
     }
   }
-  const { systemId, password } = auth
+  const { host, user: systemId, password } = url
   if (!PRINTABLE.test(systemId + password) || systemId.length > MAX_SYSTEM_ID_LENGTH) {
     return { problem: `must have a user of at most ${MAX_SYSTEM_ID_LENGTH} ASCII characters` }
   }
@@ -63,26 +50,18 @@ export function readSmsc(text: string): Smsc | { problem: string } {
       problem: `must have a password of at most ${MAX_PASSWORD_LENGTH} characters, the limit of SMPP`,
     }
   }
-  const given = v.safeParse(parameters, Object.fromEntries(url.searchParams))
+  const given = v.safeParse(parameters, url.parameters)
   if (!given.success) {
     return { problem: `accepts only the parameters ${Object.keys(parameters.entries).join(', ')}` }
   }
   const isSecure = url.protocol === 'smpps:'
   return {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host,
     port: Number(url.port) || (isSecure ? 3550 : 2775),
     isSecure,
     systemId,
     password,
     systemType: given.output.systemType,
     isCertificateChecked: given.output['tls.rejectUnauthorized'],
-  }
-}
-
-function authOf({ username, password }: URL): { systemId: string; password: string } | undefined {
-  try {
-    return { systemId: decodeURIComponent(username), password: decodeURIComponent(password) }
-  } catch {
-    return
   }
 }

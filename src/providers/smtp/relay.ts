@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { SMTPPoolOptions } from 'nodemailer'
 import * as v from 'valibot'
 import { isLoopback } from '../../net/loopback.ts'
+import { flag, readServerUrl } from '../server-url.ts'
 
 /** The content of SMTP_URL. */
 export type Relay = {
@@ -16,11 +17,6 @@ const PUBLIC_END = /\.(?!(?:\d+|localhost|local|internal)$)[a-z0-9-]+$/
 
 /** This port uses implicit TLS (RFC 8314 3.3), whatever the scheme: without TLS a relay sends nothing. */
 const IMPLICIT_TLS_PORT = '465'
-
-const flag = v.pipe(
-  v.picklist(['true', 'false']),
-  v.transform((text) => text === 'true'),
-)
 
 const parameters = v.strictObject({
   /** Whether to require STARTTLS; defaults to true if a password is sent to another machine. */
@@ -41,20 +37,19 @@ const parameters = v.strictObject({
  * password.
  */
 export function readRelay(text: string): Relay | { problem: string } {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const host = url?.hostname.replace(/^\[|\]$/g, '').toLowerCase() ?? ''
-  const auth = url && authOf(url)
-  // A path or fragment is most likely a part of the password that needs escaping.
-  const hasOnlyHost = /^\/?$/.test(url?.pathname ?? '') && !url?.hash
-  if (!url || !hasOnlyHost || !auth || !/^smtps?:$/.test(url.protocol) || !isHost(host)) {
+  const url = readServerUrl(text)
+  // User and password, or neither.
+  const hasLogin = url && (url.user === '') === (url.password === '')
+  if (!url || !hasLogin || !/^smtps?:$/.test(url.protocol) || !isHost(url.host)) {
     return { problem: 'must be an smtp:// or smtps:// URL; write special characters as %XX' }
   }
-  const given = v.safeParse(parameters, Object.fromEntries(url.searchParams))
+  const { host, port, user, password } = url
+  const given = v.safeParse(parameters, url.parameters)
   if (!given.success) {
     return { problem: `accepts only the parameters ${Object.keys(parameters.entries).join(', ')}` }
   }
   const { name, maxConnections, ...tls } = given.output
-  const requireTLS = tls.requireTLS ?? (auth.user !== '' && !isLoopback(host))
+  const requireTLS = tls.requireTLS ?? (user !== '' && !isLoopback(host))
   // An MX record needs a public name (RFC 5321 5.1). The host of a local relay is none, so ?name= is used.
   const publicHost = isPublicName(host) ? host : name
   if (!publicHost) {
@@ -62,25 +57,15 @@ export function readRelay(text: string): Relay | { problem: string } {
   }
   const connection: SMTPPoolOptions = {
     host,
-    secure: url.protocol === 'smtps:' || url.port === IMPLICIT_TLS_PORT,
+    secure: url.protocol === 'smtps:' || port === IMPLICIT_TLS_PORT,
     requireTLS,
     tls: { rejectUnauthorized: tls['tls.rejectUnauthorized'] },
     maxConnections,
   }
-  if (url.port) connection.port = Number(url.port)
+  if (port) connection.port = Number(port)
   if (name) connection.name = name
-  if (auth.user) connection.auth = auth
+  if (user) connection.auth = { user, pass: password }
   return { connection, publicHost }
-}
-
-/** Returns user and password, both empty if the URL has neither; undefined if it has only one. */
-function authOf({ username, password }: URL): { user: string; pass: string } | undefined {
-  if ((username === '') !== (password === '')) return
-  try {
-    return { user: decodeURIComponent(username), pass: decodeURIComponent(password) }
-  } catch {
-    return
-  }
 }
 
 function isHost(host: string): boolean {

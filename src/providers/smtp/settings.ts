@@ -1,14 +1,9 @@
 import * as v from 'valibot'
+import { urlReadBy } from '../server-url.ts'
 import { readRelay } from './relay.ts'
 
 /** `smtp://` or `smtps://user:password@host:port`, as readRelay() takes it. */
-const smtpUrl = v.pipe(
-  v.string(),
-  v.rawCheck(({ dataset, addIssue }) => {
-    const read = dataset.typed ? readRelay(dataset.value) : undefined
-    if (read && 'problem' in read) addIssue({ message: read.problem })
-  }),
-)
+const smtpUrl = urlReadBy(readRelay)
 
 /** The environment variables of this provider. */
 export const smtpVariables = v.object({
