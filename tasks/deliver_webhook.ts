@@ -1,9 +1,9 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
-import type { Delivery } from '../src/db/api.gen.ts'
+import type { Delivery, DeliveryResult } from '../src/db/api.gen.ts'
 import { createBatcher } from '../src/db/batcher/index.ts'
 import type { Call } from '../src/db/call.ts'
-import { type AttemptOptions, type AttemptResult, attempt } from '../src/webhooks/attempt.ts'
+import { type AttemptOptions, attempt } from '../src/webhooks/attempt.ts'
 import { createLease, type Lease } from '../src/webhooks/lease.ts'
 import { createSlots } from '../src/webhooks/slots.ts'
 
@@ -56,7 +56,7 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     },
     { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
   )
-  const finish = createBatcher<AttemptResult, null>(
+  const finish = createBatcher<DeliveryResult, null>(
     async (results) => {
       await call('finish_deliveries', { results })
       return results.map(() => null)

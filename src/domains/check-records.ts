@@ -1,4 +1,4 @@
-import type { DkimKey } from '../providers/email.ts'
+import type { DkimKey } from '../db/api.gen.ts'
 import { isDmarc, isPolicy } from './dmarc.ts'
 import type { DnsRecord } from './records.ts'
 import { LookupFailed, type Resolver } from './resolver.ts'

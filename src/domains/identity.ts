@@ -1,6 +1,6 @@
-import type { DomainWork } from '../db/api.gen.ts'
+import type { DkimKey, DomainWork } from '../db/api.gen.ts'
 import type { Call } from '../db/call.ts'
-import type { DkimKey, EmailProvider } from '../providers/email.ts'
+import type { EmailProvider } from '../providers/email.ts'
 import { type DnsRecord, recordsOf, SELECTORS } from './records.ts'
 import type { Resolver } from './resolver.ts'
 

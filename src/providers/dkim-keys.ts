@@ -1,7 +1,7 @@
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Secrets } from '../crypto/secrets.ts'
-import type { DkimKey } from './email.ts'
+import type { DkimKey } from '../db/api.gen.ts'
 
 /** RFC 8301 recommends at least 2048. Longer keys do not fit the TXT fields of many DNS hosts. */
 const BITS = 2048

@@ -1,6 +1,10 @@
-import type { EmailToSend, SentEmail } from '../db/api.gen.ts'
-
-export type { SentEmail }
+import type {
+  DkimKey,
+  EmailToSend,
+  Receipt as ReceiptRecord,
+  RefusedRecipient,
+  SentEmail,
+} from '../db/api.gen.ts'
 
 /**
  * An email as a provider receives it. A marketing email to several recipients is sent as one copy for
@@ -25,7 +29,7 @@ export type SendResult = {
   code?: string
   text?: string
   /** If an email was sent: the recipients that the provider refused, in lower case. */
-  refused?: Refused[]
+  refused?: RefusedRecipient[]
 }
 
 /**
@@ -37,27 +41,9 @@ export type SendResult = {
  */
 export type About = 'message' | 'provider' | 'connection'
 
-/** A recipient that the provider refused permanently during the attempt. */
-export type Refused = {
-  recipient: string
-  code?: string | undefined
-  text?: string | undefined
-}
-
-/** A delivery receipt. The names are those that core.record_receipts takes. */
-export type Receipt = {
-  message_id: string
-  provider_event_id: string
-  /** `sent`: the provider has the message, which settles an ambiguous attempt. */
+/** A delivery receipt, of a type that email providers report. `sent` settles an ambiguous attempt. */
+export type Receipt = ReceiptRecord & {
   type: 'sent' | 'delivered' | 'deferred' | 'bounced' | 'complained' | 'failed' | 'opted_out'
-  /** ISO 8601. */
-  occurred_at: string
-  /** A bare address in lower case. */
-  recipient?: string
-  code?: string
-  text?: string
-  /** Of a bounce: the mailbox does not exist. */
-  is_hard?: boolean
 }
 
 /** A callback with a valid signature. */
@@ -68,17 +54,6 @@ export type Callback = {
   signedAt: number
   /** null: Postgram ignores events of this type. */
   receipt: Receipt | null
-}
-
-/** One of a domain's three DKIM keys: `active` signs, `next` signs next, `retired` signed before. */
-export type DkimKey = {
-  /** The label of the selector. */
-  selector: string
-  state: 'active' | 'next' | 'retired'
-  /** The TXT value to publish. */
-  value: string
-  /** Sealed with SECRET_KEY; null if only the provider has it. */
-  private_key: string | null
 }
 
 /** What a domain must publish for a provider, beside the DKIM CNAME records. */

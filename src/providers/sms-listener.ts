@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
+import type { KeywordSms } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
 import { bareWords, type Keyword, readKeyword } from '../sms/keywords.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
-import type { IgnoredSms, InboundSms, SmsListener, SmsReceipt } from './sms.ts'
+import type { IgnoredSms, SmsListener, SmsReceipt } from './sms.ts'
 
 /** A larger transaction would only delay its first receipts. */
 const MAX_IN_ONE_COMMIT = 500
@@ -14,9 +15,6 @@ const IGNORED_EVERY_MS = 60_000
 
 const NO_ORGANISATION =
   'no organisation owns this sender ID, and none has sent from it to this phone within 90 days'
-
-/** An inbound SMS, as api.record_keywords takes it. */
-export type InboundKeyword = Omit<InboundSms, 'body'> & { keyword: Keyword; word: string }
 
 /**
  * Records receipts, and the keywords of inbound SMS; other inbound SMS are ignored. `flush` logs the
@@ -33,7 +31,7 @@ export function createSmsListener(
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const recordKeyword = createBatcher<InboundKeyword, string>(
+  const recordKeyword = createBatcher<KeywordSms, string>(
     (messages) => call('record_keywords', { messages }),
     { maxWeight: MAX_IN_ONE_COMMIT },
   )

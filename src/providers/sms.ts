@@ -1,4 +1,4 @@
-import type { SmsToSend } from '../db/api.gen.ts'
+import type { SmsReceipt as ReceiptRecord, SmsToSend, TakenPart } from '../db/api.gen.ts'
 import type { SendResult } from './email.ts'
 
 /** An SMS as a provider receives it. */
@@ -11,27 +11,8 @@ export type OutgoingSms = SmsToSend
  */
 export type SmsSendResult = SendResult & { parts?: TakenPart[] }
 
-/** A part that the network took. The names are those that api.finish_messages takes. */
-export type TakenPart = {
-  /** From 1. */
-  part: number
-  /** The id that the network gave the part, in lower case. */
-  network_id: string
-}
-
-/** The delivery receipt of a part. The names are those that api.record_sms_receipts takes. */
-export type SmsReceipt = {
-  provider: string
-  /** Possible spellings of the id when the part was taken, the most likely first; at most 8. */
-  network_ids: string[]
-  /** The recipient in E.164; absent if the network does not name it. */
-  phone?: string
-  type: 'delivered' | 'deferred' | 'failed' | 'expired'
-  /** ISO 8601. */
-  occurred_at: string
-  code?: string
-  text?: string
-}
+/** The delivery receipt of a part. */
+export type SmsReceipt = ReceiptRecord & { type: 'delivered' | 'deferred' | 'failed' | 'expired' }
 
 /** An SMS from a phone to one of our sender IDs. The names are those that api.record_keywords takes. */
 export type InboundSms = {

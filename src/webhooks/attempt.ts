@@ -1,23 +1,12 @@
 import { createHmac } from 'node:crypto'
-import type { Delivery } from '../db/api.gen.ts'
+import type { Delivery, DeliveryResult } from '../db/api.gen.ts'
 import { encodeId } from '../text/ids.ts'
 import { storable } from '../text/storable.ts'
 import { processTime, type Time } from '../time/index.ts'
+import type { PostOutcome } from './exchange.ts'
 import { LocalFailure } from './failures.ts'
-import type { Poster, PostOutcome } from './post.ts'
+import type { Poster } from './post.ts'
 import { UnopenableSecret } from './secrets.ts'
-
-/** A finished attempt, in the form that api.finish_deliveries reads. */
-export type AttemptResult = {
-  endpoint_id: string
-  event_id: string
-  attempt: number
-  started_at: string
-  duration_ms: number
-  status: number | null
-  error: string | null
-  response: string | null
-}
 
 export type AttemptOptions = {
   poster: Poster
@@ -37,7 +26,7 @@ export async function attempt(
   delivery: Delivery,
   { poster, openSecret, time = processTime }: AttemptOptions,
   signal: AbortSignal,
-): Promise<AttemptResult | null> {
+): Promise<DeliveryResult | null> {
   const startedAt = time.now()
   const outcome = await post().catch((error) => {
     if (error instanceof LocalFailure) return null
@@ -48,7 +37,7 @@ export async function attempt(
     endpoint_id: delivery.endpointId,
     event_id: delivery.eventId,
     attempt: delivery.attempt,
-    started_at: delivery.startedAt.toISOString(),
+    started_at: delivery.startedAt,
     duration_ms: Math.round(time.now() - startedAt),
     status: outcome.status,
     error: outcome.error && storable(outcome.error.slice(0, 500)),

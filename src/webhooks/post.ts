@@ -13,8 +13,6 @@ export type Post = {
   body: string
 }
 
-export type { PostOutcome }
-
 export type Poster = {
   /**
    * Posts once. Any 2xx whose response ends in time is a success; redirects are not followed. The

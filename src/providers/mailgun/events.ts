@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { OutgoingEmail, Receipt, SentEmail } from '../email.ts'
+import type { SentEmail } from '../../db/api.gen.ts'
+import type { OutgoingEmail, Receipt } from '../email.ts'
 import { messageIdOf } from '../message-id.ts'
 import { receiptOf } from './callback.ts'
 import type { Client } from './client.ts'

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { DkimKey, Rotation } from '../email.ts'
+import type { DkimKey } from '../../db/api.gen.ts'
+import type { Rotation } from '../email.ts'
 import type { Client } from './client.ts'
 import { MailgunError } from './transport.ts'
 

@@ -1,14 +1,12 @@
 import { hash } from 'node:crypto'
+import type { DkimKey, SandboxCopy } from '../../db/api.gen.ts'
 import { createBatcher } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
-import type { DkimKey, EmailProvider, OutgoingEmail, Receipt } from '../email.ts'
+import type { EmailProvider, OutgoingEmail, Receipt } from '../email.ts'
 import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
 
 /** Addresses at this domain select the simulated outcome; every other address is delivered. */
 const DOMAIN = 'sandbox.postgram.test'
-
-/** Identifies an email in the sandbox; copy 0 is an email that was sent as a whole. */
-type Name = { id: string; copy: number }
 
 type Report = Pick<Receipt, 'type' | 'recipient' | 'code' | 'text' | 'is_hard'>
 
@@ -46,9 +44,12 @@ const receiptsByName: Record<string, (recipient: string) => Report[]> = {
  */
 export function createSandbox(call: Call): EmailProvider {
   const take = sandboxNetwork(call)
-  const isKnown = createBatcher<Name, boolean>((messages) => call('sandbox_knows', { messages }), {
-    maxWeight: 1000,
-  })
+  const isKnown = createBatcher<SandboxCopy, boolean>(
+    (messages) => call('sandbox_knows', { messages }),
+    {
+      maxWeight: 1000,
+    },
+  )
 
   return {
     name: 'sandbox',
@@ -105,7 +106,8 @@ function keyOf(domain: string, selector: string, state: DkimKey['state']): DkimK
   return { selector, state, value, private_key: null }
 }
 
-function nameOf({ id, copy }: OutgoingEmail): Name {
+/** Copy 0 is an email that was sent as a whole. */
+function nameOf({ id, copy }: OutgoingEmail): SandboxCopy {
   return { id, copy: copy ?? 0 }
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { SandboxItem } from '../../db/api.gen.ts'
 import { type Batcher, createBatcher } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
 import type { About, SendResult } from '../email.ts'
@@ -8,20 +9,9 @@ export const REPORTS_AFTER_MS = 500
 const SLOW_RETRY_MS = 2000
 const REPORT_EVERY_MS = 200
 
-/** A message for the sandbox. The names are those that api.sandbox_take takes. */
-export type Taken = {
-  id: string
-  /** The copy of an email, or 0 for a whole one; the part of an SMS, or 0 for the reply to it. */
-  copy: number
-  kind: 'email' | 'sms' | 'reply'
-  /** The reports to deliver, in this order. */
-  reports: Record<string, unknown>[]
-  due_in_ms: number
-}
-
 /** Returns a function that stores messages in the sandbox, which survives a restart of the process. */
-export function sandboxNetwork(call: Call): Batcher<Taken, null> {
-  return createBatcher<Taken, null>(
+export function sandboxNetwork(call: Call): Batcher<SandboxItem, null> {
+  return createBatcher<SandboxItem, null>(
     async (messages) => {
       await call('sandbox_take', { messages })
       return messages.map(() => null)

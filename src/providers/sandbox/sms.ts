@@ -1,6 +1,6 @@
+import type { KeywordSms } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import type { OutgoingSms, SmsProvider, SmsReceipt } from '../sms.ts'
-import type { InboundKeyword } from '../sms-listener.ts'
 import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
 
 /** Later than the receipts: a recipient replies after the delivery. */
@@ -18,7 +18,7 @@ const reportByDigit: Record<string, Report> = {
   2: { type: 'expired', code: 'EXPIRED', text: 'The phone was off for too long.' },
 }
 
-const replyByDigit: Record<string, Pick<InboundKeyword, 'keyword' | 'word'>> = {
+const replyByDigit: Record<string, Pick<KeywordSms, 'keyword' | 'word'>> = {
   6: { keyword: 'stop', word: 'STOP' },
   7: { keyword: 'start', word: 'START' },
 }
@@ -92,7 +92,7 @@ function receiptOf(
 
 function replyTo(
   { recipient, sender }: OutgoingSms,
-  reply: Pick<InboundKeyword, 'keyword' | 'word'>,
-): Omit<InboundKeyword, 'received_at'> {
+  reply: Pick<KeywordSms, 'keyword' | 'word'>,
+): Omit<KeywordSms, 'received_at'> {
   return { provider: NAME, from: recipient, to: sender, ...reply }
 }

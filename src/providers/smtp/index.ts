@@ -1,7 +1,8 @@
 import { createTransport, type NodemailerError } from 'nodemailer'
 import type { Secrets } from '../../crypto/secrets.ts'
+import type { RefusedRecipient } from '../../db/api.gen.ts'
 import { makeDkimKey } from '../dkim-keys.ts'
-import type { EmailProvider, Refused } from '../email.ts'
+import type { EmailProvider } from '../email.ts'
 import { hintOf } from './hint.ts'
 import { messageOf, signatureOf } from './message.ts'
 import { RelayPool } from './pool.ts'
@@ -117,9 +118,9 @@ export function createSmtp({ url, secrets, timeoutMs = TIMEOUT_MS }: SmtpOptions
  * at least one recipient, so it ends.
  */
 async function offerAgain(
-  refused: Refused[],
+  refused: RefusedRecipient[],
   offer: (recipients: string[]) => Promise<RelayResult>,
-): Promise<Refused[]> {
+): Promise<RefusedRecipient[]> {
   const permanent = refused.filter((refusal) => !isTemporary(refusal))
   const waiting = refused.filter(isTemporary)
   if (waiting.length === 0) return permanent

@@ -1,10 +1,11 @@
 import type { NodemailerError, SMTPSentMessageInfo } from 'nodemailer'
+import type { RefusedRecipient } from '../../db/api.gen.ts'
 import { storable } from '../../text/storable.ts'
-import type { About, Refused, SendResult } from '../email.ts'
+import type { About, SendResult } from '../email.ts'
 import { Unconfirmed } from './pool.ts'
 
 /** The result of one SMTP transaction; `refused` has an entry for each refused recipient. */
-export type RelayResult = SendResult & { refused: Refused[] }
+export type RelayResult = SendResult & { refused: RefusedRecipient[] }
 
 /** Replies about the login or the session (RFC 4954, RFC 3207), not about the message. */
 const SESSION_CODES = new Set([530, 534, 535, 538])
@@ -63,11 +64,11 @@ function aboutWithoutReply({ code, response }: NodemailerError, isOfMessage: boo
 }
 
 /** Whether a later attempt may succeed. */
-export function isTemporary({ code }: Refused): boolean {
+export function isTemporary({ code }: RefusedRecipient): boolean {
   return !code?.startsWith('5')
 }
 
-function refusals(errors: NodemailerError[] = []): Refused[] {
+function refusals(errors: NodemailerError[] = []): RefusedRecipient[] {
   return errors.map((error) => ({ recipient: error.recipient ?? '', ...codeAndText(error) }))
 }
 
