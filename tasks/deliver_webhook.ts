@@ -1,16 +1,13 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Delivery, DeliveryResult } from '../src/db/api.gen.ts'
-import { createBatcher } from '../src/db/batcher/index.ts'
+import { createBatcher, createRecorder } from '../src/db/batcher/index.ts'
 import type { Call } from '../src/db/call.ts'
 import { type AttemptOptions, attempt } from '../src/webhooks/attempt.ts'
 import { createLease, type Lease } from '../src/webhooks/lease.ts'
 import { createSlots } from '../src/webhooks/slots.ts'
 
 const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
-
-/** Results recorded in one commit. More would delay the first of them. */
-const MAX_IN_ONE_COMMIT = 500
 
 /** Deliveries started in one call. They carry their bodies, so this keeps a result at some megabytes. */
 const MAX_STARTED_AT_ONCE = 1000
@@ -56,20 +53,8 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     },
     { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
   )
-  const finish = createBatcher<DeliveryResult, null>(
-    async (results) => {
-      await call('finish_deliveries', { results })
-      return results.map(() => null)
-    },
-    { maxWeight: MAX_IN_ONE_COMMIT },
-  )
-  const release = createBatcher<ToRelease, null>(
-    async (leases) => {
-      await call('release_leases', { leases })
-      return leases.map(() => null)
-    },
-    { maxWeight: MAX_IN_ONE_COMMIT },
-  )
+  const finish = createRecorder<DeliveryResult>((results) => call('finish_deliveries', { results }))
+  const release = createRecorder<ToRelease>((leases) => call('release_leases', { leases }))
 
   const running = new Map<string, Running>()
   const slots = createSlots()

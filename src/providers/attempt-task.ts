@@ -1,13 +1,10 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
-import { createBatcher } from '../db/batcher/index.ts'
+import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
 import type { AttemptResult, TimeLimit } from './attempt.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
-
-/** A larger transaction would only delay its first messages. */
-const MAX_IN_ONE_COMMIT = 500
 
 /** Providers have shorter limits. This one frees the slot when a provider never responds. */
 const ATTEMPT_TIMEOUT_MS = 120_000
@@ -47,12 +44,8 @@ export function attemptTask<Message extends { id: string }>(
     },
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
-  const finish = createBatcher<NamedResult & { id: string; job: string }, null>(
-    async (results) => {
-      await call('finish_messages', { results: results })
-      return results.map(() => null)
-    },
-    { maxWeight: MAX_IN_ONE_COMMIT },
+  const finish = createRecorder<NamedResult & { id: string; job: string }>((results) =>
+    call('finish_messages', { results }),
   )
 
   // A message in progress can come again: with the same job after a restart of the worker pool, or with a

@@ -1,14 +1,11 @@
 import type { Logger } from 'pino'
 import type { KeywordSms } from '../db/api.gen.ts'
-import { createBatcher } from '../db/batcher/index.ts'
+import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
 import { bareWords, type Keyword, readKeyword } from '../sms/keywords.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { summarise } from '../telemetry/summary.ts'
 import type { IgnoredSms, SmsListener, SmsReceipt } from './sms.ts'
-
-/** A larger transaction would only delay its first receipts. */
-const MAX_IN_ONE_COMMIT = 500
 
 /** Anyone can send an SMS, so each reason is logged once a minute, with the count. */
 const IGNORED_EVERY_MS = 60_000
@@ -24,12 +21,8 @@ export function createSmsListener(
   call: Call,
   { metrics, log }: { metrics: Pick<Metrics, 'receipt'>; log: Logger },
 ): SmsListener & { flush(): void } {
-  const recordReceipt = createBatcher<SmsReceipt, null>(
-    async (receipts) => {
-      await call('record_sms_receipts', { receipts })
-      return receipts.map(() => null)
-    },
-    { maxWeight: MAX_IN_ONE_COMMIT },
+  const recordReceipt = createRecorder<SmsReceipt>((receipts) =>
+    call('record_sms_receipts', { receipts }),
   )
   const recordKeyword = createBatcher<KeywordSms, string>(
     (messages) => call('record_keywords', { messages }),

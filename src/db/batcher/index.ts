@@ -178,3 +178,17 @@ export function createBatcher<Item, Result>(
         })
   return Object.assign(batcher, { idle })
 }
+
+/** The most items in one commit. A larger transaction would only delay its first items. */
+export const MAX_IN_ONE_COMMIT = 500
+
+/** Creates a batcher of items that have no result of their own. */
+export function createRecorder<Item>(
+  record: (items: Item[]) => Promise<unknown>,
+): Batcher<Item, null> {
+  const run = async (items: Item[]) => {
+    await record(items)
+    return items.map(() => null)
+  }
+  return createBatcher(run, { maxWeight: MAX_IN_ONE_COMMIT })
+}

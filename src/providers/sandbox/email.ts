@@ -1,40 +1,14 @@
 import { hash } from 'node:crypto'
-import type { DkimKey, SandboxCopy } from '../../db/api.gen.ts'
-import { createBatcher } from '../../db/batcher/index.ts'
+import type { DkimKey, SandboxCopy, SandboxItem } from '../../db/api.gen.ts'
+import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
 import type { EmailProvider, OutgoingEmail, Receipt } from '../email.ts'
-import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
+import { REPORTS_AFTER_MS, refusal, slow } from './network.ts'
 
 /** Addresses at this domain select the simulated outcome; every other address is delivered. */
 const DOMAIN = 'sandbox.postgram.test'
 
-type Report = Pick<Receipt, 'type' | 'recipient' | 'code' | 'text' | 'is_hard'>
-
-const receiptsByName: Record<string, (recipient: string) => Report[]> = {
-  bounce: (recipient) => [
-    {
-      type: 'bounced',
-      recipient,
-      code: '550 5.1.1',
-      text: 'The mailbox does not exist.',
-      is_hard: true,
-    },
-  ],
-  softbounce: (recipient) => [
-    { type: 'deferred', recipient, code: '452 4.2.2', text: 'The mailbox is full.' },
-    {
-      type: 'bounced',
-      recipient,
-      code: '552 5.2.2',
-      text: 'The mailbox is full.',
-      is_hard: false,
-    },
-  ],
-  complaint: (recipient) => [
-    { type: 'delivered', recipient },
-    { type: 'complained', recipient, text: 'The recipient marked the message as spam.' },
-  ],
-}
+type Report = Pick<Receipt, 'type' | 'code' | 'text' | 'is_hard'>
 
 /**
  * Creates an email provider that sends nothing and simulates a network. The recipient's address at
@@ -43,12 +17,10 @@ const receiptsByName: Record<string, (recipient: string) => Report[]> = {
  * database stores what the sandbox took, so it survives a restart of the process.
  */
 export function createSandbox(call: Call): EmailProvider {
-  const take = sandboxNetwork(call)
+  const take = createRecorder<SandboxItem>((messages) => call('sandbox_take', { messages }))
   const isKnown = createBatcher<SandboxCopy, boolean>(
     (messages) => call('sandbox_knows', { messages }),
-    {
-      maxWeight: 1000,
-    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
   )
 
   return {
@@ -66,10 +38,7 @@ export function createSandbox(call: Call): EmailProvider {
       if (names.includes('slow') && email.attempt === 1) return slow('message', '451 4.7.1')
       const name = nameOf(email)
       const reports = email.recipients
-        .flatMap((recipient): Report[] => {
-          const receiptsOf = receiptsByName[outcomeOf(recipient)]
-          return receiptsOf ? receiptsOf(recipient) : [{ type: 'delivered', recipient }]
-        })
+        .flatMap((recipient) => reportsOf(recipient).map((report) => ({ ...report, recipient })))
         .map((report, place) => ({
           ...report,
           message_id: name.id,
@@ -97,6 +66,28 @@ export function createSandbox(call: Call): EmailProvider {
     readCallback: null,
     check: async () => null,
     close: async () => undefined,
+  }
+}
+
+function reportsOf(recipient: string): Report[] {
+  switch (outcomeOf(recipient)) {
+    case 'bounce': {
+      const text = 'The mailbox does not exist.'
+      return [{ type: 'bounced', code: '550 5.1.1', text, is_hard: true }]
+    }
+    case 'softbounce': {
+      const text = 'The mailbox is full.'
+      return [
+        { type: 'deferred', code: '452 4.2.2', text },
+        { type: 'bounced', code: '552 5.2.2', text, is_hard: false },
+      ]
+    }
+    case 'complaint': {
+      const text = 'The recipient marked the message as spam.'
+      return [{ type: 'delivered' }, { type: 'complained', text }]
+    }
+    default:
+      return [{ type: 'delivered' }]
   }
 }
 

@@ -1,6 +1,4 @@
 import type { Logger } from 'pino'
-import type { SandboxItem } from '../../db/api.gen.ts'
-import { type Batcher, createBatcher } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
 import type { About, SendResult } from '../email.ts'
 
@@ -8,17 +6,6 @@ import type { About, SendResult } from '../email.ts'
 export const REPORTS_AFTER_MS = 500
 const SLOW_RETRY_MS = 2000
 const REPORT_EVERY_MS = 200
-
-/** Returns a function that stores messages in the sandbox, which survives a restart of the process. */
-export function sandboxNetwork(call: Call): Batcher<SandboxItem, null> {
-  return createBatcher<SandboxItem, null>(
-    async (messages) => {
-      await call('sandbox_take', { messages })
-      return messages.map(() => null)
-    },
-    { maxWeight: 1000 },
-  )
-}
 
 /**
  * Returns the result of the first attempt at a slow recipient; the second attempt succeeds. The message

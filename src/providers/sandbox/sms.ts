@@ -1,7 +1,8 @@
-import type { KeywordSms } from '../../db/api.gen.ts'
+import type { KeywordSms, SandboxItem } from '../../db/api.gen.ts'
+import { createRecorder } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
 import type { OutgoingSms, SmsProvider, SmsReceipt } from '../sms.ts'
-import { REPORTS_AFTER_MS, refusal, sandboxNetwork, slow } from './network.ts'
+import { REPORTS_AFTER_MS, refusal, slow } from './network.ts'
 
 /** Later than the receipts: a recipient replies after the delivery. */
 const REPLIES_AFTER_MS = 2 * REPORTS_AFTER_MS
@@ -29,7 +30,7 @@ const replyByDigit: Record<string, Pick<KeywordSms, 'keyword' | 'word'>> = {
  * once, 6 replies STOP and 7 START after the delivery; every other number is delivered.
  */
 export function createSmsSandbox(call: Call): SmsProvider {
-  const take = sandboxNetwork(call)
+  const take = createRecorder<SandboxItem>((messages) => call('sandbox_take', { messages }))
 
   return {
     name: NAME,
@@ -45,19 +46,14 @@ export function createSmsSandbox(call: Call): SmsProvider {
       const report = reportByDigit[digit] ?? { type: 'delivered', code: 'DELIVRD' }
       const reply = replyByDigit[digit]
       const parts = openParts(sms).map((part) => ({ part, network_id: `${sms.id}.${part}` }))
-      const receipts = parts.map(({ part, network_id }) => ({
-        ...{ id: sms.id, copy: part, kind: 'sms' as const, due_in_ms: REPORTS_AFTER_MS },
-        reports: [receiptOf(sms, network_id, report)],
-      }))
-      const replies = reply
-        ? [
-            {
-              ...{ id: sms.id, copy: 0, kind: 'reply' as const, due_in_ms: REPLIES_AFTER_MS },
-              reports: [replyTo(sms, reply)],
-            },
-          ]
-        : []
-      await Promise.all([...receipts, ...replies].map((each) => take(each)))
+      const takeOne = (copy: number, kind: 'sms' | 'reply', report: object, due_in_ms: number) =>
+        take({ id: sms.id, copy, kind, reports: [report], due_in_ms })
+      await Promise.all([
+        ...parts.map(({ part, network_id }) =>
+          takeOne(part, 'sms', receiptOf(sms, network_id, report), REPORTS_AFTER_MS),
+        ),
+        reply && takeOne(0, 'reply', replyTo(sms, reply), REPLIES_AFTER_MS),
+      ])
       return { outcome: 'sent', parts }
     },
     check: async () => null,
