@@ -1,4 +1,5 @@
 import { SetupError } from '../errors.ts'
+import { settledWithin } from '../time/index.ts'
 import { type Availability, UNREACHABLE } from './availability.ts'
 import type { Call } from './call.ts'
 import { isConnectionError } from './connection-errors.ts'
@@ -55,13 +56,7 @@ export function createReadiness(
   return async () => {
     const known = problem()
     if (known !== null) return known
-    const { promise: late, resolve } = Promise.withResolvers<string>()
-    const timer = setTimeout(() => resolve(UNREACHABLE), RESPONDS_WITHIN_MS)
-    try {
-      return await Promise.race([checkContract().catch(describe), late])
-    } finally {
-      clearTimeout(timer)
-    }
+    return settledWithin(RESPONDS_WITHIN_MS, checkContract().catch(describe), () => UNREACHABLE)
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../errors.ts'
+import { settledWithin } from '../time/index.ts'
 import type { Api } from './api.gen.ts'
 import type { Call } from './call.ts'
 import { ConnectionLost, Unreachable } from './connection-errors.ts'
@@ -74,23 +75,12 @@ export function repeatedCall(
   }
   return (name, args, options) =>
     names.has(name)
-      ? settledWithin(respondsWithinMs, repeat(name, args))
+      ? settledWithin(respondsWithinMs, repeat(name, args), () => {
+          throw new OutcomeUnknown(new Error(`no response within ${respondsWithinMs} ms`))
+        })
       : call(name, args, options)
 }
 
 function asTimedOut(error: unknown): unknown {
   return (error as { code?: unknown }).code === SQLSTATE_CANCELLED ? new TimedOut(error) : error
-}
-
-async function settledWithin<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(new OutcomeUnknown(new Error(`no response within ${limitMs} ms`))),
-    limitMs,
-  )
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

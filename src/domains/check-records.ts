@@ -14,17 +14,16 @@ type Key = Pick<DkimKey, 'selector' | 'value'>
 /**
  * Looks up all records of a domain at the same time. A record becomes `verified`, `missing` if its name has
  * nothing, or `mismatch` if its name has something else, which `found` shows. If a lookup fails, the
- * record stays as it was and the failure is returned, so that an outage does not count as absence.
+ * record stays as it was, so that an outage does not count as absence.
  * With `keys`, a DKIM name may also hold our TXT value in place of the CNAME: DNS hosts that resolve
  * CNAMEs themselves publish it that way.
  */
-export async function checkRecords(
+export function checkRecords(
   records: readonly DnsRecord[],
   resolver: Resolver,
   keys: readonly Key[] = [],
-): Promise<{ records: DnsRecord[]; failures: LookupFailed[] }> {
-  const failures: LookupFailed[] = []
-  const checked = await Promise.all(
+): Promise<DnsRecord[]> {
+  return Promise.all(
     records.map(async (record) => {
       try {
         const [status, found] = await check(record, resolver, keys)
@@ -32,12 +31,10 @@ export async function checkRecords(
         return { ...record, status, found: shown }
       } catch (error) {
         if (!(error instanceof LookupFailed)) throw error
-        failures.push(error)
         return record
       }
     }),
   )
-  return { records: checked, failures }
 }
 
 type Finding = [status: DnsRecord['status'], found: string[]]

@@ -32,7 +32,7 @@ export async function inspectDomain(services: DomainServices, work: DomainWork) 
     state = await checkAtProvider(keys)
   }
 
-  const { records } = await checkRecords(expected, resolver, keys)
+  const records = await checkRecords(expected, resolver, keys)
   return {
     id: work.id,
     is_active: state === 'active',

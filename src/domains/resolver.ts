@@ -1,4 +1,5 @@
 import { Resolver as NodeResolver } from 'node:dns/promises'
+import { settledWithin } from '../time/index.ts'
 import { hostOf, type RecordType } from './records.ts'
 
 /** Looks up records in DNS. */
@@ -15,16 +16,9 @@ export type Resolver = {
 
 /** No response, or one that neither has records nor says that there are none. */
 export class LookupFailed extends Error {
-  readonly host: string
-  readonly type: RecordType
-  /** The code of node:dns: ETIMEOUT, ESERVFAIL, EREFUSED, ECONNREFUSED and so on. */
-  readonly code: string
-
+  /** `code` is one of node:dns: ETIMEOUT, ESERVFAIL, EREFUSED, ECONNREFUSED and so on. */
   constructor(host: string, type: RecordType, code: string) {
     super(`the ${type} records of ${host} could not be looked up: ${code}`)
-    this.host = host
-    this.type = type
-    this.code = code
   }
 }
 
@@ -49,20 +43,14 @@ export function createResolver({
   if (servers.length > 0) dns.setServers(servers)
   return {
     async look(name, type) {
-      let timer: NodeJS.Timeout | undefined
-      const deadline = new Promise<never>((_, reject) => {
-        timer = setTimeout(reject, timeoutMs, new LookupFailed(name, type, 'ETIMEOUT'))
+      const asking = ask[type](dns, name).catch(({ code = 'EUNKNOWN' }: NodeJS.ErrnoException) => {
+        if (ABSENT.includes(code)) return []
+        throw new LookupFailed(name, type, code)
       })
-      try {
-        const found = await Promise.race([ask[type](dns, name), deadline])
-        return found.map(withoutControls)
-      } catch (error) {
-        const { code } = error as NodeJS.ErrnoException
-        if (code && ABSENT.includes(code)) return []
-        throw new LookupFailed(name, type, code ?? String(error))
-      } finally {
-        clearTimeout(timer)
-      }
+      const found = await settledWithin(timeoutMs, asking, () => {
+        throw new LookupFailed(name, type, 'ETIMEOUT')
+      })
+      return found.map(withoutControls)
     },
     // RFC 2606 reserves these for tests and examples, so nobody can own such a name.
     isSandbox: (name) => hasSandbox && /\.(test|example)$/.test(name),

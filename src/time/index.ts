@@ -13,3 +13,18 @@ export const processTime: Time = {
     return () => clearTimeout(timer)
   },
 }
+
+/** Settles as `work` does; returns or throws as `onLate` does if that takes longer than `limitMs`. */
+export async function settledWithin<Result, Late>(
+  limitMs: number,
+  work: Promise<Result>,
+  onLate: () => Late,
+): Promise<Result | Late> {
+  const { promise: late, resolve: beLate } = Promise.withResolvers<void>()
+  const timer = setTimeout(beLate, limitMs)
+  try {
+    return await Promise.race([work, late.then(onLate)])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -62,12 +62,11 @@ async function resultOf(
   keys?: { selector: string; value: string }[],
 ) {
   const [about = ''] = Object.keys(published)
-  const { records, failures } = await checkRecords(
+  const records = await checkRecords(
     recordsFor('acme.zone'),
     knowing({ ...right, ...published }),
     keys,
   )
-  t.same(failures, [])
   const others = records.filter((record) => shown(record)[0] !== about)
   t.ok(others.length < 6 && others.every(({ status }) => status === 'verified'), about)
   const [result = []] = records.map(shown).filter(([question]) => question === about)
@@ -76,8 +75,7 @@ async function resultOf(
 
 t.test('checkRecords(): correct records are verified and show what was found', async (t) => {
   const resolver = knowing(right)
-  const { records, failures } = await checkRecords(recordsFor('acme.zone'), resolver)
-  t.same(failures, [])
+  const records = await checkRecords(recordsFor('acme.zone'), resolver)
   t.same(
     records.map(shown),
     Object.entries(right).map(([question, found]) => [question, 'verified', ...found]),
@@ -86,7 +84,7 @@ t.test('checkRecords(): correct records are verified and show what was found', a
 })
 
 t.test('checkRecords(): a domain without records has all missing', async (t) => {
-  const { records } = await checkRecords(recordsFor('acme.zone'), knowing({}))
+  const records = await checkRecords(recordsFor('acme.zone'), knowing({}))
   for (const { name, status, found } of records) t.same([status, found], ['missing', []], name)
 })
 
@@ -189,7 +187,7 @@ t.test('checkRecords(): found values are bounded, but all are compared', async (
   ])
 })
 
-t.test('checkRecords(): a failed lookup leaves the record unchanged and is returned', async (t) => {
+t.test('checkRecords(): a failed lookup leaves the record unchanged', async (t) => {
   const before = recordsFor('acme.zone').map(
     (record): DnsRecord => ({ ...record, status: 'mismatch', found: ['what was there'] }),
   )
@@ -202,15 +200,7 @@ t.test('checkRecords(): a failed lookup leaves the record unchanged and is retur
     'mail MX': [],
     'mail CNAME': 'ESERVFAIL',
   })
-  const { records, failures } = await checkRecords(before, resolver)
-  t.same(
-    failures.map(({ host, type, code }) => [host, type, code]),
-    [
-      ['pg1._domainkey.acme.zone', 'CNAME', 'ESERVFAIL'],
-      ['pg2._domainkey.acme.zone', 'TXT', 'ESERVFAIL'],
-      ['mail.acme.zone', 'CNAME', 'ESERVFAIL'],
-    ],
-  )
+  const records = await checkRecords(before, resolver)
   t.same(
     records.map(({ status }) => status),
     ['mismatch', 'mismatch', 'verified', 'mismatch', 'verified', 'verified'],
@@ -227,8 +217,7 @@ t.test('checkRecords(): other errors are thrown', async (t) => {
 t.test('checkRecords(): the name of a sandbox domain selects the result', async (t) => {
   const resolver = createResolver({ servers: [], hasSandbox: true })
   const statuses = async (name: string) => {
-    const { records, failures } = await checkRecords(recordsFor(name), resolver)
-    t.same(failures, [])
+    const records = await checkRecords(recordsFor(name), resolver)
     const found = new Set(records.map(({ found }) => found.length))
     return [...new Set(records.map(({ status }) => status)), ...found]
   }
@@ -264,23 +253,17 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
     'broken.zone': null,
   })
   const resolver = createResolver({ servers: [address], hasSandbox: true, timeoutMs: 60_000 })
-  const statusesOf = async (
-    t: Test,
-    name: string,
-    keys?: { selector: string; value: string }[],
-  ) => {
-    const { records, failures } = await checkRecords(recordsFor(name), resolver, keys)
-    t.same(failures, [], name)
+  const statusesOf = async (name: string, keys?: { selector: string; value: string }[]) => {
+    const records = await checkRecords(recordsFor(name), resolver, keys)
     return records.map(({ status }) => status)
   }
 
   t.test('correct records are verified', async (t) => {
-    t.same(await statusesOf(t, 'acme.zone'), Array(6).fill('verified'))
+    t.same(await statusesOf('acme.zone'), Array(6).fill('verified'))
   })
 
   t.test('wrong records are a mismatch with their values, absent ones are missing', async (t) => {
-    const { records, failures } = await checkRecords(recordsFor('half.zone'), resolver)
-    t.same(failures, [])
+    const records = await checkRecords(recordsFor('half.zone'), resolver)
     t.same(
       records.map(({ status, found }) => [status, ...found]),
       [
@@ -296,7 +279,7 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
 
   t.test('a DNS host that resolves CNAMEs itself verifies by our key', async (t) => {
     const keys = ['pg1', 'pg2'].map((selector) => ({ selector, value: 'k=rsa; p=AAAA' }))
-    const [first, second, third] = await statusesOf(t, 'flat.zone', keys)
+    const [first, second, third] = await statusesOf('flat.zone', keys)
     t.same([first, second, third], ['verified', 'mismatch', 'missing'])
   })
 
@@ -308,26 +291,19 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
       timeoutMs: 300,
     })
     const gone = createResolver({ servers: [await freeAddress()], hasSandbox: false })
-    for (const [broken, code] of [
-      [resolver, 'ESERVFAIL'],
-      [silent, 'ETIMEOUT'],
-      [gone, 'ECONNREFUSED'],
-    ] as const) {
-      const { records, failures } = await checkRecords(before, broken)
-      t.same(records, before)
-      t.same(new Set(failures.map((failure) => failure.code)), new Set([code]))
-      t.equal(failures.length, 6)
+    for (const broken of [resolver, silent, gone]) {
+      t.same(await checkRecords(before, broken), before)
     }
-    const refused = await checkRecords(recordsFor('nobodys.zone'), resolver)
-    t.same(new Set(refused.failures.map(({ code }) => code)), new Set(['EREFUSED']))
+    const refused = recordsFor('nobodys.zone')
+    t.same(await checkRecords(refused, resolver), refused)
   })
 
   t.test('a missing record is verified once it is published', async (t) => {
-    const [, second] = await statusesOf(t, 'flat.zone')
+    const [, second] = await statusesOf('flat.zone')
     t.equal(second, 'mismatch')
     await publish('flat.zone', alias('pg2'))
     await until('pg2', async () => {
-      const { records } = await checkRecords(recordsFor('flat.zone'), resolver)
+      const records = await checkRecords(recordsFor('flat.zone'), resolver)
       return records[1]?.status === 'verified'
     })
   })

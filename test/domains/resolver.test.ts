@@ -6,7 +6,7 @@ import { until } from '../fixtures/time.ts'
 const at = (servers: string[], options = {}) =>
   createResolver({ servers, hasSandbox: false, timeoutMs: 60_000, ...options })
 
-const failure = (code: string) => ({ name: 'Error', host: 'acme.zone', type: 'TXT', code })
+const failure = (code: string) => ({ message: new RegExp(`could not be looked up: ${code}$`) })
 
 t.test('look() with a name server', { skip: noNsd }, async (t) => {
   const { address, publish } = await startNsd({
@@ -51,12 +51,12 @@ long TXT ${`"${'x'.repeat(255)}" `.repeat(8)}
   })
 
   t.test('a zone that is not served or refused is a failure', async (t) => {
-    await t.rejects(look('text.broken.zone', 'TXT'), { code: 'ESERVFAIL' })
-    await t.rejects(look('acme.elsewhere', 'TXT'), { code: 'EREFUSED' })
+    await t.rejects(look('text.broken.zone', 'TXT'), failure('ESERVFAIL'))
+    await t.rejects(look('acme.elsewhere', 'TXT'), failure('EREFUSED'))
   })
 
   t.test('an invalid name is a failure', async (t) => {
-    await t.rejects(look(`${'x'.repeat(64)}.acme.zone`, 'TXT'), { code: 'EBADNAME' })
+    await t.rejects(look(`${'x'.repeat(64)}.acme.zone`, 'TXT'), failure('EBADNAME'))
   })
 
   t.test('a server that does not respond is skipped', async (t) => {

@@ -117,8 +117,7 @@ t.test('ops.dns_zone: nsd loads the zone', { skip: noNsd }, async (t) => {
   })
 
   t.test('ops.dns_zone: all required records of the domain verify', async (t) => {
-    const { records, failures } = await checkRecords(customers, resolver)
-    t.same(failures, [])
+    const records = await checkRecords(customers, resolver)
     t.same(
       records.map(({ status }) => status),
       Array(6).fill('verified'),
