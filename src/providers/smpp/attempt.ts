@@ -9,16 +9,11 @@ import { networkIdOf } from './network-id.ts'
 import { NoResponse, type Session } from './session.ts'
 import { concernsSmsc, isTemporary, labelOf, nameOf, OK, WRONG_BIND_STATE } from './status.ts'
 import { type Part, partsOf } from './submit.ts'
+import type { SmppTimes } from './times.ts'
 
-export type SenderOptions = {
+export type SenderOptions = SmppTimes & {
   link: SmscLink
   limiter: Limiter
-  /** How long a message waits for a link that is down. */
-  linkTimeoutMs: number
-  /** How long after the start of an attempt a part may still be submitted. */
-  submitTimeoutMs: number
-  /** The delay before a part that was refused temporarily is submitted again; it doubles each time. */
-  retryDelayMs: number
   /** Aborted when the provider closes. */
   signal: AbortSignal
 }

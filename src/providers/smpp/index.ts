@@ -8,6 +8,7 @@ import { openSession, SmscLink } from './link.ts'
 import type { Fields } from './pdu.ts'
 import { readSmsc } from './smsc.ts'
 import { OK, TRY_AGAIN } from './status.ts'
+import { type SmppTimes, TIMES } from './times.ts'
 
 export type SmppOptions = {
   /** SMPP_URL. */
@@ -22,45 +23,6 @@ export type SmppOptions = {
   listener: SmsListener | null
   log: Logger
   times?: Partial<SmppTimes>
-}
-
-/** Time limits and delays. */
-export type SmppTimes = {
-  /** TCP and TLS. */
-  connectTimeoutMs: number
-  /** The response to each PDU. */
-  responseTimeoutMs: number
-  enquireLinkIntervalMs: number
-  /** How long a message waits for a link that is down. */
-  linkTimeoutMs: number
-  /** How long after the start of an attempt a part may still be submitted. */
-  submitTimeoutMs: number
-  /** The delay before a part that was refused temporarily is submitted again; it doubles each time. */
-  retryDelayMs: number
-  /** The delay before a new link; it doubles with each failure up to the maximum. */
-  reconnectDelayMs: number
-  maxReconnectDelayMs: number
-  /** The delay after a wrong user or password: networks lock accounts after repeated attempts. */
-  wrongLoginDelayMs: number
-  /** How long requests in progress may take while the link closes. */
-  closeTimeoutMs: number
-}
-
-/**
- * An attempt ends after submitTimeoutMs and responseTimeoutMs at the latest. That is shorter than the worker's
- * limit for an attempt, so that no part is submitted after its attempt is over.
- */
-const TIMES: SmppTimes = {
-  connectTimeoutMs: 10_000,
-  responseTimeoutMs: 30_000,
-  enquireLinkIntervalMs: 30_000,
-  linkTimeoutMs: 5000,
-  submitTimeoutMs: 20_000,
-  retryDelayMs: 500,
-  reconnectDelayMs: 500,
-  maxReconnectDelayMs: 30_000,
-  wrongLoginDelayMs: 60_000,
-  closeTimeoutMs: 8000,
 }
 
 /** Creates an SMS provider that sends to an SMSC over SMPP 3.4. */

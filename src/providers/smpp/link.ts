@@ -6,16 +6,7 @@ import { LinkFailed } from './failure.ts'
 import { Session, type SessionOptions } from './session.ts'
 import type { Smsc } from './smsc.ts'
 
-export type LinkOptions = SessionOptions & {
-  smsc: Smsc
-  connectTimeoutMs: number
-  /** The delay after the first failure; it doubles with each further one up to the maximum. */
-  reconnectDelayMs: number
-  maxReconnectDelayMs: number
-  /** The delay after a wrong login, which somebody must fix first. */
-  wrongLoginDelayMs: number
-  log: Logger
-}
+export type LinkOptions = SessionOptions & { smsc: Smsc; log: Logger }
 
 /** A session must last this long to reset the reconnect delay. */
 const STABLE_AFTER_MS = 10_000

@@ -3,15 +3,12 @@ import { CLOSED, GARBAGE, LinkFailed, SILENT } from './failure.ts'
 import { decode, encode, type Fields, Framer, type Pdu } from './pdu.ts'
 import type { Smsc } from './smsc.ts'
 import { INVALID_COMMAND_ID, INVALID_COMMAND_LENGTH, OK, TRY_AGAIN } from './status.ts'
+import type { SmppTimes } from './times.ts'
 
 /** A request was written and has no response, so its outcome is unknown. */
 export class NoResponse extends Error {}
 
-export type SessionOptions = {
-  responseTimeoutMs: number
-  enquireLinkIntervalMs: number
-  /** How long requests in progress may take after an unbind. */
-  closeTimeoutMs: number
+export type SessionOptions = SmppTimes & {
   /** Takes a deliver_sm, and returns the command status of the response. */
   deliver(fields: Fields): Promise<number>
 }
