@@ -13,8 +13,6 @@ export type Secrets = {
   seal(text: string): string
   /** Decrypts a text. Throws if none of the keys sealed it, or if it was changed. */
   open(sealed: string): string
-  /** Returns the text sealed with the first key; null if that key sealed it already. Throws as open() does. */
-  reseal(sealed: string): string | null
   /** Returns the index of the key that sealed a text; null if none did. */
   keyOf(sealed: string): number | null
   /** For each key, the first one first, a name that does not reveal it. */
@@ -77,10 +75,6 @@ export function createSecrets(keys: readonly string[]): Secrets {
   return {
     seal,
     open: (sealed) => openWithKey(sealed).text,
-    reseal(sealed) {
-      const { text, place } = openWithKey(sealed)
-      return place === 0 ? null : seal(text)
-    },
     keyOf(sealed) {
       try {
         return openWithKey(sealed).place

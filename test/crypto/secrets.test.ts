@@ -140,12 +140,3 @@ t.test('createSecrets: refuses an invalid key without quoting it', async (t) => 
   t.throws(() => createSecrets([]), { message: 'there is no secret key' })
   t.ok(createSecrets([Buffer.from(oldKey, 'base64').toString('base64url')]), 'base64url will do')
 })
-
-t.test('reseal: seals the text of an older key with the first key, once', async (t) => {
-  const sealed = createSecrets([oldKey]).seal('secret')
-  const { reseal } = createSecrets([newKey, oldKey])
-  const resealed = reseal(sealed)
-  t.equal(createSecrets([newKey]).open(String(resealed)), 'secret')
-  t.equal(reseal(String(resealed)), null)
-  t.throws(() => reseal(createSecrets([foreignKey]).seal('secret')), NOT_OURS)
-})

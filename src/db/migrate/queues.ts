@@ -26,7 +26,7 @@ async function queuesIn(sql: Sql): Promise<QueueSchemas> {
 
 /**
  * Returns whether the libraries would change their schemas. Throws before anything is changed: Outdated if the
- * database has schemas that the libraries do not know, Breaking if processes run that could not go on after the
+ * database has schemas that the libraries do not know, SetupError if processes run that could not go on after the
  * change.
  *
  * graphile-worker marks its migrations that older workers cannot go on after; those workers then end by themselves.
