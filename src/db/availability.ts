@@ -1,7 +1,14 @@
 import type { Logger } from 'pino'
-import { ConnectionLost, isConnectionError, messageOf, Unreachable } from './connection-errors.ts'
+import {
+  ConnectionLost,
+  codeOf,
+  isConnectionError,
+  messageOf,
+  Unreachable,
+} from './connection-errors.ts'
 import type { Pool } from './pool.ts'
 import { isReadOnlyError, READ_ONLY, readOnlyProblem, STANDBY } from './read-only.ts'
+import { isTimeout } from './repeated-call.ts'
 
 /** Whether the database takes the writes of this process, by the results of its heartbeats. */
 export type Availability = {
@@ -48,11 +55,8 @@ const LACKS: Record<string, string> = {
 
 /** Says which resource the server is out of; undefined for any other error. */
 export function lackOf(error: unknown): string | undefined {
-  return LACKS[(error as { code?: string } | null)?.code ?? '']
+  return LACKS[codeOf(error)]
 }
-
-/** SQLSTATE of a statement that statement_timeout or lock_timeout cancelled. */
-const LATE = /^(57014|55P03)$/
 
 /** Creates the availability of a process; until its first heartbeat the process is starting. */
 export function createAvailability(options: AvailabilityOptions): Availability {
@@ -98,8 +102,8 @@ export function createAvailability(options: AvailabilityOptions): Availability {
 
   /** Returns whether the present outage explains an error of other work. */
   function isExplained(error: unknown): boolean {
+    if (suggestsOutage(error) || error instanceof Unreachable || isTimeout(error)) return true
     const code = codeOf(error)
-    if (suggestsOutage(error) || error instanceof Unreachable || LATE.test(code)) return true
     if (code !== '' && code === outageCode) return true
     // The socket may also be one to a provider.
     return problem === UNREACHABLE && isConnectionError(error)
@@ -111,16 +115,15 @@ export function createAvailability(options: AvailabilityOptions): Availability {
   }
 
   async function reasonOf(error: unknown): Promise<string> {
-    const code = codeOf(error)
     if (isReadOnlyError(error)) {
       return (await pool.use(readOnlyProblem).catch(() => null)) ?? READ_ONLY
     }
     const lack = lackOf(error)
     if (lack) return lack
-    if (LATE.test(code)) return 'the database is behind: it did not finish a write in time'
-    if (code === STANDBY) return messageOf(error)
+    if (isTimeout(error)) return 'the database is behind: it did not finish a write in time'
+    if (codeOf(error) === STANDBY) return messageOf(error)
     if (isConnectionError(error)) return UNREACHABLE
-    return `the database refused a write (${code || messageOf(error)})`
+    return `the database refused a write (${codeOf(error) || messageOf(error)})`
   }
 
   return {
@@ -189,12 +192,7 @@ function suggestsOutage(error: unknown): boolean {
  * which may be about a provider, and for a wait for a connection that other work used.
  */
 function isLoss(error: unknown): boolean {
-  if (error instanceof Unreachable) return error.code !== undefined
+  if (error instanceof Unreachable) return error.code !== ''
   if (error instanceof ConnectionLost) return true
   return isConnectionError(error) && !codeOf(error).startsWith('E')
-}
-
-function codeOf(error: unknown): string {
-  const { code } = (error ?? {}) as { code?: unknown }
-  return typeof code === 'string' ? code : ''
 }

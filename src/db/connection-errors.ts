@@ -1,7 +1,7 @@
 /** No connection was available in time: the statement was never sent. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
-  readonly code: string | undefined
+  readonly code: string
 
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -12,7 +12,7 @@ export class Unreachable extends Error {
 /** The connection was lost after the statement was sent: it is unknown whether it was committed. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
-  readonly code: string | undefined
+  readonly code: string
 
   constructor(cause: unknown) {
     super(`connection to the database lost: ${messageOf(cause)}`, { cause })
@@ -49,15 +49,16 @@ export const LOST_BY_PG =
 export function isConnectionError(error: unknown): boolean {
   const { severity, message } = (error ?? {}) as { severity?: string; message?: string }
   if (/^(FATAL|PANIC)$/.test(severity ?? '') || error instanceof Unreachable) return true
-  return LOST.test(codeOf(error) ?? '') || LOST_BY_PG.test(message ?? '')
+  return LOST.test(codeOf(error)) || LOST_BY_PG.test(message ?? '')
 }
 
 export function messageOf(error: unknown): string {
-  const { message, code } = (error ?? {}) as { message?: string; code?: string }
-  return message || code || String(error)
+  const { message } = (error ?? {}) as { message?: string }
+  return message || codeOf(error) || String(error)
 }
 
-function codeOf(error: unknown): string | undefined {
+/** Returns the code of an error: an SQLSTATE, or that of a driver or of Node; '' if it has none. */
+export function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown }
-  return typeof code === 'string' ? code : undefined
+  return typeof code === 'string' ? code : ''
 }

@@ -1,5 +1,5 @@
 import { SERVICE_ROLE } from './client.ts'
-import { LOST_BY_PG } from './connection-errors.ts'
+import { codeOf, LOST_BY_PG } from './connection-errors.ts'
 import { isReadOnlyError, STANDBY } from './read-only.ts'
 import { avoidPooler, isPoolerError, TOO_OLD, UnsuitableServer } from './server.ts'
 
@@ -23,7 +23,8 @@ const USE_PRIMARY =
 
 /** Says in one line why a database cannot be used, with the fix if it is known. Null if an operator cannot fix it. */
 export function connectionProblem(error: unknown): string | null {
-  const { code = '', message } = error as { code?: string; message: string }
+  const { message } = error as Error
+  const code = codeOf(error)
   if (UNTRUSTED.test(code)) {
     return `TLS to the server failed (${code}): set sslrootcert, or another sslmode, see /docs/deployment#tls-to-postgres`
   }
@@ -61,5 +62,5 @@ export function connectionProblem(error: unknown): string | null {
 
 /** Returns whether the login or its role lacks a right. */
 export function isDenied(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === DENIED
+  return codeOf(error) === DENIED
 }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { codeOf } from './connection-errors.ts'
 
 export type ConnectorOptions = {
   /** Opens one connection within a time limit. */
@@ -52,7 +53,7 @@ export function createConnector({ open, wanted, onPermanentError }: ConnectorOpt
       // Simultaneous attempts that fail count as one.
       failures = failuresBefore + 1
       lastError = error
-      if (PERMANENT.test((error as { code?: string }).code ?? '')) onPermanentError(error)
+      if (PERMANENT.test(codeOf(error))) onPermanentError(error)
       await pause(RETRY_AFTER_MS)
     }
   }

@@ -3,6 +3,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import { SetupError } from '../errors.ts'
 import { readAddress } from './address.ts'
 import { connect, SERVICE_ROLE, type Sql } from './client.ts'
+import { codeOf } from './connection-errors.ts'
 import { isDenied } from './connection-problem.ts'
 
 export type Login = {
@@ -91,7 +92,7 @@ async function acceptsLogin(url: string): Promise<boolean> {
     await sql`select`
     return true
   } catch (error) {
-    if (LOGIN_REFUSED.test(`${(error as { code?: string }).code}`)) return false
+    if (LOGIN_REFUSED.test(codeOf(error))) return false
     throw error
   } finally {
     await sql.end()

@@ -1,4 +1,5 @@
 import type postgres from 'postgres'
+import { codeOf } from './connection-errors.ts'
 
 /** The error code of an address with several hosts of which none takes writes. */
 export const STANDBY = 'ESTANDBY'
@@ -28,5 +29,5 @@ export async function readOnlyProblem(sql: postgres.Sql): Promise<string | null>
 
 /** Returns whether a write failed because its transaction was read-only. */
 export function isReadOnlyError(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === READ_ONLY_TRANSACTION
+  return codeOf(error) === READ_ONLY_TRANSACTION
 }

@@ -2,7 +2,7 @@ import { SetupError } from '../errors.ts'
 import { settledWithin } from '../time/index.ts'
 import { type Availability, UNREACHABLE } from './availability.ts'
 import type { Call } from './call.ts'
-import { isConnectionError } from './connection-errors.ts'
+import { codeOf, isConnectionError } from './connection-errors.ts'
 import { breaks, type Contract } from './contract.ts'
 import type { CodeAge } from './migrate/code-age.ts'
 
@@ -62,6 +62,5 @@ export function createReadiness(
 
 function describe(error: unknown): string {
   if (isConnectionError(error)) return UNREACHABLE
-  const { code } = error as { code?: string }
-  return `the database responds with an error (${code ?? 'no code'})`
+  return `the database responds with an error (${codeOf(error) || 'no code'})`
 }

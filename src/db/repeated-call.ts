@@ -3,7 +3,7 @@ import { Refusal } from '../errors.ts'
 import { settledWithin } from '../time/index.ts'
 import type { Api } from './api.gen.ts'
 import type { Call } from './call.ts'
-import { ConnectionLost, Unreachable } from './connection-errors.ts'
+import { ConnectionLost, codeOf, Unreachable } from './connection-errors.ts'
 
 /** The connection was lost and the call could not be repeated in time: it may have taken effect or not. */
 export class OutcomeUnknown extends Error {
@@ -26,11 +26,10 @@ export function concernsAll(error: unknown): boolean {
 
 /** Returns whether lock_timeout or statement_timeout cancelled a statement, which as a rule waited for a lock. */
 export function isTimeout(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  return code === SQLSTATE_LOCK_NOT_AVAILABLE || code === SQLSTATE_CANCELLED
+  return [SQLSTATE_LOCK_NOT_AVAILABLE, SQLSTATE_CANCELLED].includes(codeOf(error))
 }
 
-const SQLSTATE_LOCK_NOT_AVAILABLE = '55P03'
+export const SQLSTATE_LOCK_NOT_AVAILABLE = '55P03'
 const SQLSTATE_CANCELLED = '57014'
 
 export type RepeatOptions = {
@@ -82,5 +81,5 @@ export function repeatedCall(
 }
 
 function asTimedOut(error: unknown): unknown {
-  return (error as { code?: unknown }).code === SQLSTATE_CANCELLED ? new TimedOut(error) : error
+  return codeOf(error) === SQLSTATE_CANCELLED ? new TimedOut(error) : error
 }

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { SetupError } from '../../errors.ts'
 import type { Sql } from '../client.ts'
+import { codeOf } from '../connection-errors.ts'
+import { SQLSTATE_LOCK_NOT_AVAILABLE } from '../repeated-call.ts'
 
 /**
  * How long migrate waits for a lock on a table. Callers that come later wait behind it, so it is no longer than a
@@ -9,8 +11,6 @@ import type { Sql } from '../client.ts'
  */
 export const LOCK_TIMEOUT = '500ms'
 const LOCK_PAUSE_MS = 500
-
-const LOCK_NOT_AVAILABLE = '55P03'
 
 /** migrate was aborted before the database was at this version. */
 export class Interrupted extends SetupError {
@@ -43,7 +43,7 @@ export async function withLocks(
       await work()
       return
     } catch (error) {
-      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+      if (codeOf(error) !== SQLSTATE_LOCK_NOT_AVAILABLE) throw error
       if (attempt === attempts) {
         throw new SetupError(`migrate could not get its lock${await oldestHolder(sql)}. ${outcome}`)
       }
