@@ -31,42 +31,16 @@ const MAX_PORT = 65_535
 /** Says what is wrong with an address or the files that it names, without quoting it; null when it is valid. */
 export function addressProblem(text: string): string | null {
   const parts = partsOf(text)
-  const problem = problemOf(parts)
-  if (problem !== null || !parts) return problem
+  if (typeof parts === 'string') return parts
   const files = TLS_FILES.map((name) => fileProblem(parts.parameters, name))
   return files.find((found) => found !== null) ?? null
-}
-
-function problemOf(parts: ReturnType<typeof partsOf>): string | null {
-  if (!parts) return 'must be a postgres:// URL; write special characters in it as %XX'
-  const { parameters, authorities } = parts
-  if (authorities === null) return 'port must be one port, or one for each host'
-  if (
-    authorities.some(({ port }) => port !== '' && !(Number(port) > 0 && Number(port) <= MAX_PORT))
-  ) {
-    return `takes ports from 1 to ${MAX_PORT}`
-  }
-  if (targetOf(parameters, authorities.length) === undefined) {
-    return 'target_session_attrs must be read-write or primary: Postgram writes to its database'
-  }
-  const mode = parameters.get('sslmode')
-  if (parameters.has('ssl')) return 'takes sslmode, not ssl'
-  if (mode !== null && !MODES.includes(mode)) return `sslmode must be one of ${MODES.join(', ')}`
-  if (mode === 'verify-ca' && !parameters.has('sslrootcert')) {
-    return 'sslmode=verify-ca needs sslrootcert'
-  }
-  return null
 }
 
 /** Reads an address. Throws SetupError if it is invalid, or a file that it names cannot be read. */
 export function readAddress(text: string): Address {
   const parts = partsOf(text)
-  const problem = problemOf(parts)
-  if (problem !== null || !parts) throw new SetupError(`the database's address ${problem}`)
-  const { whole, url, parameters, authorities } = parts
-  const hosts = (authorities ?? []).map(({ host }) => host || 'localhost')
-  const ports = (authorities ?? []).map(({ port }) => Number(port || DEFAULT_PORT))
-  const target = targetOf(parameters, hosts.length) ?? null
+  if (typeof parts === 'string') throw new SetupError(`the database's address ${parts}`)
+  const { whole, url, parameters, hosts, ports, target } = parts
   const tls = tlsOf(parameters, hosts)
   const isInUrl = url.hostname !== '' && !parameters.has('host')
   const hasPort = parameters.has('port')
@@ -93,28 +67,46 @@ function withParameters(url: string, parameters: URLSearchParams): string {
 }
 
 /**
- * Returns the parts of an address; undefined if it is invalid. A URL has one host, so further hosts are read
- * separately, also from the parameters host and port, as libpq does. `authorities` is null if the numbers of hosts
- * and ports differ.
+ * Returns the parts of an address, or what is wrong with it. A URL has one host, so further hosts are read
+ * separately, also from the parameters host and port, as libpq does.
  */
 function partsOf(text: string) {
+  const invalid = 'must be a postgres:// URL; write special characters in it as %XX'
   const [, scheme = '', names = '', path = '', query = ''] =
     /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)([^?]*)(?:\?(.*))?$/s.exec(text) ?? []
-  const [first = '', ...others] = names.split(',')
-  const whole = `${scheme}${first}${path}`
-  if (!URL.canParse(whole) || [scheme, names, path].some((part) => decoded(part) === null)) return
-  const url = new URL(whole)
+  const named = names.split(',')
+  const whole = `${scheme}${named[0]}${path}`
+  const url = URL.parse(whole)
+  if (!url || [scheme, names, path].some((part) => decoded(part) === null)) return invalid
+  const authorities = named.map(authorityOf)
+  if (!authorities.every((authority) => authority !== null)) return invalid
   const parameters = new URLSearchParams(query)
-  const named = [first, ...others].map(authorityOf)
-  if (!named.every((authority) => authority !== null)) return
-  const hosts = parameters.get('host')?.split(',') ?? named.map(({ host }) => host)
-  const ports = parameters.get('port')?.split(',') ?? named.map(({ port }) => port)
-  const isMatched = ports.length === 1 || ports.length === hosts.length
-  const authorities = hosts.map((host, n) => ({
-    host,
-    port: ports[ports.length === 1 ? 0 : n] ?? '',
-  }))
-  return { whole, url, authorities: isMatched ? authorities : null, parameters }
+  const hosts = parameters.get('host')?.split(',') ?? authorities.map(({ host }) => host)
+  const ports = parameters.get('port')?.split(',') ?? authorities.map(({ port }) => port)
+  if (ports.length !== 1 && ports.length !== hosts.length) {
+    return 'port must be one port, or one for each host'
+  }
+  if (ports.some((port) => port !== '' && !(Number(port) > 0 && Number(port) <= MAX_PORT))) {
+    return `takes ports from 1 to ${MAX_PORT}`
+  }
+  const target = targetOf(parameters, hosts.length)
+  if (target === undefined) {
+    return 'target_session_attrs must be read-write or primary: Postgram writes to its database'
+  }
+  const mode = parameters.get('sslmode')
+  if (parameters.has('ssl')) return 'takes sslmode, not ssl'
+  if (mode !== null && !MODES.includes(mode)) return `sslmode must be one of ${MODES.join(', ')}`
+  if (mode === 'verify-ca' && !parameters.has('sslrootcert')) {
+    return 'sslmode=verify-ca needs sslrootcert'
+  }
+  return {
+    whole,
+    url,
+    parameters,
+    target,
+    hosts: hosts.map((host) => host || 'localhost'),
+    ports: hosts.map((_, n) => Number(ports[ports.length === 1 ? 0 : n] || DEFAULT_PORT)),
+  }
 }
 
 /** Returns a host and its port, '' if there is none; null if the text is invalid. */
