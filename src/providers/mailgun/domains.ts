@@ -89,10 +89,6 @@ export async function checkDomain(
   return (await activate(client, name, keys.get(selector))) ? 'active' : 'unverified'
 }
 
-export async function deleteDomain(client: Client, name: string): Promise<void> {
-  await found(client.domains.destroy(name))
-}
-
 /** Removes an address from Mailgun's suppression lists of a domain. */
 export async function removeSuppression(
   client: Client,

@@ -1,7 +1,7 @@
 import { DomainRefused, type EmailProvider, ProviderUnavailable } from '../email.ts'
 import { createCallbackReader } from './callback.ts'
-import { type Account, createClient } from './client.ts'
-import { checkDomain, createDomain, deleteDomain, removeSuppression } from './domains.ts'
+import { type Account, createClient, found } from './client.ts'
+import { checkDomain, createDomain, removeSuppression } from './domains.ts'
 import { isKnown, receiptsOf } from './events.ts'
 import { rotateDkim } from './keys.ts'
 import { sendEmail } from './send.ts'
@@ -46,7 +46,9 @@ export function createMailgun(
         if (callbackUrl && state !== 'unknown') await ensureWebhooks(client, name, callbackUrl)
         return state
       }),
-    deleteDomain: (name) => request(name, () => deleteDomain(client, name)),
+    async deleteDomain(name) {
+      await request(name, () => found(client.domains.destroy(name)))
+    },
     rotateDkim: (name, rotation) => request(name, () => rotateDkim(client, name, rotation)),
     removeSuppression: (domain, address) =>
       request(domain, () => removeSuppression(client, domain, address)),
