@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
-import { pgOptions, queueLimits } from '../db/client.ts'
+import { pgOptions, queueLimits, SERVICE_ROLE } from '../db/client.ts'
 import { queuePoolLimits } from '../db/queue-pool.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import { storable } from '../text/storable.ts'
@@ -9,7 +9,6 @@ import { scheduledTasks } from './tasks.ts'
 
 type ClockOptions = {
   url: string
-  role: string
   call: Call
   emailProvider: EmailProvider
   sealSecrets(): Promise<number>
@@ -18,9 +17,9 @@ type ClockOptions = {
 
 /** Starts the scheduled tasks. With several clock processes each run still happens once. */
 export async function startClock(options: ClockOptions): Promise<{ stop(): Promise<void> }> {
-  const { url, role, call, emailProvider, sealSecrets, log } = options
+  const { url, call, emailProvider, sealSecrets, log } = options
   const boss = new PgBoss({
-    ...pgOptions(url, { role, jit: 'off', ...queueLimits }),
+    ...pgOptions(url, { role: SERVICE_ROLE, jit: 'off', ...queueLimits }),
     ...queuePoolLimits,
     application_name: 'postgram clock',
     max: 2,

@@ -57,6 +57,11 @@ export function messageOf(error: unknown): string {
   return message || codeOf(error) || String(error)
 }
 
+/** Returns an error with a code. */
+export function coded(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code })
+}
+
 /** Returns the code of an error: an SQLSTATE, or that of a driver or of Node; '' if it has none. */
 export function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown }

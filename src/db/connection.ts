@@ -1,5 +1,5 @@
 import { type ClientOptions, connect, type Sql } from './client.ts'
-import { NoResponse } from './connection-errors.ts'
+import { coded, NoResponse } from './connection-errors.ts'
 import { openSocket } from './hosts.ts'
 
 export type Connection = {
@@ -77,5 +77,5 @@ export async function openConnection(
 }
 
 function closedError(): Error {
-  return Object.assign(new Error('the server closed the connection'), { code: 'CONNECTION_CLOSED' })
+  return coded('CONNECTION_CLOSED', 'the server closed the connection')
 }

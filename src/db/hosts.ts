@@ -7,7 +7,7 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import { type Address, readAddress } from './address.ts'
-import { messageOf, NoResponse } from './connection-errors.ts'
+import { coded, messageOf, NoResponse } from './connection-errors.ts'
 import { readServerState, STANDBY } from './read-only.ts'
 
 export type Host = { host: string; port: number }
@@ -145,8 +145,4 @@ function hostsOf({ hosts, ports }: Address): Host[] {
 
 function nameOf(host: Host | undefined): string {
   return `${host?.host}:${host?.port}`
-}
-
-function coded(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code })
 }

@@ -1,13 +1,11 @@
 import pg from 'pg'
-import { pgOptions, queueLimits } from './client.ts'
+import { pgOptions, queueLimits, SERVICE_ROLE } from './client.ts'
 import { ConnectionLost, isConnectionError } from './connection-errors.ts'
 import { isReadOnlyError } from './read-only.ts'
 
 export type QueuePoolOptions = {
-  role: string
   settings: Record<string, string>
   max: number
-  applicationName: string
   /** Called once for each connection that is lost outside of a query. */
   onLost(error: ConnectionLost): void
 }
@@ -20,12 +18,12 @@ export const queuePoolLimits = { connectionTimeoutMillis: 5000, query_timeout: 6
  * server became read-only.
  */
 export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool {
-  const { role, settings, max, applicationName, onLost } = options
+  const { settings, max, onLost } = options
   const pool = new pg.Pool({
-    ...pgOptions(url, { role, ...settings, ...queueLimits }),
+    ...pgOptions(url, { role: SERVICE_ROLE, ...settings, ...queueLimits }),
     ...queuePoolLimits,
     max,
-    application_name: applicationName,
+    application_name: 'postgram worker',
   })
   // A lost connection may emit several errors on its client and on the pool; without a listener each of them would
   // end the process.

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { startClock } from '../clock/index.ts'
 import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
-import { SERVICE_ROLE } from '../db/client.ts'
 import { createRegistry } from '../domains/registry.ts'
 import { addressOf } from '../http/listen.ts'
 import { startMetricsServer } from '../http/metrics-server.ts'
@@ -125,7 +124,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (roles.includes('clock')) {
       const clock = await startClock({
         url,
-        role: SERVICE_ROLE,
         call: pools.clock,
         emailProvider,
         sealSecrets: createSealer(pools.clock, secrets),

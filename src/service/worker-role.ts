@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
-import { SERVICE_ROLE } from '../db/client.ts'
 import type { Registry } from '../domains/registry.ts'
 import { SetupError } from '../errors.ts'
 import { createUnsubscribeLinks } from '../marketing/unsubscribe-link.ts'
@@ -56,7 +55,6 @@ export async function startWorkerRole(parts: WorkerRoleParts): Promise<void> {
 
   const worker = await startWorker({
     url: settings.url,
-    role: SERVICE_ROLE,
     concurrency: settings.workerConcurrency,
     smsConcurrency: settings.smsConcurrency,
     call,

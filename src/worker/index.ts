@@ -23,7 +23,6 @@ import { startWorkerPool, type WorkerPool } from './pool.ts'
 
 export type WorkerOptions = {
   url: string
-  role: string
   /** Emails in progress at a time. */
   concurrency: number
   /** SMS in progress at a time. Networks take few at once, and waiting SMS must not delay email. */
@@ -68,7 +67,7 @@ const MAINTENANCE_CONNECTIONS = 3
 
 /** Starts taking jobs. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
-  const { url, role, call, emailProvider, smsProvider, registry, log, metrics } = options
+  const { url, call, emailProvider, smsProvider, registry, log, metrics } = options
   const outcomes = createOutcomeLog({ log, metrics })
   const stopping = new AbortController()
   const email = {
@@ -138,8 +137,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
     outcomes.flush()
   }
   try {
-    for (const pool of pools)
-      started.push(await startWorkerPool({ url, role, log, metrics, ...pool }))
+    for (const pool of pools) started.push(await startWorkerPool({ url, log, metrics, ...pool }))
     return { stop }
   } catch (error) {
     await stop()

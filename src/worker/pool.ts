@@ -13,7 +13,6 @@ import type { Metrics } from '../telemetry/metrics.ts'
 
 type WorkerPoolOptions = {
   url: string
-  role: string
   tasks: TaskList
   /** Jobs in progress at a time. */
   concurrency: number
@@ -37,7 +36,7 @@ const RESTART_AFTER_MS = 1000
 
 /** Starts taking jobs of these tasks. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
-  const { url, role, tasks, concurrency, log, metrics } = options
+  const { url, tasks, concurrency, log, metrics } = options
   // If an unregistered pool dies, its jobs stay locked for four hours.
   let registered: Promise<void> = Promise.resolve()
   // Resolves when the latest pool of graphile-worker shuts down. The runner's own promise may never
@@ -66,10 +65,8 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     if (!hasFetched) ignoreErrors(runner?.stop())
   }
   const pgPool = createQueuePool(url, {
-    role,
     settings: PLANNING,
     max: options.maxConnections ?? 7,
-    applicationName: 'postgram worker',
     onLost: (error) => log.warn({ err: error }, 'worker connection lost'),
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown

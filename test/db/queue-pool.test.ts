@@ -10,10 +10,8 @@ const { url, sql } = await createDatabase()
 async function queuePool(address: string, settings: Record<string, string> = {}) {
   const losses: Error[] = []
   const pool = createQueuePool(address, {
-    role: 'postgram_service',
     settings,
     max: 1,
-    applicationName: 'postgram worker',
     onLost: (error) => losses.push(error),
   })
   t.teardown(() => pool.end())

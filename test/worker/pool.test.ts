@@ -34,7 +34,6 @@ async function startPool(t: Test, register: (poolId: string) => Promise<void>, t
   const holders: (string | null)[] = []
   const pool = await startWorkerPool({
     url,
-    role: 'postgram_service',
     tasks: {
       async work_here(_, { job }) {
         holders.push(job.locked_by)
