@@ -19,10 +19,9 @@ import { plainPath } from './plain-path.ts'
 import { requestId } from './request-id.ts'
 import { callbacksRouter } from './routes/callbacks.ts'
 import { domainEndpoints } from './routes/domains.ts'
-import { emailsRouter } from './routes/emails.ts'
 import { healthRouter, type Readiness } from './routes/health.ts'
+import { messageEndpoints } from './routes/messages.ts'
 import { openapiRouter } from './routes/openapi.ts'
-import { smsRouter } from './routes/sms.ts'
 import { suppressionEndpoints } from './routes/suppressions.ts'
 import { unsubscribeRouter } from './routes/unsubscribe.ts'
 import { usageEndpoint } from './routes/usage.ts'
@@ -52,8 +51,8 @@ export function createApp(options: AppOptions) {
   const { call, log, publicUrl, registry, secrets, metrics } = options
   const app = new Koa()
   const admit = admission(call)
-  const emails = emailsRouter(options)
-  const sms = smsRouter(options)
+  const emails = messageEndpoints('email', options)
+  const sms = messageEndpoints('sms', options)
   const bodies = createBodies(options.limits)
   metrics.watchRequestBytes(bodies.inProgress)
   const reader = createPostReader({
@@ -65,7 +64,7 @@ export function createApp(options: AppOptions) {
   const endpoints = [
     ...emails.endpoints,
     ...sms.endpoints,
-    ...domainEndpoints({ call, registry }),
+    ...domainEndpoints(call, registry),
     ...suppressionEndpoints(call),
     usageEndpoint(call),
   ]

@@ -3,7 +3,8 @@ import type { Fields } from '../errors.ts'
 import { storable } from '../text/storable.ts'
 import { isLongerThan, tooLong, tooMany } from './limits.ts'
 
-export type { Fields }
+/** A valid value, or the problems of one that is not valid. */
+export type Parsed<Value> = { value: Value } | { fields: Fields }
 
 /** Reports a problem of a value, or of the part of it at `path`. */
 export type Report = (problem: string, ...path: (string | number)[]) => void
@@ -76,10 +77,10 @@ export function mergeFields(first: Fields, second: Fields): Fields {
 export function parseBody<const S extends BodySchema>(
   schema: S,
   input: unknown,
-): { output: v.InferOutput<S> } | { fields: Fields } {
+): Parsed<v.InferOutput<S>> {
   if (!isObject(input)) return { fields: { _: ['must be a JSON object'] } }
   const result = v.safeParse(schema, input)
-  if (result.success) return { output: result.output }
+  if (result.success) return { value: result.output }
   const unknownKeys = Object.keys(input).filter((key) => !Object.hasOwn(schema.entries, key))
   return { fields: toFields(result.issues, unknownKeys) }
 }

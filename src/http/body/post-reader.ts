@@ -1,6 +1,6 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads'
+import type { Fields } from '../../errors.ts'
 import { type Code, Refusal } from '../../errors.ts'
-import type { Fields } from '../../schemas/fields.ts'
 import { createYield } from '../yield.ts'
 import {
   isBatch,
