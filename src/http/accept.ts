@@ -9,6 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Messages } from './body/post-body.ts'
 import type { PostRequest, Reply } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
+import { MB } from './limits.ts'
 
 /** The api functions that accept messages; all have the same arguments and result. */
 export type AcceptFunction = {
@@ -24,7 +25,7 @@ export type AcceptOptions = { call: Call; publicUrl: string; metrics: Metrics }
 
 /** The limits of one transaction: a larger one gains nothing, as its overhead is already small. */
 const MAX_ITEMS = 1000
-const MAX_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 8 * MB
 /** So many recipients of one email cost as much as an ordinary item. */
 const RECIPIENTS_PER_ITEM = 2
 

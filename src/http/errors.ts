@@ -63,13 +63,8 @@ export function refuseMalformed(publicUrl: string, { responseOn, isIdle }: Conne
       if (!response.headersSent) response.setHeader('Connection', 'close')
       return
     }
-    if (isLate) closeConnection(socket, bareResponse(LATE))
-    else if (response && error.code === 'HPE_INVALID_EOF_STATE')
-      closeConnection(
-        socket,
-        bareResponse(new Refusal('invalid_json', null, { message: BROKEN_OFF })),
-      )
-    else closeConnection(socket, bareResponse(NOT_HTTP))
+    const endsInBody = response !== undefined && error.code === 'HPE_INVALID_EOF_STATE'
+    closeConnection(socket, bareResponse(isLate ? LATE : endsInBody ? ENDED_EARLY : NOT_HTTP))
   }
 
   function bareResponse({ code, fields, status, message }: Refusal): string {
@@ -90,6 +85,7 @@ const LATE = new Refusal('invalid_json', null, {
   message: 'The request did not arrive in time. Send it again.',
   status: 408,
 })
+const ENDED_EARLY = new Refusal('invalid_json', null, { message: BROKEN_OFF })
 
 function envelope(publicUrl: string, code: Code, fields?: Fields, message?: string): string {
   return JSON.stringify({ error: errorBody(publicUrl, code, fields, message) })

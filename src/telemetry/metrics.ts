@@ -11,26 +11,8 @@ import { VERSION } from './version.ts'
 /** The value of a gauge of the database, as api.metrics() returns it. */
 export type DatabaseFigure = { name: string; labels: unknown; value: number }
 
-/** What this process counts. Only this module knows the format of Prometheus. */
-export type Metrics = {
-  /** Counts a request with a response. `route` as it is declared, never the path of the request. */
-  request(method: string, route: string, status: number, seconds: number): void
-  /** Exports what `read` returns as the bytes of requests in progress. */
-  watchRequestBytes(read: () => number): void
-  /** Counts messages that one transaction accepted or refused. */
-  accepted(by: string, messages: number): void
-  attemptSend(channel: 'email' | 'sms', provider: string, outcome: string): void
-  /** Counts an email receipt that was stored, or an SMS receipt that arrived. `type` as in Receipt and SmsReceipt. */
-  receipt(channel: 'email' | 'sms', type: string): void
-  webhookAttempt(outcome: 'delivered' | 'refused' | 'no_response'): void
-  /** Exports the counters of these tasks as 0 before their first job. */
-  expectJobs(tasks: readonly string[]): void
-  /** Counts a job that ended. `failed_permanently`: it is not retried. */
-  job(task: string, outcome: 'succeeded' | 'failed' | 'failed_permanently'): void
-  /** Returns all metrics as text. `database` is null when it did not respond; `isReady` is whether /readyz responds with 200. */
-  text(database: readonly DatabaseFigure[] | null, isReady: boolean): Promise<string>
-  contentType: string
-}
+/** What this process counts. */
+export type Metrics = ReturnType<typeof createMetrics>
 
 const PREFIX = 'postgram_'
 
@@ -61,13 +43,11 @@ const databaseGauges: Record<string, readonly [help: string, ...labels: string[]
   connections_limit: ['Connections that the Postgres server accepts.'],
 }
 
-type MetricsOptions = {
-  /** The connection pools of this process by name. */
-  pools: Record<string, { underWay(): number; size: number }>
-}
+/** The connection pools of this process by name. */
+type Pools = Record<string, { underWay(): number; size: number }>
 
-/** Counts for this process, from 0. */
-export function createMetrics({ pools }: MetricsOptions): Metrics {
+/** Counts for this process, from 0. Only this module knows the format of Prometheus. */
+export function createMetrics({ pools }: { pools: Pools }) {
   const registry = new Registry()
   const registers = [registry]
   const named = (name: string, help: string, labelNames: readonly string[] = []) =>
@@ -133,11 +113,13 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
   let hasDefaults = false
 
   return {
-    request(method, route, status, seconds) {
+    /** Counts a request with a response. `route` as it is declared, never the path of the request. */
+    request(method: string, route: string, status: number, seconds: number) {
       requests.inc({ method, route, status })
       latency.observe({ method, route }, seconds)
     },
-    watchRequestBytes(read) {
+    /** Exports what `read` returns as the bytes of requests in progress. */
+    watchRequestBytes(read: () => number) {
       new Gauge({
         ...named('http_request_bytes', 'Bytes of requests in progress, unpacked.'),
         collect() {
@@ -145,18 +127,26 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
         },
       })
     },
-    accepted: (by, messages) => accepts.observe({ function: by }, messages),
-    attemptSend: (channel, provider, outcome) => attempts.inc({ channel, provider, outcome }),
-    receipt: (channel, type) => receipts.inc({ channel, type }),
-    webhookAttempt: (outcome) => webhookAttempts.inc({ outcome }),
-    expectJobs(tasks) {
+    /** Counts messages that one transaction accepted or refused. */
+    accepted: (by: string, messages: number) => accepts.observe({ function: by }, messages),
+    attemptSend: (channel: 'email' | 'sms', provider: string, outcome: string) =>
+      attempts.inc({ channel, provider, outcome }),
+    /** Counts an email receipt that was stored, or an SMS receipt that arrived. `type` as in Receipt and SmsReceipt. */
+    receipt: (channel: 'email' | 'sms', type: string) => receipts.inc({ channel, type }),
+    webhookAttempt: (outcome: 'delivered' | 'refused' | 'no_response') =>
+      webhookAttempts.inc({ outcome }),
+    /** Exports the counters of these tasks as 0 before their first job. */
+    expectJobs(tasks: readonly string[]) {
       for (const task of tasks) {
         for (const outcome of ['succeeded', 'failed', 'failed_permanently'])
           jobs.inc({ task, outcome }, 0)
       }
     },
-    job: (task, outcome) => jobs.inc({ task, outcome }),
-    async text(database, isReady) {
+    /** Counts a job that ended. `failed_permanently`: it is not retried. */
+    job: (task: string, outcome: 'succeeded' | 'failed' | 'failed_permanently') =>
+      jobs.inc({ task, outcome }),
+    /** Returns all metrics as text. `database` is null when it did not respond; `isReady` is whether /readyz responds with 200. */
+    async text(database: readonly DatabaseFigure[] | null, isReady: boolean): Promise<string> {
       // These metrics cost time as long as they are collected, so they start at the first scrape.
       if (!hasDefaults) collectDefaultMetrics({ register: registry, prefix: PREFIX })
       hasDefaults = true

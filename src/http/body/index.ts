@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Context, Middleware } from 'koa'
 import { createBatcher } from '../../db/batcher/index.ts'
 import { Refusal } from '../../errors.ts'
-import type { HttpLimits } from '../limits.ts'
+import { type HttpLimits, MB } from '../limits.ts'
 import { createYield } from '../yield.ts'
 import { receive } from './receive.ts'
 import { createReservations, inMb } from './reservations.ts'
@@ -20,8 +20,6 @@ export type Bodies = {
   /** Returns the bytes of all requests in progress. */
   inProgress(): number
 }
-
-const MB = 1024 * 1024
 
 /** Node reads so much of a connection at once; most bodies are smaller. */
 const CHUNK_BYTES = 64 * 1024

@@ -9,6 +9,7 @@ import { structureProblem } from '../../schemas/json.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { summarise } from '../../telemetry/summary.ts'
 import type { ReadBody } from '../body/index.ts'
+import { MB } from '../limits.ts'
 import { timeLimitOf } from '../time-limit.ts'
 
 export type CallbackOptions = {
@@ -20,7 +21,7 @@ export type CallbackOptions = {
 }
 
 /** An event of a provider has some KB. */
-const LIMIT_BYTES = 1024 * 1024
+const LIMIT_BYTES = MB
 const MAX_VALUES = 10_000
 
 /** More callbacks in one commit only make it longer. */
