@@ -1,6 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring'
 import { Router } from '@koa/router'
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import type * as v from 'valibot'
 import type { Admission } from '../db/api.gen.ts'
 import { type Code, type Fields, Refusal } from '../errors.ts'
@@ -96,7 +96,7 @@ const TEST_KEY_DELETES = 'Test keys delete nothing; use a live key.'
 export function mount(
   endpoints: Endpoint[],
   { admit, bodies, reader }: { admit: Admit; bodies: Bodies; reader: PostReader },
-): Middleware {
+): Router {
   const router = new Router()
   let calls = 0
 
@@ -128,29 +128,28 @@ export function mount(
 
   for (const endpoint of endpoints) {
     router.register(endpoint.path, [endpoint.method], async (ctx) => {
-      const admission = await admit(ctx as Context, endpoint.scope)
+      const admission = await admit(ctx, endpoint.scope)
       // Live sending depends on the domains and suppressions of the organisation.
       if (endpoint.method === 'DELETE' && admission.mode === 'test') {
         throw new Refusal('insufficient_scope', null, { message: TEST_KEY_DELETES })
       }
-      bodies.reserve(ctx as Context, admission.organisationId)
+      bodies.reserve(ctx, admission.organisationId)
       // Postgres refuses text with a NUL, and no ID contains one.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')
       const bare = { admission, id: ctx.params.id ?? '', query: ctx.query }
       if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(ctx.query))
-      const request =
-        endpoint.method === 'POST' ? await readPost(ctx as Context, endpoint, bare) : bare
+      const request = endpoint.method === 'POST' ? await readPost(ctx, endpoint, bare) : bare
       const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
       const reply = endpoint.asksProvider
         ? await handle(new AbortController().signal)
-        : await timeLimitOf(ctx as Context).wait(handle)
+        : await timeLimitOf(ctx).wait(handle)
       ctx.status = reply.status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (reply.isReplay) ctx.set('Idempotent-Replayed', 'true')
       ctx.body = reply.body
     })
   }
-  return router.routes() as unknown as Middleware
+  return router
 }
 
 /** Returns a problem for each query parameter of an endpoint without parameters. */

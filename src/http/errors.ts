@@ -29,12 +29,12 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       if (!refusal) {
         const { requestId } = ctx.state
         // The route, not the path, which may contain an address.
-        const route = routeOf(ctx as Context)
+        const route = routeOf(ctx)
         const cause = (error ?? {}) as { message?: unknown; code?: unknown }
         const line = { err: error, requestId, method: ctx.method, route }
         faults.note([ctx.method, route, cause.code ?? cause.message].join(' '), line)
       }
-      const { code, fields, status, message, retryAfter } = refusal ?? fault(error, ctx as Context)
+      const { code, fields, status, message, retryAfter } = refusal ?? fault(error, ctx)
       ctx.state.code = code
       ctx.status = status
       ctx.set('Content-Type', 'application/json; charset=utf-8')

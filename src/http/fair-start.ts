@@ -34,7 +34,7 @@ export function fairStart(): Middleware {
 
   return async (ctx, next) => {
     const [, pathOwner] = PATH_OWNER.exec(ctx.path) ?? []
-    const key = keyOf(ctx as Context)
+    const key = keyOf(ctx)
     ctx.state.owner = pathOwner ?? organisations.get(key) ?? UNKNOWN_OWNER
     await starts.run(ctx.state.owner, next)
     const { organisationId } = ctx.state

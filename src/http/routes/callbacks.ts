@@ -1,5 +1,4 @@
 import { Router } from '@koa/router'
-import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { createBatcher } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
@@ -58,12 +57,12 @@ export function callbacksRouter(options: CallbackOptions) {
   const router = new Router()
   if (readCallback) {
     router.post(`/providers/${name}/events`, async (ctx) => {
-      const body = await readBody(ctx as Context, LIMIT_BYTES).catch(unreadable)
+      const body = await readBody(ctx, LIMIT_BYTES).catch(unreadable)
       const text = body?.toString() ?? ''
       const isPlain = structureProblem(text, MAX_VALUES) === null
       const callback = isPlain ? readCallback(text) : undefined
       const outcome = callback
-        ? await timeLimitOf(ctx as Context).wait((signal) => record(callback, signal))
+        ? await timeLimitOf(ctx).wait((signal) => record(callback, signal))
         : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
       if (isRefused) refusals.note(outcome, outcome)
@@ -72,7 +71,7 @@ export function callbacksRouter(options: CallbackOptions) {
     })
   }
   return {
-    routes: router.routes() as unknown as Middleware,
+    router,
     idle: record.idle,
     /** Logs refusals that are not logged yet. */
     flush: refusals.flush,

@@ -1,6 +1,5 @@
 import { Router } from '@koa/router'
 import { toJsonSchema } from '@valibot/to-json-schema'
-import type { Middleware } from 'koa'
 import type * as v from 'valibot'
 import { type Code, catalogue } from '../../errors.ts'
 import type { Endpoint } from '../endpoint.ts'
@@ -98,12 +97,12 @@ function schemaOf(schema: v.GenericSchema): Schema {
 }
 
 /** GET /openapi.json. */
-export function openapiRouter(endpoints: Endpoint[], publicUrl: string): Middleware {
+export function openapiRouter(endpoints: Endpoint[], publicUrl: string): Router {
   const document = JSON.stringify(openapi(endpoints, publicUrl))
   const router = new Router()
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json'
     ctx.body = document
   })
-  return router.routes() as unknown as Middleware
+  return router
 }
