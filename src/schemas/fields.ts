@@ -162,7 +162,7 @@ export function text() {
   )
 }
 
-/** A list of at most `max` items. Only the first `max` items of a longer list are checked by `item`. */
+/** A list of at most `max` items, unchanged. Only the first `max` items of a longer list are checked by `item`. */
 export function list<const S extends v.GenericSchema>(item: S, max: number, noun: string) {
   const shape = v.pipe(v.array(item), v.maxLength(max))
   return checkedBy(shape, (value, report): v.InferOutput<S>[] | undefined => {
@@ -171,11 +171,8 @@ export function list<const S extends v.GenericSchema>(item: S, max: number, noun
       return
     }
     if (value.length > max) report(tooMany(max, noun, value.length))
-    return value.slice(0, max).map((entry, index) => {
-      const result = v.safeParse(item, entry)
-      for (const issue of result.issues ?? []) report(issue.message, index)
-      return result.output as v.InferOutput<S>
-    })
+    for (const [index, one] of value.slice(0, max).entries()) reportAll(item, one, report, index)
+    return value
   })
 }
 
@@ -184,7 +181,7 @@ export function reportAll(
   schema: v.GenericSchema,
   value: unknown,
   report: Report,
-  key: string,
+  key: string | number,
 ): void {
   for (const issue of v.safeParse(schema, value).issues ?? []) report(issue.message, key)
 }
