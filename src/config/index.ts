@@ -13,9 +13,6 @@ import { EMBEDDED } from './values.ts'
 
 export { type Launch, readLaunch } from './launch.ts'
 
-/** The environment is invalid: the message has a line for each problem. */
-export class ConfigError extends SetupError {}
-
 type ConfigOptions = {
   /** Whether the variables that only a running service needs are required. */
   isServing: boolean
@@ -27,7 +24,7 @@ type ConfigOptions = {
 
 export type Config = ReturnType<typeof readConfig>
 
-/** Returns the settings of the environment. Throws ConfigError. */
+/** Returns the settings of the environment. Throws SetupError with a line for each problem. */
 export function readConfig(
   env: Environment,
   { isServing, isRunByNpm = false, commandPrefix = null }: ConfigOptions,
@@ -39,7 +36,7 @@ export function readConfig(
     ...(isServing ? missingVariables(given) : []),
     ...conflicts(given),
   ]
-  if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'))
+  if (!parsed.success || problems.length > 0) throw new SetupError(problems.join('\n'))
   const values = parsed.output
   const url = values.DATABASE_URL === EMBEDDED ? null : (values.DATABASE_URL ?? null)
   const ownerUrl = values.MIGRATE_DATABASE_URL ?? null

@@ -1,11 +1,4 @@
-import {
-  Counter,
-  type CounterConfiguration,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  Registry,
-} from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
 
 /** The value of a gauge of the database, as api.metrics() returns it. */
@@ -50,58 +43,54 @@ type Pools = Record<string, { underWay(): number; size: number }>
 export function createMetrics({ pools }: { pools: Pools }) {
   const registry = new Registry()
   const registers = [registry]
-  const named = (name: string, help: string, labelNames: readonly string[] = []) =>
-    ({ name: PREFIX + name, help, labelNames, registers }) satisfies CounterConfiguration<string>
+  const named = (name: string, help: string, ...labelNames: string[]) => ({
+    name: PREFIX + name,
+    help,
+    labelNames,
+    registers,
+  })
+  const counter = (...args: Parameters<typeof named>) => new Counter(named(...args))
+  const gauge = (...args: Parameters<typeof named>) => new Gauge(named(...args))
+  const route = ['method', 'route']
 
-  new Gauge(named('build_info', 'Always 1; its label is the version.', ['version'])).set(
-    { version: VERSION },
-    1,
-  )
-  const requests = new Counter(
-    named('http_requests_total', 'Requests with a response.', ['method', 'route', 'status']),
-  )
+  gauge('build_info', 'Always 1; its label is the version.', 'version').set({ version: VERSION }, 1)
+  const requests = counter('http_requests_total', 'Requests with a response.', ...route, 'status')
   const latency = new Histogram({
-    ...named('http_request_duration_seconds', 'Time until the response was ready.', [
-      'method',
-      'route',
-    ]),
+    ...named('http_request_duration_seconds', 'Time until the response was ready.', ...route),
     buckets: SECONDS,
   })
   const accepts = new Histogram({
-    ...named('accept_batch_size', 'Messages in one transaction.', ['function']),
+    ...named('accept_batch_size', 'Messages in one transaction.', 'function'),
     buckets: MESSAGES,
   })
-  const attempts = new Counter(
-    named('attempts_total', 'Attempts to send a message, by outcome.', [
-      'channel',
-      'provider',
-      'outcome',
-    ]),
+  const attempts = counter(
+    'attempts_total',
+    'Attempts to send a message, by outcome.',
+    ...['channel', 'provider', 'outcome'],
   )
-  const receipts = new Counter(
-    named('receipts_total', 'Delivery receipts from providers and networks.', ['channel', 'type']),
+  const receipts = counter(
+    'receipts_total',
+    'Delivery receipts from providers and networks.',
+    ...['channel', 'type'],
   )
-  const webhookAttempts = new Counter(
-    named('webhook_attempts_total', 'Attempts to deliver an event, by outcome.', ['outcome']),
+  const webhookAttempts = counter(
+    'webhook_attempts_total',
+    'Attempts to deliver an event, by outcome.',
+    'outcome',
   )
-  const jobs = new Counter(named('jobs_total', 'Jobs that ended.', ['task', 'outcome']))
+  const jobs = counter('jobs_total', 'Jobs that ended.', 'task', 'outcome')
   new Gauge({
-    ...named('database_calls', 'Database calls in progress or waiting for a connection.', ['pool']),
+    ...named('database_calls', 'Database calls in progress or waiting for a connection.', 'pool'),
     collect() {
       for (const [pool, { underWay }] of Object.entries(pools)) this.set({ pool }, underWay())
     },
   })
-  const sizes = new Gauge(named('database_pool_size', 'Maximum connections of a pool.', ['pool']))
+  const sizes = gauge('database_pool_size', 'Maximum connections of a pool.', 'pool')
   for (const [pool, { size }] of Object.entries(pools)) sizes.set({ pool }, size)
-  const databaseUp = new Gauge(
-    named('database_up', '1 when the database responded to this scrape.'),
-  )
-  const ready = new Gauge(named('ready', '1 when /readyz responds with 200.'))
+  const databaseUp = gauge('database_up', '1 when the database responded to this scrape.')
+  const ready = gauge('ready', '1 when /readyz responds with 200.')
   const gauges = new Map(
-    Object.entries(databaseGauges).map(([name, [help, ...labels]]) => [
-      name,
-      new Gauge(named(name, help, labels)),
-    ]),
+    Object.entries(databaseGauges).map(([name, texts]) => [name, gauge(name, ...texts)]),
   )
   // Exported as 0, so that Prometheus sees the first increase, here and in expectJobs.
   for (const type of ['delivered', 'failed']) {

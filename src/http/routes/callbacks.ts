@@ -11,7 +11,7 @@ import type { ReadBody } from '../body/index.ts'
 import { MB } from '../limits.ts'
 import { timeLimitOf } from '../time-limit.ts'
 
-export type CallbackOptions = {
+type CallbackOptions = {
   call: Call
   log: Logger
   emailProvider: EmailProvider
@@ -45,7 +45,12 @@ export function callbacksRouter(options: CallbackOptions) {
   const record = createBatcher<Callback, string>(
     async (callbacks) => {
       const received = await call('receive_callbacks', {
-        callbacks: callbacks.map(describe),
+        callbacks: callbacks.map(({ token, signedAt, receipt }, n) => ({
+          n,
+          token,
+          signed_at: signedAt,
+          receipt,
+        })),
       })
       // `stored` has the new receipts alone: a poll or another callback may have brought a receipt before.
       for (const type of received.flatMap(({ stored }) => stored)) metrics.receipt('email', type)
@@ -82,8 +87,4 @@ export function callbacksRouter(options: CallbackOptions) {
 function unreadable(error: unknown): undefined {
   const isFinal = error instanceof Refusal && error.code !== 'rate_limited' && error.status !== 408
   if (!isFinal) throw error
-}
-
-function describe({ token, signedAt, receipt }: Callback, n: number) {
-  return { n, token, signed_at: signedAt, receipt }
 }
