@@ -1,5 +1,5 @@
 import { commandPrefix, withCommands } from './cli/commands.ts'
-import { USAGE, UsageError } from './cli/usage.ts'
+import { USAGE } from './cli/usage.ts'
 import { type Config, readConfig, readLaunch } from './config/index.ts'
 import { SetupError } from './errors.ts'
 
@@ -22,7 +22,7 @@ const prefix = commandPrefix(launch)
 
 async function main() {
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!load) throw new UsageError(USAGE)
+  if (!load) throw new SetupError(USAGE)
   const { isRunByNpm } = launch
   const options = { isServing: name === 'start', isRunByNpm, commandPrefix: prefix }
   const config = readConfig(process.env, options)

@@ -5,14 +5,13 @@ import { isReadOnlyError } from '../db/read-only.ts'
 import { SetupError } from '../errors.ts'
 import { asOwner } from './database.ts'
 import { formatTable, printableLines } from './table.ts'
-import { UsageError } from './usage.ts'
 
 /** Runs a query as the owner and prints its rows. Without --write the transaction is read-only. */
 export async function runSql(config: Config, args: string[]): Promise<void> {
   const isReadOnly = args[0] !== '--write'
   const [statement, ...rest] = isReadOnly ? args : args.slice(1)
   if (!statement || rest.length > 0)
-    throw new UsageError('usage: npm run sql -- [--write] "select …"')
+    throw new SetupError('usage: npm run sql -- [--write] "select …"')
   const query = async (sql: Sql) => {
     const result = await sql.unsafe(statement).catch((error) => {
       // If the query is wrong, and not the database, the server's message is printed.

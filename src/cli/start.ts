@@ -32,7 +32,7 @@ import type { Demo } from './demo.ts'
 import { listenProblem, namingSetting } from './explain.ts'
 import { startMessage } from './start-message.ts'
 import { stopSignal } from './stop-signal.ts'
-import { USAGE, UsageError } from './usage.ts'
+import { USAGE } from './usage.ts'
 
 /**
  * Longer than the 14 s that the parts of the service take at most, and shorter than the 20 s after which the
@@ -182,6 +182,6 @@ function rolesOf(args: string[]): readonly Role[] {
   if (args.length === 0) return ROLES
   const [flag, name, ...rest] = args.flatMap((arg) => arg.split('='))
   const role = ROLES.find((known) => known === name)
-  if (flag !== '--only' || !role || rest.length > 0) throw new UsageError(USAGE)
+  if (flag !== '--only' || !role || rest.length > 0) throw new SetupError(USAGE)
   return [role]
 }

@@ -1,5 +1,3 @@
-import { SetupError } from '../errors.ts'
-
 export const USAGE = `usage: npm run <command> [-- <arguments>]
 
   start [--only api|worker|clock]    run the service
@@ -9,6 +7,3 @@ export const USAGE = `usage: npm run <command> [-- <arguments>]
   doctor [--strict]                  check the installation, print each fix; exit 1 on problems,
                                      with --strict also on warnings
   types                              regenerate src/db/api.gen.ts`
-
-/** A command has wrong arguments. */
-export class UsageError extends SetupError {}

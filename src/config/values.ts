@@ -30,10 +30,10 @@ export const publicUrl = v.pipe(
 
 export const databaseUrl = v.pipe(
   v.string(),
-  v.rawCheck(({ dataset, addIssue }) => {
-    const problem = dataset.typed ? addressProblem(dataset.value) : null
-    if (problem !== null) addIssue({ message: problem })
-  }),
+  v.check(
+    (text) => addressProblem(text) === null,
+    ({ input }) => `${addressProblem(input)}`,
+  ),
 )
 
 /** The value of DATABASE_URL that selects the embedded database. */

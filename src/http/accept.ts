@@ -1,19 +1,18 @@
-import type { Api, CallResponse } from '../db/api.gen.ts'
+import type { AcceptCall, Api, CallResponse } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher/index.ts'
 import { LEFT_OUT } from '../db/batcher/run.ts'
 import type { Call } from '../db/call.ts'
 import type { Json } from '../db/json.ts'
+import type { Fields } from '../errors.ts'
 import { type Code, catalogueJson, Refusal } from '../errors.ts'
-import type { Fields } from '../schemas/fields.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Messages } from './body/post-body.ts'
 import type { PostRequest, Reply } from './endpoint.ts'
 import { callOf } from './idempotency.ts'
+import { MB } from './limits.ts'
 
-/** The api functions that accept messages; all have the same arguments and result. */
-export type AcceptFunction = {
-  [Name in keyof Api]: Name extends `accept_${string}` ? Name : never
-}[keyof Api]
+/** The api functions that accept messages. */
+export type AcceptFunction = keyof Api & `accept_${string}`
 
 /** A request whose body has messages. */
 export type SendRequest = PostRequest & { body: Messages }
@@ -24,7 +23,7 @@ export type AcceptOptions = { call: Call; publicUrl: string; metrics: Metrics }
 
 /** The limits of one transaction: a larger one gains nothing, as its overhead is already small. */
 const MAX_ITEMS = 1000
-const MAX_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 8 * MB
 /** So many recipients of one email cost as much as an ordinary item. */
 const RECIPIENTS_PER_ITEM = 2
 
@@ -44,13 +43,11 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
   const accept = createBatcher<Send, CallResponse>(
     async (sends, isShared) => {
       const bodies = sends.map(({ request }) => request.body)
-      metrics.accepted(
-        name,
-        bodies.reduce((sum, { count }) => sum + count, 0),
-      )
+      const messages = bodies.reduce((sum, { count }) => sum + count, 0)
+      metrics.accepted(name, messages)
       const results = await call(name, {
-        calls: sends.map(describe),
-        // src/http/body/post-body.ts checks the type of the items.
+        calls: sends.map(acceptCall),
+        // `name` decides the type of the items, which post-body.ts checked when it made the text.
         items: concatenated(bodies.map(({ json }) => json)) as Json<never>,
         catalogue,
         is_shared: isShared,
@@ -85,7 +82,7 @@ function weigh({ request: { body, size } }: Send): number {
   return Math.max(body.count, body.recipients / RECIPIENTS_PER_ITEM, (size / MAX_BYTES) * MAX_ITEMS)
 }
 
-function describe({ request, isBatch }: Send) {
+function acceptCall({ request, isBatch }: Send): AcceptCall {
   const { key, ...call } = callOf(request)
   // Every call has a key, if need be its request ID, so that it can be repeated without accepting anything twice
   // after the connection broke during the commit.

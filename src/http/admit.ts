@@ -8,6 +8,7 @@ import { Unreachable } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
 import { UNKNOWN_OWNER } from './fair-start.ts'
+import { setLatest } from './set-latest.ts'
 import { timeLimitOf } from './time-limit.ts'
 
 export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
@@ -68,21 +69,14 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
 
   function remember(key: string, admission: Admission, endsAt: number) {
     if (isStillOver(overLimit.get(key))) return
-    // The latest entry comes last.
-    overLimit.delete(key)
-    overLimit.set(key, { admission, endsAt, requests: 0, waiting: 0 })
-    const [oldest] = overLimit.keys()
-    if (overLimit.size > MAX_REMEMBERED && oldest !== undefined) overLimit.delete(oldest)
+    setLatest(overLimit, key, { admission, endsAt, requests: 0, waiting: 0 }, MAX_REMEMBERED)
   }
 
-  async function admit(
-    ctx: Context,
-    key: string,
-    signal: AbortSignal,
-  ): Promise<Admission | undefined> {
+  async function admit(ctx: Context, key: string, signal: AbortSignal) {
     const known = overLimit.get(key)
-    if (!isStillOver(known))
+    if (!isStillOver(known)) {
       return admitInBatches({ key, owner: ctx.state.owner ?? UNKNOWN_OWNER }, signal)
+    }
     known.requests += 1
     if (known.requests <= REFUSED_AT_ONCE) return known.admission
     if (known.waiting >= MAX_WAITING_OF_KEY || waiting >= MAX_WAITING) {

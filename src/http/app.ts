@@ -8,6 +8,7 @@ import type { EmailProvider } from '../providers/email.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { admission } from './admit.ts'
 import { createBodies } from './body/index.ts'
+import type { PostOptions } from './body/post-body.ts'
 import { createPostReader } from './body/post-reader.ts'
 import { docsRouter } from './docs/router.ts'
 import { mount } from './endpoint.ts'
@@ -19,23 +20,17 @@ import { plainPath } from './plain-path.ts'
 import { requestId } from './request-id.ts'
 import { callbacksRouter } from './routes/callbacks.ts'
 import { domainEndpoints } from './routes/domains.ts'
-import { emailsRouter } from './routes/emails.ts'
 import { healthRouter, type Readiness } from './routes/health.ts'
+import { messageEndpoints } from './routes/messages.ts'
 import { openapiRouter } from './routes/openapi.ts'
-import { smsRouter } from './routes/sms.ts'
 import { suppressionEndpoints } from './routes/suppressions.ts'
 import { unsubscribeRouter } from './routes/unsubscribe.ts'
 import { usageEndpoint } from './routes/usage.ts'
 import { unknownRoute } from './unknown.ts'
 
-export type AppOptions = {
+export type AppOptions = PostOptions & {
   call: Call
   log: Logger
-  publicUrl: string
-  /** Whether emails to sandbox addresses alone go to the sandbox although a real provider is configured. */
-  hasSandboxMessages: boolean
-  /** Whether SMS to sandbox numbers go to the sandbox although a real provider is configured. */
-  hasSandboxSms: boolean
   registry: Registry
   secrets: Secrets
   readiness: Readiness
@@ -49,23 +44,19 @@ const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
 
 /** Creates the Koa app. A request passes the middlewares in the order of the `app.use` calls. */
 export function createApp(options: AppOptions) {
-  const { call, log, publicUrl, registry, secrets, metrics } = options
+  const { call, log, publicUrl, hasSandboxMessages, hasSandboxSms, secrets, metrics } = options
   const app = new Koa()
   const admit = admission(call)
-  const emails = emailsRouter(options)
-  const sms = smsRouter(options)
+  const emails = messageEndpoints('email', options)
+  const sms = messageEndpoints('sms', options)
   const bodies = createBodies(options.limits)
   metrics.watchRequestBytes(bodies.inProgress)
-  const reader = createPostReader({
-    publicUrl,
-    hasSandboxMessages: options.hasSandboxMessages,
-    hasSandboxSms: options.hasSandboxSms,
-  })
+  const reader = createPostReader({ publicUrl, hasSandboxMessages, hasSandboxSms })
   const callbacks = callbacksRouter({ ...options, readBody: bodies.read })
   const endpoints = [
     ...emails.endpoints,
     ...sms.endpoints,
-    ...domainEndpoints({ call, registry }),
+    ...domainEndpoints(call, options.registry),
     ...suppressionEndpoints(call),
     usageEndpoint(call),
   ]
@@ -73,19 +64,19 @@ export function createApp(options: AppOptions) {
   const observed = observe({ log, metrics })
   const rendered = renderErrors({ log, publicUrl })
 
-  app.use(requestId())
+  app.use(requestId)
   app.use(bodies.drain)
   // In front of fairStart, so that the durations include the wait there.
   app.use(observed.middleware)
   app.use(fairStart())
   app.use(rendered.middleware)
-  app.use(plainPath())
-  app.use(mount(endpoints, { admit, bodies, reader }))
-  app.use(callbacks.routes)
-  app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })))
-  app.use(docsRouter(publicUrl))
-  app.use(openapiRouter(endpoints, publicUrl))
-  app.use(healthRouter(options.readiness))
+  app.use(plainPath)
+  app.use(mount(endpoints, { admit, bodies, reader }).routes())
+  app.use(callbacks.router.routes())
+  app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })).routes())
+  app.use(docsRouter(publicUrl).routes())
+  app.use(openapiRouter(endpoints, publicUrl).routes())
+  app.use(healthRouter(options.readiness).routes())
   app.use(unknownRoute(admit))
   app.on('error', (error) => {
     log[CLIENT_GONE.has(error.code) ? 'debug' : 'error']({ err: error }, 'response not sent')

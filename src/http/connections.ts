@@ -1,12 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-export type Connections = {
-  /** Returns the latest response on a connection until it is sent. */
-  responseOn(socket: Socket): ServerResponse | undefined
-  /** Whether no byte of another request has arrived since the latest response. */
-  isIdle(socket: Socket): boolean
-}
+export type Connections = ReturnType<typeof limitConnections>
 
 /** The number of requests of a connection whose responses are not sent; a further one closes it. */
 const MAX_PIPELINED = 16
@@ -20,7 +15,7 @@ const PARSE_ERROR = -1
  * limits the requests in progress on one connection, because Node itself stops reading only once responses
  * wait to be sent.
  */
-export function limitConnections(server: Server, max: number): Connections {
+export function limitConnections(server: Server, max: number) {
   /** Open connections; the one with the latest request comes last. */
   const sockets = new Set<Socket>()
   const responses = new WeakMap<Socket, ServerResponse>()
@@ -62,8 +57,10 @@ export function limitConnections(server: Server, max: number): Connections {
   server.on('request', onRequest)
   server.on('checkExpectation', onRequest)
   return {
-    responseOn: (socket) => responses.get(socket),
-    isIdle: (socket) => socket.bytesRead === (bytesAtResponse.get(socket) ?? 0),
+    /** Returns the latest response on a connection until it is sent. */
+    responseOn: (socket: Socket) => responses.get(socket),
+    /** Whether no byte of another request has arrived since the latest response. */
+    isIdle: (socket: Socket) => socket.bytesRead === (bytesAtResponse.get(socket) ?? 0),
   }
 }
 

@@ -1,13 +1,19 @@
 import type { ParsedUrlQuery } from 'node:querystring'
 import { Router } from '@koa/router'
-import type { Context, Middleware } from 'koa'
-import * as v from 'valibot'
+import type { Context } from 'koa'
+import type * as v from 'valibot'
 import type { Admission } from '../db/api.gen.ts'
-import { type Code, Refusal } from '../errors.ts'
-import { type Fields, mergeFields, parseBody } from '../schemas/fields.ts'
+import { type Code, type Fields, Refusal } from '../errors.ts'
+import { mergeFields, type Parsed, parseBody } from '../schemas/fields.ts'
 import type { Admit, Scope } from './admit.ts'
 import type { Bodies } from './body/index.ts'
-import { isBatch, type PostKind, type PostValues } from './body/post-body.ts'
+import {
+  isBatch,
+  nothingSchema,
+  type PostBody,
+  type PostKind,
+  type PostValues,
+} from './body/post-body.ts'
 import type { PostReader } from './body/post-reader.ts'
 import { parseIdempotencyKey } from './idempotency.ts'
 import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
@@ -27,7 +33,8 @@ export type Reply = {
 /** A request without its body. */
 export type BareRequest = {
   admission: Admission
-  params: Record<string, string>
+  /** The ID in the path; empty if the endpoint has none. */
+  id: string
   /** The query parameters; a repeated one is an array. */
   query: ParsedUrlQuery
   /** Aborts when the request has waited too long; an accept that has not begun then never begins. */
@@ -43,10 +50,8 @@ export type PostRequest<Kind extends PostKind = PostKind> = BareRequest & {
   call: number
   /** The caller's Idempotency-Key; null if the call has none. */
   idempotencyKey: string | null
-  /** SHA-256 of method, path and body; a request with the same key must have the same. */
-  fingerprint: string
   requestId: string
-}
+} & Pick<PostBody, 'fingerprint'>
 
 export type ResponseName = keyof typeof responseSchemas
 
@@ -91,7 +96,7 @@ const TEST_KEY_DELETES = 'Test keys delete nothing; use a live key.'
 export function mount(
   endpoints: Endpoint[],
   { admit, bodies, reader }: { admit: Admit; bodies: Bodies; reader: PostReader },
-): Middleware {
+): Router {
   const router = new Router()
   let calls = 0
 
@@ -100,69 +105,60 @@ export function mount(
     endpoint: PostEndpoint,
     bare: Omit<BareRequest, 'signal'>,
   ): Promise<Omit<PostRequest, 'signal'>> {
-    const { kind } = endpoint
+    const { kind, path } = endpoint
     const bytes = await bodies.read(ctx, isBatch(kind) ? BATCH_BYTES : BODY_BYTES)
     const size = bytes.length
     calls = (calls + 1) % MAX_CALLS
     const call = calls
-    const methodAndPath = `${ctx.method} ${pathOf(endpoint, bare.params)}`
+    // The declared path with its ID: the same for every spelling of the URL.
+    const methodAndPath = `${ctx.method} ${path.replace(':id', () => bare.id)}`
     const posted = { kind, bytes, methodAndPath, call }
-    const { key, fields } = readIdempotencyKey(ctx)
-    const outsideBody = mergeFields(fields, unknownParameters(bare.query))
+    const key = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
+    const outsideBody = mergeFields(problemsOf(key), unknownParameters(bare.query))
     const reading = reader.read(posted, bare.admission.organisationId)
     const { value, fingerprint } = await reading.catch((error) => {
       if (!(error instanceof Refusal) || error.code !== 'validation_error') throw error
       throw new Refusal('validation_error', mergeFields(error.fields ?? {}, outsideBody))
     })
-    if (Object.keys(outsideBody).length > 0) throw new Refusal('validation_error', outsideBody)
+    refuseIfAny(outsideBody)
     const { requestId } = ctx.state
-    return { ...bare, body: value, size, call, idempotencyKey: key, fingerprint, requestId }
+    const idempotencyKey = 'value' in key ? key.value : null
+    return { ...bare, body: value, size, call, idempotencyKey, fingerprint, requestId }
   }
 
   for (const endpoint of endpoints) {
     router.register(endpoint.path, [endpoint.method], async (ctx) => {
-      const admission = await admit(ctx as Context, endpoint.scope)
+      const admission = await admit(ctx, endpoint.scope)
       // Live sending depends on the domains and suppressions of the organisation.
       if (endpoint.method === 'DELETE' && admission.mode === 'test') {
         throw new Refusal('insufficient_scope', null, { message: TEST_KEY_DELETES })
       }
-      bodies.reserve(ctx as Context, admission.organisationId)
+      bodies.reserve(ctx, admission.organisationId)
       // Postgres refuses text with a NUL, and no ID contains one.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')
-      const bare = { admission, params: ctx.params, query: ctx.query }
-      if (endpoint.method !== 'POST' && !endpoint.query) {
-        const fields = unknownParameters(ctx.query)
-        if (Object.keys(fields).length > 0) throw new Refusal('validation_error', fields)
-      }
-      const request =
-        endpoint.method === 'POST' ? await readPost(ctx as Context, endpoint, bare) : bare
+      const bare = { admission, id: ctx.params.id ?? '', query: ctx.query }
+      if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(ctx.query))
+      const request = endpoint.method === 'POST' ? await readPost(ctx, endpoint, bare) : bare
       const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
       const reply = endpoint.asksProvider
         ? await handle(new AbortController().signal)
-        : await timeLimitOf(ctx as Context).wait(handle)
+        : await timeLimitOf(ctx).wait(handle)
       ctx.status = reply.status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (reply.isReplay) ctx.set('Idempotent-Replayed', 'true')
       ctx.body = reply.body
     })
   }
-  return router.routes() as unknown as Middleware
+  return router
 }
-
-/** Returns the declared path with its parameters: the same for every spelling of the URL. */
-function pathOf({ path }: Endpoint, params: Record<string, string>): string {
-  return path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? '')
-}
-
-const NO_PARAMETERS = v.strictObject({})
 
 /** Returns a problem for each query parameter of an endpoint without parameters. */
 function unknownParameters(query: ParsedUrlQuery): Fields {
-  const parsed = parseBody(NO_PARAMETERS, query)
-  return 'fields' in parsed ? parsed.fields : {}
+  return problemsOf(parseBody(nothingSchema, query))
 }
 
-function readIdempotencyKey(ctx: Context): { key: string | null; fields: Fields } {
-  const parsed = parseIdempotencyKey(ctx.headers['idempotency-key'] as string | undefined)
-  return 'fields' in parsed ? { key: null, ...parsed } : { ...parsed, fields: {} }
+const problemsOf = (parsed: Parsed<unknown>): Fields => ('fields' in parsed ? parsed.fields : {})
+
+function refuseIfAny(problems: Fields): void {
+  if (Object.keys(problems).length > 0) throw new Refusal('validation_error', problems)
 }

@@ -5,8 +5,8 @@ import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { ConnectionLost } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
+import type { Fields } from '../errors.ts'
 import { type Code, errorBody, Refusal } from '../errors.ts'
-import type { Fields } from '../schemas/fields.ts'
 import { summarise } from '../telemetry/summary.ts'
 import { BROKEN_OFF } from './body/receive.ts'
 import { closeConnection } from './close-connection.ts'
@@ -29,12 +29,12 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
       if (!refusal) {
         const { requestId } = ctx.state
         // The route, not the path, which may contain an address.
-        const route = routeOf(ctx as Context)
+        const route = routeOf(ctx)
         const cause = (error ?? {}) as { message?: unknown; code?: unknown }
         const line = { err: error, requestId, method: ctx.method, route }
         faults.note([ctx.method, route, cause.code ?? cause.message].join(' '), line)
       }
-      const { code, fields, status, message, retryAfter } = refusal ?? fault(error, ctx as Context)
+      const { code, fields, status, message, retryAfter } = refusal ?? fault(error, ctx)
       ctx.state.code = code
       ctx.status = status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
@@ -63,13 +63,8 @@ export function refuseMalformed(publicUrl: string, { responseOn, isIdle }: Conne
       if (!response.headersSent) response.setHeader('Connection', 'close')
       return
     }
-    if (isLate) closeConnection(socket, bareResponse(LATE))
-    else if (response && error.code === 'HPE_INVALID_EOF_STATE')
-      closeConnection(
-        socket,
-        bareResponse(new Refusal('invalid_json', null, { message: BROKEN_OFF })),
-      )
-    else closeConnection(socket, bareResponse(NOT_HTTP))
+    const endsInBody = response !== undefined && error.code === 'HPE_INVALID_EOF_STATE'
+    closeConnection(socket, bareResponse(isLate ? LATE : endsInBody ? ENDED_EARLY : NOT_HTTP))
   }
 
   function bareResponse({ code, fields, status, message }: Refusal): string {
@@ -90,6 +85,7 @@ const LATE = new Refusal('invalid_json', null, {
   message: 'The request did not arrive in time. Send it again.',
   status: 408,
 })
+const ENDED_EARLY = new Refusal('invalid_json', null, { message: BROKEN_OFF })
 
 function envelope(publicUrl: string, code: Code, fields?: Fields, message?: string): string {
   return JSON.stringify({ error: errorBody(publicUrl, code, fields, message) })

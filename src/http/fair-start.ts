@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Context, Middleware } from 'koa'
+import type { Middleware } from 'koa'
+import { setLatest } from './set-latest.ts'
 import { createYield } from './yield.ts'
 
 /** Requests start for this time before the event loop goes on. */
@@ -25,24 +26,13 @@ export function fairStart(): Middleware {
   /** Organisations of admitted keys by the hash of the key, least recently used first. */
   const organisations = new Map<string, string>()
 
-  function remember(key: string, organisationId: string) {
-    organisations.delete(key)
-    organisations.set(key, organisationId)
-    const [oldest] = organisations.keys()
-    if (organisations.size > MAX_KEYS && oldest !== undefined) organisations.delete(oldest)
-  }
-
   return async (ctx, next) => {
     const [, pathOwner] = PATH_OWNER.exec(ctx.path) ?? []
-    const key = keyOf(ctx as Context)
+    // Keys themselves are not kept in memory.
+    const key = hash('sha256', ctx.get('Authorization'), 'hex')
     ctx.state.owner = pathOwner ?? organisations.get(key) ?? UNKNOWN_OWNER
     await starts.run(ctx.state.owner, next)
     const { organisationId } = ctx.state
-    if (organisationId) remember(key, organisationId)
+    if (organisationId) setLatest(organisations, key, organisationId, MAX_KEYS)
   }
-}
-
-/** Returns the hash of a request's key; keys themselves are not kept in memory. */
-function keyOf(ctx: Context): string {
-  return hash('sha256', ctx.get('Authorization'), 'hex')
 }

@@ -1,15 +1,13 @@
 import type { Admission } from '../db/api.gen.ts'
-import type { Fields } from '../schemas/fields.ts'
+import type { Parsed } from '../schemas/fields.ts'
 
 // ASCII only: Node decodes header bytes as Latin-1, which garbles other characters.
 const KEY = /^[ -~]{1,255}$/
 
-/** Checks an Idempotency-Key header; the key is null if there is no header. */
-export function parseIdempotencyKey(
-  header: string | undefined,
-): { key: string | null } | { fields: Fields } {
-  if (header === undefined) return { key: null }
-  if (KEY.test(header)) return { key: header }
+/** Checks an Idempotency-Key header; the value is null if there is no header. */
+export function parseIdempotencyKey(header: string | undefined): Parsed<string | null> {
+  if (header === undefined) return { value: null }
+  if (KEY.test(header)) return { value: header }
   return { fields: { _: ['Idempotency-Key must be 1 to 255 printable ASCII characters'] } }
 }
 

@@ -1,4 +1,4 @@
-const MB = 1024 * 1024
+export const MB = 1024 * 1024
 
 /** The largest body of a single request, decompressed; an email has at most 2 MB of HTML. */
 export const BODY_BYTES = 4 * MB

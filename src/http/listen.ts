@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import * as net from 'node:net'
 
@@ -57,18 +58,11 @@ export function addressOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function listenOn(server: net.Server, options: net.ListenOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ ...options, backlog: BACKLOG }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
+async function listenOn(server: net.Server, options: net.ListenOptions): Promise<void> {
+  server.listen({ ...options, backlog: BACKLOG })
+  await once(server, 'listening')
 }
 
-function close(server: net.Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-  })
+async function close(server: net.Server): Promise<void> {
+  await once(server.close(), 'close')
 }

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Router } from '@koa/router'
 import Koa from 'koa'
 import type { Logger } from 'pino'
@@ -17,7 +18,7 @@ type MetricsServerOptions = {
   log: Logger
 }
 
-/** Well within the 10 seconds after which Prometheus gives up a scrape. */
+/** Well within the 10 seconds after which Prometheus stops waiting for a scrape. */
 const DATABASE_TIMEOUT_MS = 3000
 
 /**
@@ -29,7 +30,7 @@ export async function startMetricsServer(
 ): Promise<{ address: string; stop(): Promise<void> }> {
   const { metrics, call, readiness, log } = options
   const router = new Router()
-  let reading: Promise<DatabaseFigure[] | null> | undefined
+  let reading: Promise<readonly DatabaseFigure[] | null> | undefined
   // One query at a time, however many scrapes arrive while the database is slow.
   const read = () => {
     reading ??= call('metrics', {})
@@ -44,12 +45,13 @@ export async function startMetricsServer(
   }
   router.get('/metrics', async (ctx) => {
     ctx.set('Content-Type', metrics.contentType)
-    const [figures, problem] = await Promise.all([orNull(read(), DATABASE_TIMEOUT_MS), readiness()])
+    const late = pause(DATABASE_TIMEOUT_MS, null, { ref: false })
+    const [figures, problem] = await Promise.all([Promise.race([read(), late]), readiness()])
     ctx.body = await metrics.text(figures, problem === null)
   })
   const app = new Koa()
-  app.use(router.routes() as unknown as Koa.Middleware)
-  app.use(healthRouter(readiness))
+  app.use(router.routes())
+  app.use(healthRouter(readiness).routes())
   app.on('error', (error) => log.error({ err: error }, 'metrics response failed'))
   const server = createServer(app.callback())
   const address = await listen(server, options.host, options.port)
@@ -60,15 +62,5 @@ export async function startMetricsServer(
       server.closeAllConnections()
       await closed
     },
-  }
-}
-
-async function orNull<Value>(work: Promise<Value>, limitMs: number): Promise<Value | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>()
-  const timer = setTimeout(() => resolve(null), limitMs)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

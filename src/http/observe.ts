@@ -24,7 +24,7 @@ export function observe({ log, metrics }: { log: Logger; metrics: Metrics }) {
   const middleware: Middleware = async (ctx, next) => {
     const startedAt = performance.now()
     await next()
-    const route = routeOf(ctx as Context)
+    const route = routeOf(ctx)
     const durationMs = performance.now() - startedAt
     metrics.request(ctx.method, route, ctx.status, durationMs / 1000)
     const { requestId, organisationId, code } = ctx.state

@@ -3,79 +3,77 @@ import { catalogue } from '../errors.ts'
 /** A JSON Schema. */
 export type Schema = Record<string, unknown>
 
+const string = { type: 'string' }
+const boolean = { type: 'boolean' }
+const count = { type: 'integer', minimum: 0 }
 const timestamp = { type: 'string', format: 'date-time' }
 const orNull = (schema: Schema) => ({ anyOf: [schema, { type: 'null' }] })
+const arrayOf = (items: Schema, description?: string): Schema => ({
+  type: 'array',
+  ...(description && { description }),
+  items,
+})
+const object = (properties: Record<string, Schema>, required?: string[]): Schema => ({
+  type: 'object',
+  ...(required && { required }),
+  properties,
+})
+const idOf = (prefix: string) => ({ type: 'string', pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
 
 /** The error object (src/docs/api.md#error-object). */
-export const error: Schema = {
-  type: 'object',
-  required: ['code', 'message', 'docs'],
-  properties: {
+export const error = object(
+  {
     code: { enum: Object.keys(catalogue) },
-    message: { type: 'string' },
+    message: string,
     docs: { type: 'string', format: 'uri' },
     fields: {
       type: 'object',
-      additionalProperties: { type: 'array', items: { type: 'string' } },
+      additionalProperties: arrayOf(string),
       description: 'Problems by dotted path into the body; `_` lists those of the whole request.',
     },
   },
-}
+  ['code', 'message', 'docs'],
+)
 
-const suppression = {
-  type: 'object',
-  properties: {
-    id: { type: 'string' },
-    email: { type: 'string' },
-    reason: { enum: ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] },
-    messageId: orNull({ type: 'string' }),
-    note: { type: 'string' },
-    createdAt: timestamp,
-  },
-}
+const suppression = object({
+  id: string,
+  email: string,
+  reason: { enum: ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] },
+  messageId: orNull(string),
+  note: string,
+  createdAt: timestamp,
+})
 
 /** The successful statuses and their descriptions. */
 export const successes = { 200: 'Success.', 201: 'Created.' }
 
-const domain: Schema = {
-  type: 'object',
-  properties: {
-    id: { type: 'string', pattern: '^dom_[0-9a-hjkmnp-tv-z]{26}$' },
-    name: { type: 'string' },
-    status: { enum: ['pending', 'verified', 'failed'] },
-    mailFromDomain: { type: 'string' },
-    records: {
-      type: 'array',
-      description: 'The DNS records to publish.',
-      items: {
-        type: 'object',
-        properties: {
-          purpose: { enum: ['dkim', 'mail_from_mx', 'mail_from_spf', 'dmarc'] },
-          type: { enum: ['CNAME', 'MX', 'TXT'] },
-          name: { type: 'string' },
-          value: { type: 'string' },
-          required: { type: 'boolean' },
-          status: { enum: ['pending', 'verified', 'missing', 'mismatch'] },
-          found: { type: 'array', items: { type: 'string' } },
-        },
-      },
-    },
-    verifiedAt: orNull(timestamp),
-    lastCheckedAt: timestamp,
-    createdAt: timestamp,
-  },
-}
+const dnsRecord = object({
+  purpose: { enum: ['dkim', 'mail_from_mx', 'mail_from_spf', 'dmarc'] },
+  type: { enum: ['CNAME', 'MX', 'TXT'] },
+  name: string,
+  value: string,
+  required: boolean,
+  status: { enum: ['pending', 'verified', 'missing', 'mismatch'] },
+  found: arrayOf(string),
+})
+
+const domain = object({
+  id: idOf('dom'),
+  name: string,
+  status: { enum: ['pending', 'verified', 'failed'] },
+  mailFromDomain: string,
+  records: arrayOf(dnsRecord, 'The DNS records to publish.'),
+  verifiedAt: orNull(timestamp),
+  lastCheckedAt: timestamp,
+  createdAt: timestamp,
+})
 
 const mode = { enum: ['live', 'test'] }
-const emailId = { type: 'string', pattern: '^em_[0-9a-hjkmnp-tv-z]{26}$' }
-const smsId = { type: 'string', pattern: '^sm_[0-9a-hjkmnp-tv-z]{26}$' }
+const emailId = idOf('em')
+const smsId = idOf('sm')
 const price = {
   segments: { type: 'integer', minimum: 1, maximum: 10 },
-  credits: {
-    type: 'integer',
-    minimum: 0,
-    description: 'The number of segments paid with prepaid credits.',
-  },
+  credits: { ...count, description: 'The number of segments paid with prepaid credits.' },
 }
 const acceptedEmail = { id: emailId, status: { const: 'queued' } }
 const acceptedSms = { id: smsId, status: { enum: ['queued', 'scheduled'] }, ...price }
@@ -84,119 +82,79 @@ const warning = {
   type: 'object',
   description:
     'Only for a marketing SMS without an opt-out footer: the SMS will be rejected for this reason.',
-  properties: { code: { const: 'opt_out_footer_missing' }, message: { type: 'string' } },
+  properties: { code: { const: 'opt_out_footer_missing' }, message: string },
 }
 
 /** The response to a single send, made of the data of a batch result. */
-const sent = (accepted: Schema, optional: Schema = {}): Schema => ({
-  type: 'object',
-  required: [...Object.keys(accepted), 'mode'],
-  properties: { ...accepted, ...optional, mode },
-})
+const sent = (accepted: Record<string, Schema>, optional: Record<string, Schema> = {}) =>
+  object({ ...accepted, ...optional, mode }, [...Object.keys(accepted), 'mode'])
 
-const batch = (accepted: Schema): Schema => ({
-  type: 'object',
-  required: ['results'],
-  properties: {
-    results: {
-      type: 'array',
-      description: 'The results, in the order of the request.',
-      items: {
-        type: 'object',
-        required: ['index', 'ok'],
-        properties: {
-          index: { type: 'integer' },
-          ok: { type: 'boolean' },
-          data: { type: 'object', properties: accepted },
-          error,
-        },
-      },
-    },
-  },
-})
+const batch = (accepted: Record<string, Schema>) => {
+  const properties = { index: { type: 'integer' }, ok: boolean, data: object(accepted), error }
+  const result = object(properties, ['index', 'ok'])
+  return object({ results: arrayOf(result, 'The results, in the order of the request.') }, [
+    'results',
+  ])
+}
 
 /** The message object of a channel; the fields of the channel come before the timeline. */
-const message = (id: Schema, channel: string, statuses: string, own: Schema = {}): Schema => ({
-  type: 'object',
-  properties: {
-    id,
+const message = (
+  channel: 'email' | 'sms',
+  statuses: string,
+  own: Record<string, Schema> = {},
+): Schema =>
+  object({
+    id: channel === 'email' ? emailId : smsId,
     channel: { const: channel },
     class: { enum: ['transactional', 'marketing'] },
     status: { enum: statuses.split(' ') },
-    to: { type: 'string' },
-    from: { type: 'string' },
-    subject: channel === 'email' ? { type: 'string' } : { type: 'null' },
-    tags: { type: 'array', items: { type: 'string' } },
-    error: orNull({
-      type: 'object',
-      properties: { code: { type: 'string' }, message: orNull({ type: 'string' }) },
-    }),
+    to: string,
+    from: string,
+    subject: channel === 'email' ? string : { type: 'null' },
+    tags: arrayOf(string),
+    error: orNull(object({ code: string, message: orNull(string) })),
     createdAt: timestamp,
     sentAt: orNull(timestamp),
     deliveredAt: orNull(timestamp),
     ...own,
-    events: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          type: { type: 'string' },
-          occurredAt: timestamp,
-          detail: { type: 'object' },
-        },
-      },
-    },
-  },
-})
+    events: arrayOf(object({ type: string, occurredAt: timestamp, detail: { type: 'object' } })),
+  })
 
-const count = { type: 'integer', minimum: 0 }
-const usage: Schema = {
-  type: 'object',
-  properties: {
-    plan: {
-      type: 'object',
-      properties: { id: { type: 'string' }, name: { type: 'string' }, priceRand: count },
-    },
-    period: { type: 'object', properties: { start: timestamp, end: timestamp } },
-    emails: {
-      type: 'object',
-      description: 'Counts recipients.',
-      properties: { used: count, included: count, remaining: count },
-    },
-    sms: {
-      type: 'object',
-      description:
-        'Counts segments; credits are prepaid segments on top of those that the plan includes.',
-      properties: { used: count, included: count, remaining: count, credits: count },
-    },
-    domains: { type: 'object', properties: { used: count, included: count } },
+const usage = object({
+  plan: object({ id: string, name: string, priceRand: count }),
+  period: object({ start: timestamp, end: timestamp }),
+  emails: {
+    type: 'object',
+    description: 'Counts recipients.',
+    properties: { used: count, included: count, remaining: count },
   },
-}
+  sms: {
+    type: 'object',
+    description:
+      'Counts segments; credits are prepaid segments on top of those that the plan includes.',
+    properties: { used: count, included: count, remaining: count, credits: count },
+  },
+  domains: object({ used: count, included: count }),
+})
 
 /** JSON Schemas of successful responses by the names that endpoints use. */
 export const responseSchemas = {
   sentEmail: sent(acceptedEmail),
   emailBatch: batch(acceptedEmail),
-  email: message(emailId, 'email', 'queued sent delivered bounced complained failed rejected'),
+  email: message('email', 'queued sent delivered bounced complained failed rejected'),
   sentSms: sent(acceptedSms, { warning }),
   smsBatch: batch({ ...acceptedSms, warning }),
-  sms: message(smsId, 'sms', 'scheduled queued sent delivered failed expired rejected', {
+  sms: message('sms', 'scheduled queued sent delivered failed expired rejected', {
     ...price,
     scheduledAt: orNull(timestamp),
   }),
   domain,
-  domains: { type: 'object', properties: { data: { type: 'array', items: domain } } },
+  domains: object({ data: arrayOf(domain) }),
   usage,
   suppression,
-  suppressions: {
-    type: 'object',
-    properties: {
-      data: { type: 'array', description: 'Newest first.', items: suppression },
-      nextCursor: orNull({ type: 'string' }),
-    },
-  },
-  deleted: {
-    type: 'object',
-    properties: { id: { type: 'string' }, deleted: { const: true } },
-  },
+  suppressions: object({
+    data: arrayOf(suppression, 'Newest first.'),
+    nextCursor: orNull(string),
+  }),
+  deleted: object({ id: string, deleted: { const: true } }),
 } satisfies Record<string, Schema>

@@ -9,7 +9,7 @@ import { type Listening, listenOnSeveral } from './listen.ts'
 
 export type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
   /** Limits that differ from HTTP_LIMITS. */
-  limits?: Partial<HttpLimits>
+  httpLimits?: Partial<HttpLimits>
   host: string
   /** 0 selects a free port. */
   port: number
@@ -24,7 +24,7 @@ const REQUESTS_FINISH_WITHIN_MS = 8000
 export async function startApi(
   options: ApiOptions,
 ): Promise<{ address: string; stop(): Promise<void> }> {
-  const limits = { ...HTTP_LIMITS, ...options.limits }
+  const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const server = createServer({
     // Node would refuse a request without a Host header with a response outside the error envelope. No
     // endpoint needs the header.

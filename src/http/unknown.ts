@@ -1,4 +1,4 @@
-import type { Context, Middleware } from 'koa'
+import type { Middleware } from 'koa'
 import { Refusal } from '../errors.ts'
 import type { Admit } from './admit.ts'
 
@@ -9,7 +9,7 @@ import type { Admit } from './admit.ts'
 export function unknownRoute(admit: Admit): Middleware {
   return async (ctx) => {
     try {
-      if (ctx.path.startsWith('/v1/')) await admit(ctx as Context, null)
+      if (ctx.path.startsWith('/v1/')) await admit(ctx, null)
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'unauthorized')) throw error
     }

@@ -1,46 +1,26 @@
 import * as v from 'valibot'
+import type { AcceptEmail } from '../db/api.gen.ts'
 import { type Address, formatAddress, parseAddress } from './address.ts'
 import {
   checkedBy,
   crossFieldCheck,
-  type Fields,
   isObject,
   line,
+  type Parsed,
   parseBody,
   type Report,
   text,
 } from './fields.ts'
 import { headers, MAX_HEADERS, UNSUBSCRIBE_HEADER } from './headers.ts'
 import { tooMany } from './limits.ts'
-import { type MessageClass, messageClass, tags } from './message.ts'
-import { type Variables, variables } from './variables.ts'
+import { messageClass, tags } from './message.ts'
+import { variables } from './variables.ts'
 
 /**
- * An item of api.accept_emails, with the names that SQL uses. `sender`, `to`, `cc`, `bcc` and `reply_to` are
- * header forms; the other addresses are bare.
+ * An item of api.accept_emails without its place in the call. `sender`, `to`, `cc`, `bcc` and `reply_to` are header
+ * forms; the other addresses are bare.
  */
-export type Email = {
-  class: MessageClass
-  sender: string
-  from_address: string
-  from_domain: string
-  to: string[]
-  cc: string[]
-  bcc: string[]
-  /** The bare `to` addresses joined by `, `: the `to` of the message object. */
-  to_addresses: string
-  /** Each address of to, cc and bcc once, in lower case. */
-  recipients: string[]
-  reply_to: string | null
-  /** Null only with a template, which has a subject. */
-  subject: string | null
-  html: string | null
-  text: string | null
-  template_id: string | null
-  variables: Variables | null
-  headers: Record<string, string> | null
-  tags: string[]
-}
+export type Email = Omit<AcceptEmail, 'call' | 'index' | 'error'>
 
 const MAX_RECIPIENTS = 50
 const MAX_SUBJECT_LENGTH = 998
@@ -48,7 +28,7 @@ const MAX_HTML_BYTES = 2 * 1024 * 1024
 const MAX_TEXT_BYTES = 1024 * 1024
 const MAX_TEMPLATE_ID_LENGTH = 64
 
-function addressProblem(value: unknown, report: Report, ...path: number[]): Address | undefined {
+function checkAddress(value: unknown, report: Report, ...path: number[]): Address | undefined {
   if (typeof value !== 'string') {
     report('must be a string', ...path)
     return
@@ -58,13 +38,13 @@ function addressProblem(value: unknown, report: Report, ...path: number[]): Addr
   report(parsed.problem, ...path)
 }
 
-const address = checkedBy(v.string(), addressProblem)
+const address = checkedBy(v.string(), checkAddress)
 
 function addresses(min: 0 | 1) {
   const many = v.pipe(v.array(v.string()), v.minLength(min), v.maxLength(MAX_RECIPIENTS))
   return checkedBy(v.union([v.string(), many]), (value, report): Address[] | undefined => {
     if (typeof value === 'string') {
-      const one = addressProblem(value, report)
+      const one = checkAddress(value, report)
       return one && [one]
     }
     if (!Array.isArray(value)) {
@@ -75,7 +55,7 @@ function addresses(min: 0 | 1) {
     if (value.length > MAX_RECIPIENTS) report(tooMany(MAX_RECIPIENTS, 'addresses', value.length))
     const found: Address[] = []
     for (let index = 0; index < value.length && index < MAX_RECIPIENTS; index++) {
-      const one = addressProblem(value[index], report, index)
+      const one = checkAddress(value[index], report, index)
       if (one) found.push(one)
     }
     return found
@@ -143,16 +123,16 @@ export const emailSchema = v.pipe(
  * problems at once. Lengths are in code points, sizes in bytes of UTF-8. Postgres can store all strings.
  * `headers` and `variables` are the objects of the input, not copies.
  */
-export function parseEmail(input: unknown): { email: Email } | { fields: Fields } {
+export function parseEmail(input: unknown): Parsed<Email> {
   const parsed = parseBody(emailSchema, input)
   if ('fields' in parsed) return parsed
-  const { output } = parsed
-  const { from, to } = output
-  const cc = output.cc ?? []
-  const bcc = output.bcc ?? []
+  const { value: given } = parsed
+  const { from, to } = given
+  const cc = given.cc ?? []
+  const bcc = given.bcc ?? []
   return {
-    email: {
-      class: output.class,
+    value: {
+      class: given.class,
       sender: formatAddress(from),
       from_address: from.address,
       from_domain: from.domain,
@@ -161,14 +141,14 @@ export function parseEmail(input: unknown): { email: Email } | { fields: Fields 
       bcc: bcc.map(formatAddress),
       to_addresses: to.map((one) => one.address).join(', '),
       recipients: recipients(to, cc, bcc),
-      reply_to: output.replyTo ? formatAddress(output.replyTo) : null,
-      subject: output.subject ?? null,
-      html: output.html ?? null,
-      text: output.text ?? null,
-      template_id: output.templateId ?? null,
-      variables: output.variables ?? null,
-      headers: output.headers ?? null,
-      tags: output.tags ?? [],
+      reply_to: given.replyTo ? formatAddress(given.replyTo) : null,
+      subject: given.subject ?? null,
+      html: given.html ?? null,
+      text: given.text ?? null,
+      template_id: given.templateId ?? null,
+      variables: given.variables ?? null,
+      headers: given.headers ?? null,
+      tags: given.tags ?? [],
     },
   }
 }

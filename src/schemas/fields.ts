@@ -3,7 +3,8 @@ import type { Fields } from '../errors.ts'
 import { storable } from '../text/storable.ts'
 import { isLongerThan, tooLong, tooMany } from './limits.ts'
 
-export type { Fields }
+/** A valid value, or the problems of one that is not valid. */
+export type Parsed<Value> = { value: Value } | { fields: Fields }
 
 /** Reports a problem of a value, or of the part of it at `path`. */
 export type Report = (problem: string, ...path: (string | number)[]) => void
@@ -76,10 +77,10 @@ export function mergeFields(first: Fields, second: Fields): Fields {
 export function parseBody<const S extends BodySchema>(
   schema: S,
   input: unknown,
-): { output: v.InferOutput<S> } | { fields: Fields } {
+): Parsed<v.InferOutput<S>> {
   if (!isObject(input)) return { fields: { _: ['must be a JSON object'] } }
   const result = v.safeParse(schema, input)
-  if (result.success) return { output: result.output }
+  if (result.success) return { value: result.output }
   const unknownKeys = Object.keys(input).filter((key) => !Object.hasOwn(schema.entries, key))
   return { fields: toFields(result.issues, unknownKeys) }
 }
@@ -161,7 +162,7 @@ export function text() {
   )
 }
 
-/** A list of at most `max` items. Only the first `max` items of a longer list are checked by `item`. */
+/** A list of at most `max` items, unchanged. Only the first `max` items of a longer list are checked by `item`. */
 export function list<const S extends v.GenericSchema>(item: S, max: number, noun: string) {
   const shape = v.pipe(v.array(item), v.maxLength(max))
   return checkedBy(shape, (value, report): v.InferOutput<S>[] | undefined => {
@@ -170,11 +171,8 @@ export function list<const S extends v.GenericSchema>(item: S, max: number, noun
       return
     }
     if (value.length > max) report(tooMany(max, noun, value.length))
-    return value.slice(0, max).map((entry, index) => {
-      const result = v.safeParse(item, entry)
-      for (const issue of result.issues ?? []) report(issue.message, index)
-      return result.output as v.InferOutput<S>
-    })
+    for (const [index, one] of value.slice(0, max).entries()) reportAll(item, one, report, index)
+    return value
   })
 }
 
@@ -183,7 +181,7 @@ export function reportAll(
   schema: v.GenericSchema,
   value: unknown,
   report: Report,
-  key: string,
+  key: string | number,
 ): void {
   for (const issue of v.safeParse(schema, value).issues ?? []) report(issue.message, key)
 }

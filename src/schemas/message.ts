@@ -9,7 +9,5 @@ export const messageClass = v.picklist(
   'must be transactional or marketing',
 )
 
-export type MessageClass = v.InferOutput<typeof messageClass>
-
 /** The tags of both channels, which are searched together. */
 export const tags = list(line(MAX_TAG_LENGTH), MAX_TAGS, 'tags')

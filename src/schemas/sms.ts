@@ -1,23 +1,13 @@
 import * as v from 'valibot'
+import type { AcceptSms } from '../db/api.gen.ts'
 import { segmentsOf } from '../sms/segments.ts'
-import { checkedBy, type Fields, parseBody, text } from './fields.ts'
+import { checkedBy, type Parsed, parseBody, text } from './fields.ts'
 import { isLongerThan, tooLong } from './limits.ts'
-import { type MessageClass, messageClass, tags } from './message.ts'
+import { messageClass, tags } from './message.ts'
 import { timestamp } from './timestamp.ts'
 
-/** An item of api.accept_sms, with the names that SQL uses. */
-export type Sms = {
-  class: MessageClass
-  /** null: the shared sender of the organisation. */
-  sender_id: string | null
-  /** A number in E.164. */
-  recipient: string
-  body: string
-  segments: number
-  /** ISO 8601 in UTC; null: send now. */
-  scheduled_at: string | null
-  tags: string[]
-}
+/** An item of api.accept_sms without its place in the call. */
+export type Sms = Omit<AcceptSms, 'call' | 'index' | 'error'>
 
 const MAX_LENGTH = 1600
 const MAX_SEGMENTS = 10
@@ -77,19 +67,19 @@ export const smsSchema = v.strictObject({
  * Parses an SMS of a request or of an item of a batch. Returns the SMS in the form that SQL takes, or all problems
  * at once. SQL checks whether the organisation may use the sender ID, and the range of `scheduledAt`.
  */
-export function parseSms(input: unknown): { sms: Sms } | { fields: Fields } {
+export function parseSms(input: unknown): Parsed<Sms> {
   const parsed = parseBody(smsSchema, input)
   if ('fields' in parsed) return parsed
-  const { output } = parsed
+  const { value: given } = parsed
   return {
-    sms: {
-      class: output.class,
-      sender_id: output.senderId ?? null,
-      recipient: output.to,
-      body: output.body.text,
-      segments: output.body.segments,
-      scheduled_at: output.scheduledAt ?? null,
-      tags: output.tags ?? [],
+    value: {
+      class: given.class,
+      sender_id: given.senderId ?? null,
+      recipient: given.to,
+      body: given.body.text,
+      segments: given.body.segments,
+      scheduled_at: given.scheduledAt ?? null,
+      tags: given.tags ?? [],
     },
   }
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { atMost, checkedBy, isObject, reportAll, reportPrototype, text } from './fields.ts'
 import { tooMany } from './limits.ts'
 
-export type Variables = Record<string, string | number | boolean>
+type Variables = Record<string, string | number | boolean>
 
 const MAX_VARIABLES = 200
 const MAX_VARIABLE_LENGTH = 10_000

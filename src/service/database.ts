@@ -1,35 +1,22 @@
 import type { Logger } from 'pino'
 import { signatures } from '../db/api.gen.ts'
-import { type Availability, createAvailability } from '../db/availability.ts'
+import { createAvailability } from '../db/availability.ts'
 import { type ClockSettings, SERVICE_ROLE } from '../db/client.ts'
 import { readContract } from '../db/contract.ts'
 import { codeAge } from '../db/migrate/code-age.ts'
 import { foreignQueues } from '../db/migrate/queues.ts'
 import { codeSha256 } from '../db/migrate/sql-files.ts'
-import { createPools, type Pools } from '../db/pools.ts'
+import { createPools } from '../db/pools.ts'
 import { quietLog } from '../db/quiet-log.ts'
 import { createContractCheck, createReadiness, Outdated } from '../db/readiness.ts'
 
-/** The connections of one process of the service, and what it knows about the database. */
-export type ServiceDatabase = {
-  pools: Pools
-  availability: Availability
-  /** Logs errors that an outage of the database explains at level debug. */
-  log: Logger
-  /** Says why the SQL code in the database does not fit this version; null when it does. */
-  checkContract(): Promise<string | null>
-  /** Says what keeps this process from serving; null when nothing does. */
-  readiness(): Promise<string | null>
-}
+type DatabaseOptions = { url: string; clock: ClockSettings; log: Logger }
 
-export type DatabaseOptions = { url: string; clock: ClockSettings; log: Logger }
+/** The connections of one process of the service, and what it knows about the database. */
+type ServiceDatabase = Awaited<ReturnType<typeof openServiceDatabase>>
 
 /** Creates the pools of this process; they connect when they get work. */
-export async function openServiceDatabase({
-  url,
-  clock,
-  log,
-}: DatabaseOptions): Promise<ServiceDatabase> {
+export async function openServiceDatabase({ url, clock, log }: DatabaseOptions) {
   const pools = createPools(url, {
     role: SERVICE_ROLE,
     clock,
@@ -48,8 +35,11 @@ export async function openServiceDatabase({
   return {
     pools,
     availability,
+    /** Logs errors that an outage of the database explains at level debug. */
     log: quietLog(log, availability),
+    /** Says why the SQL code in the database does not fit this version; null when it does. */
     checkContract,
+    /** Says what keeps this process from serving; null when nothing does. */
     readiness: createReadiness(availability, checkContract),
   }
 }

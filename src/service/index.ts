@@ -47,43 +47,22 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     return heartbeat.register
   }
 
-  const registryOver = (call: Call) =>
-    createRegistry({
-      call,
-      provider: emailProvider,
-      resolver: options.resolver,
-      dkimZone: options.dkimZone,
-      mailFromLabel: options.mailFromLabel,
-    })
+  const registryOver = (call: Call) => createRegistry({ ...options, call, provider: emailProvider })
 
   async function startMetrics(port: number) {
-    const server = await startMetricsServer({
-      host: options.host,
-      port,
-      metrics,
-      call,
-      readiness,
-      log,
-    })
+    const server = await startMetricsServer({ ...options, port, metrics, call, readiness, log })
     shutdown.addResource(server)
     return server.address
   }
 
   async function startApiRole() {
     const api = await startApi({
-      host: options.host,
-      port: options.port,
-      publicUrl: options.publicUrl,
-      ...(options.httpLimits && { limits: options.httpLimits }),
-      hasSandboxMessages: options.hasSandboxMessages,
-      hasSandboxSms: options.hasSandboxSms,
+      ...options,
       call: pools.requests,
       registry: registryOver(pools.requests),
       emailProvider,
-      secrets,
       readiness,
       metrics,
-      log: options.log,
     })
     shutdown.addRole(api)
     return api.address

@@ -4,18 +4,6 @@ import type { Pools } from '../db/pools.ts'
 /** Something that runs until it is stopped. */
 export type Part = { stop(): Promise<void> }
 
-/** The parts of a process, and the order in which they stop. */
-export type Shutdown = {
-  /** A role, or what stops beside the roles. */
-  addRole(part: Part): void
-  /** A heartbeat, which stops after the roles. */
-  addHeartbeat(part: Part): void
-  /** What roles use; stops after the heartbeats, the last one added first. */
-  addResource(part: Part): void
-  /** Stops all parts, then closes the connections; takes at most 14 s. */
-  stop(): Promise<void>
-}
-
 /**
  * The roles get this time, and the connections get what then remains of the whole: without a database, work in
  * progress can neither finish nor be released, and repeats its calls.
@@ -23,7 +11,10 @@ export type Shutdown = {
 const ROLES_STOP_WITHIN_MS = 10_500
 const STOPS_WITHIN_MS = 14_000
 
-export function createShutdown({ pools, log }: { pools: Pools; log: Logger }): Shutdown {
+export type Shutdown = ReturnType<typeof createShutdown>
+
+/** Collects the parts of a process, and stops them in the right order. */
+export function createShutdown({ pools, log }: { pools: Pools; log: Logger }) {
   const roles: Part[] = []
   const heartbeats: Part[] = []
   const resources: Part[] = []
@@ -43,9 +34,13 @@ export function createShutdown({ pools, log }: { pools: Pools; log: Logger }): S
   }
 
   return {
-    addRole: (part) => void roles.push(part),
-    addHeartbeat: (part) => void heartbeats.push(part),
-    addResource: (part) => void resources.push(part),
+    /** Adds a role, or what stops beside the roles. */
+    addRole: (part: Part) => void roles.push(part),
+    /** Adds a heartbeat, which stops after the roles. */
+    addHeartbeat: (part: Part) => void heartbeats.push(part),
+    /** Adds what roles use; stops after the heartbeats, the last one added first. */
+    addResource: (part: Part) => void resources.push(part),
+    /** Stops all parts, then closes the connections; takes at most 14 s. */
     async stop() {
       const startedAt = performance.now()
       await stopRoles()

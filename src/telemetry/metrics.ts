@@ -1,36 +1,11 @@
-import {
-  Counter,
-  type CounterConfiguration,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  Registry,
-} from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
 
 /** The value of a gauge of the database, as api.metrics() returns it. */
 export type DatabaseFigure = { name: string; labels: unknown; value: number }
 
-/** What this process counts. Only this module knows the format of Prometheus. */
-export type Metrics = {
-  /** Counts a request with a response. `route` as it is declared, never the path of the request. */
-  request(method: string, route: string, status: number, seconds: number): void
-  /** Exports what `read` returns as the bytes of requests in progress. */
-  watchRequestBytes(read: () => number): void
-  /** Counts messages that one transaction accepted or refused. */
-  accepted(by: string, messages: number): void
-  attemptSend(channel: 'email' | 'sms', provider: string, outcome: string): void
-  /** Counts an email receipt that was stored, or an SMS receipt that arrived. `type` as in Receipt and SmsReceipt. */
-  receipt(channel: 'email' | 'sms', type: string): void
-  webhookAttempt(outcome: 'delivered' | 'refused' | 'no_response'): void
-  /** Exports the counters of these tasks as 0 before their first job. */
-  expectJobs(tasks: readonly string[]): void
-  /** Counts a job that ended. `failed_permanently`: it is not retried. */
-  job(task: string, outcome: 'succeeded' | 'failed' | 'failed_permanently'): void
-  /** Returns all metrics as text. `database` is null when it did not respond; `isReady` is whether /readyz responds with 200. */
-  text(database: readonly DatabaseFigure[] | null, isReady: boolean): Promise<string>
-  contentType: string
-}
+/** What this process counts. */
+export type Metrics = ReturnType<typeof createMetrics>
 
 const PREFIX = 'postgram_'
 
@@ -61,67 +36,61 @@ const databaseGauges: Record<string, readonly [help: string, ...labels: string[]
   connections_limit: ['Connections that the Postgres server accepts.'],
 }
 
-type MetricsOptions = {
-  /** The connection pools of this process by name. */
-  pools: Record<string, { underWay(): number; size: number }>
-}
+/** The connection pools of this process by name. */
+type Pools = Record<string, { underWay(): number; size: number }>
 
-/** Counts for this process, from 0. */
-export function createMetrics({ pools }: MetricsOptions): Metrics {
+/** Counts for this process, from 0. Only this module knows the format of Prometheus. */
+export function createMetrics({ pools }: { pools: Pools }) {
   const registry = new Registry()
   const registers = [registry]
-  const named = (name: string, help: string, labelNames: readonly string[] = []) =>
-    ({ name: PREFIX + name, help, labelNames, registers }) satisfies CounterConfiguration<string>
+  const named = (name: string, help: string, ...labelNames: string[]) => ({
+    name: PREFIX + name,
+    help,
+    labelNames,
+    registers,
+  })
+  const counter = (...args: Parameters<typeof named>) => new Counter(named(...args))
+  const gauge = (...args: Parameters<typeof named>) => new Gauge(named(...args))
+  const route = ['method', 'route']
 
-  new Gauge(named('build_info', 'Always 1; its label is the version.', ['version'])).set(
-    { version: VERSION },
-    1,
-  )
-  const requests = new Counter(
-    named('http_requests_total', 'Requests with a response.', ['method', 'route', 'status']),
-  )
+  gauge('build_info', 'Always 1; its label is the version.', 'version').set({ version: VERSION }, 1)
+  const requests = counter('http_requests_total', 'Requests with a response.', ...route, 'status')
   const latency = new Histogram({
-    ...named('http_request_duration_seconds', 'Time until the response was ready.', [
-      'method',
-      'route',
-    ]),
+    ...named('http_request_duration_seconds', 'Time until the response was ready.', ...route),
     buckets: SECONDS,
   })
   const accepts = new Histogram({
-    ...named('accept_batch_size', 'Messages in one transaction.', ['function']),
+    ...named('accept_batch_size', 'Messages in one transaction.', 'function'),
     buckets: MESSAGES,
   })
-  const attempts = new Counter(
-    named('attempts_total', 'Attempts to send a message, by outcome.', [
-      'channel',
-      'provider',
-      'outcome',
-    ]),
+  const attempts = counter(
+    'attempts_total',
+    'Attempts to send a message, by outcome.',
+    ...['channel', 'provider', 'outcome'],
   )
-  const receipts = new Counter(
-    named('receipts_total', 'Delivery receipts from providers and networks.', ['channel', 'type']),
+  const receipts = counter(
+    'receipts_total',
+    'Delivery receipts from providers and networks.',
+    ...['channel', 'type'],
   )
-  const webhookAttempts = new Counter(
-    named('webhook_attempts_total', 'Attempts to deliver an event, by outcome.', ['outcome']),
+  const webhookAttempts = counter(
+    'webhook_attempts_total',
+    'Attempts to deliver an event, by outcome.',
+    'outcome',
   )
-  const jobs = new Counter(named('jobs_total', 'Jobs that ended.', ['task', 'outcome']))
+  const jobs = counter('jobs_total', 'Jobs that ended.', 'task', 'outcome')
   new Gauge({
-    ...named('database_calls', 'Database calls in progress or waiting for a connection.', ['pool']),
+    ...named('database_calls', 'Database calls in progress or waiting for a connection.', 'pool'),
     collect() {
       for (const [pool, { underWay }] of Object.entries(pools)) this.set({ pool }, underWay())
     },
   })
-  const sizes = new Gauge(named('database_pool_size', 'Maximum connections of a pool.', ['pool']))
+  const sizes = gauge('database_pool_size', 'Maximum connections of a pool.', 'pool')
   for (const [pool, { size }] of Object.entries(pools)) sizes.set({ pool }, size)
-  const databaseUp = new Gauge(
-    named('database_up', '1 when the database responded to this scrape.'),
-  )
-  const ready = new Gauge(named('ready', '1 when /readyz responds with 200.'))
+  const databaseUp = gauge('database_up', '1 when the database responded to this scrape.')
+  const ready = gauge('ready', '1 when /readyz responds with 200.')
   const gauges = new Map(
-    Object.entries(databaseGauges).map(([name, [help, ...labels]]) => [
-      name,
-      new Gauge(named(name, help, labels)),
-    ]),
+    Object.entries(databaseGauges).map(([name, texts]) => [name, gauge(name, ...texts)]),
   )
   // Exported as 0, so that Prometheus sees the first increase, here and in expectJobs.
   for (const type of ['delivered', 'failed']) {
@@ -133,11 +102,13 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
   let hasDefaults = false
 
   return {
-    request(method, route, status, seconds) {
+    /** Counts a request with a response. `route` as it is declared, never the path of the request. */
+    request(method: string, route: string, status: number, seconds: number) {
       requests.inc({ method, route, status })
       latency.observe({ method, route }, seconds)
     },
-    watchRequestBytes(read) {
+    /** Exports what `read` returns as the bytes of requests in progress. */
+    watchRequestBytes(read: () => number) {
       new Gauge({
         ...named('http_request_bytes', 'Bytes of requests in progress, unpacked.'),
         collect() {
@@ -145,18 +116,26 @@ export function createMetrics({ pools }: MetricsOptions): Metrics {
         },
       })
     },
-    accepted: (by, messages) => accepts.observe({ function: by }, messages),
-    attemptSend: (channel, provider, outcome) => attempts.inc({ channel, provider, outcome }),
-    receipt: (channel, type) => receipts.inc({ channel, type }),
-    webhookAttempt: (outcome) => webhookAttempts.inc({ outcome }),
-    expectJobs(tasks) {
+    /** Counts messages that one transaction accepted or refused. */
+    accepted: (by: string, messages: number) => accepts.observe({ function: by }, messages),
+    attemptSend: (channel: 'email' | 'sms', provider: string, outcome: string) =>
+      attempts.inc({ channel, provider, outcome }),
+    /** Counts an email receipt that was stored, or an SMS receipt that arrived. `type` as in Receipt and SmsReceipt. */
+    receipt: (channel: 'email' | 'sms', type: string) => receipts.inc({ channel, type }),
+    webhookAttempt: (outcome: 'delivered' | 'refused' | 'no_response') =>
+      webhookAttempts.inc({ outcome }),
+    /** Exports the counters of these tasks as 0 before their first job. */
+    expectJobs(tasks: readonly string[]) {
       for (const task of tasks) {
         for (const outcome of ['succeeded', 'failed', 'failed_permanently'])
           jobs.inc({ task, outcome }, 0)
       }
     },
-    job: (task, outcome) => jobs.inc({ task, outcome }),
-    async text(database, isReady) {
+    /** Counts a job that ended. `failed_permanently`: it is not retried. */
+    job: (task: string, outcome: 'succeeded' | 'failed' | 'failed_permanently') =>
+      jobs.inc({ task, outcome }),
+    /** Returns all metrics as text. `database` is null when it did not respond; `isReady` is whether /readyz responds with 200. */
+    async text(database: readonly DatabaseFigure[] | null, isReady: boolean): Promise<string> {
       // These metrics cost time as long as they are collected, so they start at the first scrape.
       if (!hasDefaults) collectDefaultMetrics({ register: registry, prefix: PREFIX })
       hasDefaults = true

@@ -1,20 +1,8 @@
-const A_SECOND_MS = 1000
-
-type Summary<Event> = {
-  /** Reports the first event of a kind at once, and later ones together. */
-  note(kind: string, event: Event): void
-  /** Reports what has not been reported yet. */
-  flush(): void
-}
-
 /**
  * Reports events of one kind at most every `everyMs`, however often they happen. `report` receives the
  * latest event and how many there were since the last report.
  */
-export function summarise<Event>(
-  report: (event: Event, times: number) => void,
-  everyMs = A_SECOND_MS,
-): Summary<Event> {
+export function summarise<Event>(report: (event: Event, times: number) => void, everyMs = 1000) {
   const kinds = new Map<string, { latest: Event; times: number }>()
   let timer: NodeJS.Timeout | undefined
 
@@ -31,7 +19,8 @@ export function summarise<Event>(
   }
 
   return {
-    note(kind, event) {
+    /** Reports the first event of a kind at once, and later ones together. */
+    note(kind: string, event: Event) {
       const state = kinds.get(kind)
       if (state) {
         state.latest = event
@@ -42,6 +31,7 @@ export function summarise<Event>(
       report(event, 1)
       timer ??= setTimeout(flush, everyMs).unref()
     },
+    /** Reports what has not been reported yet. */
     flush,
   }
 }

@@ -34,7 +34,7 @@ const server = createServer(async (request, response) => {
         batch: false,
       },
     ]),
-    items: anyJson([{ ...parsed.email, call: 0, index: 0 }]),
+    items: anyJson([{ ...parsed.value, call: 0, index: 0 }]),
     catalogue,
   })
   response.writeHead(answer?.code === null ? 200 : 422, {

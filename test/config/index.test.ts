@@ -1,5 +1,6 @@
 import t from 'tap'
-import { ConfigError, readConfig, readLaunch } from '../../src/config/index.ts'
+import { readConfig, readLaunch } from '../../src/config/index.ts'
+import { SetupError } from '../../src/errors.ts'
 
 type Env = Record<string, string | undefined>
 
@@ -15,7 +16,7 @@ function problems(env: Env, isServing = true): string[] {
   try {
     read(env, isServing)
   } catch (error) {
-    if (error instanceof ConfigError) return error.message.split('\n')
+    if (error instanceof SetupError) return error.message.split('\n')
     throw error
   }
   return []

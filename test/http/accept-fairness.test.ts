@@ -97,7 +97,7 @@ async function acceptShared(
 const emailOf = ({ domain }: TestOrganisation, fields: Record<string, unknown> = {}) => {
   const parsed = parseEmail(anEmail(domain, fields))
   if ('fields' in parsed) throw new Error(JSON.stringify(parsed.fields))
-  return parsed.email
+  return parsed.value
 }
 
 t.test('a shared run leaves out calls of a locked organisation, in both channels', async (t) => {
@@ -121,8 +121,8 @@ t.test('a shared run leaves out calls of a locked organisation, in both channels
     )
     t.same(
       await acceptShared('accept_sms', [
-        [locked, sms.sms],
-        [free, sms.sms],
+        [locked, sms.value],
+        [free, sms.value],
       ]),
       [[1, null]],
     )

@@ -2,12 +2,12 @@ import t from 'tap'
 import { parseIdempotencyKey } from '../../src/http/idempotency.ts'
 
 t.test('parseIdempotencyKey(): without the header the key is null', async (t) => {
-  t.strictSame(parseIdempotencyKey(undefined), { key: null })
+  t.strictSame(parseIdempotencyKey(undefined), { value: null })
 })
 
 t.test('parseIdempotencyKey(): returns 1 to 255 printable characters unchanged', async (t) => {
   for (const key of ['a', 'order 17, part 2', '"~!', 'k'.repeat(255)]) {
-    t.strictSame(parseIdempotencyKey(key), { key })
+    t.strictSame(parseIdempotencyKey(key), { value: key })
   }
 })
 

@@ -107,7 +107,7 @@ t.test('renderErrors(): says that nothing was sent only where that is certain', 
     unknown: new OutcomeUnknown('lost'),
   }
   const app = new Koa()
-  app.use(requestId())
+  app.use(requestId)
   app.use(
     renderErrors({ log: pino({ level: 'silent' }), publicUrl: 'https://postgram.test' }).middleware,
   )

@@ -7,11 +7,11 @@ const items = (length: number) => Array.from({ length }, (_, index) => ({ index 
 
 t.test('parseBatch(): returns 1 to 1 000 items in order, without checking them', async (t) => {
   for (const length of [1, 2, 1000]) {
-    t.strictSame(parseBatch({ emails: items(length) }, 'emails'), { items: items(length) })
+    t.strictSame(parseBatch({ emails: items(length) }, 'emails'), { value: items(length) })
   }
   const odd = [null, 'text', 5, [], {}]
-  t.strictSame(parseBatch({ emails: odd }, 'emails'), { items: odd })
-  t.strictSame(parseBatch({ messages: odd }, 'messages'), { items: odd })
+  t.strictSame(parseBatch({ emails: odd }, 'emails'), { value: odd })
+  t.strictSame(parseBatch({ messages: odd }, 'messages'), { value: odd })
 })
 
 t.test('parseBatch(): refuses a batch of another shape', async (t) => {
@@ -42,7 +42,7 @@ t.test('parseBatch(): returns for any JSON', async () => {
   fc.assert(
     fc.property(fc.oneof(json, fc.record({ emails: json })), (input) => {
       const parsed = parseBatch(input, 'emails')
-      assert.ok('items' in parsed || Object.keys(parsed.fields).length > 0)
+      assert.ok('value' in parsed || Object.keys(parsed.fields).length > 0)
     }),
   )
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { Fields } from '../../src/schemas/fields.ts'
+import type { Fields } from '../../src/errors.ts'
 import { parseSms } from '../../src/schemas/sms.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 
@@ -10,7 +10,7 @@ const plain = { to: '+27821234567', body: 'Hi', class: 'transactional' }
 const smsOf = (body: unknown) => {
   const parsed = parseSms(body)
   if ('fields' in parsed) throw new Error(JSON.stringify(parsed.fields))
-  return parsed.sms
+  return parsed.value
 }
 const fieldsOf = (body: unknown): Fields | null => {
   const parsed = parseSms(body)
@@ -242,8 +242,8 @@ t.test('parseSms(): accepts a body of 1 to 10 segments', async () => {
     fc.property(text, (body) => {
       const segments = segmentsOf(body).parts.length
       const parsed = parseSms({ ...plain, body })
-      assert.equal('sms' in parsed, body.length > 0 && segments <= 10)
-      if ('sms' in parsed) assert.equal(parsed.sms.segments, segments)
+      assert.equal('value' in parsed, body.length > 0 && segments <= 10)
+      if ('value' in parsed) assert.equal(parsed.value.segments, segments)
     }),
     { numRuns: 1000 },
   )
@@ -261,7 +261,7 @@ t.test('parseSms(): returns for any JSON, and Postgres can store what is accepte
       const parsed = parseSms(input)
       if ('fields' in parsed) assert.ok(Object.keys(parsed.fields).length > 0)
       else {
-        const { sms } = parsed
+        const { value: sms } = parsed
         for (const text of [sms.body, sms.recipient, ...sms.tags]) {
           assert.ok(text.isWellFormed() && !text.includes('\0'))
         }

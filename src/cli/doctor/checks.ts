@@ -14,6 +14,7 @@ import { createResolver } from '../../domains/resolver.ts'
 import { createEmailProvider, createSmsProvider } from '../../providers/index.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { VERSION } from '../../telemetry/version.ts'
+import { ownerVariable } from '../database.ts'
 import type { Check } from './check.ts'
 import { checkSecrets } from './secrets.ts'
 
@@ -31,20 +32,15 @@ export async function runChecks(
     () => null,
     (error) => connectionProblem(error) ?? `${error.message}`,
   )
-  if (problem !== null) {
-    const setting = config.migrateDatabaseUrl ? 'MIGRATE_DATABASE_URL' : 'DATABASE_URL'
-    return [{ name: 'database', ok: false, hint: `${setting}: ${problem}` }]
-  }
+  if (problem !== null) return [checkOf('database', `${ownerVariable(config)}: ${problem}`)]
+  // Without writes there are no heartbeats and no runs, and further checks would report the processes.
   const readOnly = await readOnlyProblem(sql)
-  if (readOnly !== null) {
-    // Without writes there are no heartbeats and no runs, and further checks would report the processes.
-    return [{ name: 'database', ok: false, hint: `${readOnly}: ${MAKE_WRITABLE}` }]
-  }
-  const checks: Check[] = [{ name: 'database', ok: true, hint: '' }]
+  const checks = [checkOf('database', readOnly && `${readOnly}: ${MAKE_WRITABLE}`)]
+  if (readOnly !== null) return checks
   checks.push(...(await checkLogin(sql, config)))
   if (!(await currentLogin(sql)).isOwner) {
     const hint = 'set MIGRATE_DATABASE_URL to the address of the owner: the other checks need it'
-    return [...checks, { name: 'owner', ok: false, hint }]
+    return [...checks, checkOf('owner', hint)]
   }
   const age = await codeAge(sql)
   const isCurrent = age === 'current'
@@ -79,11 +75,9 @@ export async function runChecks(
   }
   const hasReal = config.email.provider !== 'sandbox' || config.sms.provider !== 'sandbox'
   if (config.webhookAllowPrivate && hasReal) {
-    checks.push({
-      name: 'webhook addresses',
-      ok: false,
-      hint: 'unset WEBHOOK_ALLOW_PRIVATE, which is for tests: with it, webhook endpoints may have addresses in this network',
-    })
+    const hint =
+      'unset WEBHOOK_ALLOW_PRIVATE, which is for tests: with it, webhook endpoints may have addresses in this network'
+    checks.push(checkOf('webhook addresses', hint))
   }
   if (config.sms.provider !== 'sandbox') checks.push(await checkSms(sql, config))
   if (isCurrent) checks.push(...(await checkDns(sql, config)))
@@ -96,6 +90,11 @@ export async function runChecks(
     })
   }
   return checks
+}
+
+/** Returns a check that fails if there is a problem. */
+function checkOf(name: string, problem: string | null): Check {
+  return { name, ok: problem === null, hint: problem ?? '' }
 }
 
 /** Checks that the service can use its login, and in production that the login has no other rights. */
@@ -113,11 +112,11 @@ async function checkLogin(sql: Sql, config: Config): Promise<Check[]> {
     }
     const asService = connect(databaseUrl, { max: 1, role: SERVICE_ROLE })
     const problem = await readOnlyProblem(asService).finally(() => asService.end())
-    return [{ name, ok: problem === null, hint: `${problem}: ${MAKE_WRITABLE}` }]
+    return [checkOf(name, problem && `${problem}: ${MAKE_WRITABLE}`)]
   } catch (error) {
     const problem = connectionProblem(error)
     if (problem === null) throw error
-    return [{ name, ok: false, hint: `DATABASE_URL: ${problem}` }]
+    return [checkOf(name, `DATABASE_URL: ${problem}`)]
   } finally {
     await own?.end()
   }
@@ -125,15 +124,14 @@ async function checkLogin(sql: Sql, config: Config): Promise<Check[]> {
 
 /** Checks that the server has room for more data. */
 async function checkSpace(sql: Sql): Promise<Check> {
-  const name = 'disk space'
-  try {
-    await sql`select api.check_space()`
-    return { name, ok: true, hint: '' }
-  } catch (error) {
-    const lack = lackOf(error)
-    const { message } = error as Error
-    return { name, ok: false, hint: lack ? `${lack}: ${message}` : message }
-  }
+  const problem = await sql`select api.check_space()`.then(
+    () => null,
+    (error) => {
+      const lack = lackOf(error)
+      return lack ? `${lack}: ${error.message}` : `${error.message}`
+    },
+  )
+  return checkOf('disk space', problem)
 }
 
 async function checkEmail(sql: Sql, config: Config, secrets: Secrets): Promise<Check[]> {
@@ -141,7 +139,7 @@ async function checkEmail(sql: Sql, config: Config, secrets: Secrets): Promise<C
   const problem = await provider.check()
   await provider.close()
   return [
-    { name: 'email provider', ok: problem === null, hint: problem ?? '' },
+    checkOf('email provider', problem),
     {
       name: 'unsubscribe links',
       ok: config.publicUrl?.startsWith('https://') ?? false,
@@ -155,7 +153,7 @@ async function checkSms(sql: Sql, config: Config): Promise<Check> {
   const provider = createSmsProvider({ ...config, call: caller(sql), listener: null, log })
   const problem = await provider.check()
   await provider.close()
-  return { name: 'SMS provider', ok: problem === null, hint: problem ?? '' }
+  return checkOf('SMS provider', problem)
 }
 
 /** Compares the version of running processes with this one; ops.checks compares them with each other. */

@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import type { Context, Middleware } from 'koa'
 import { createBatcher } from '../../db/batcher/index.ts'
 import { Refusal } from '../../errors.ts'
-import type { HttpLimits } from '../limits.ts'
+import { type HttpLimits, MB } from '../limits.ts'
 import { createYield } from '../yield.ts'
 import { receive } from './receive.ts'
 import { createReservations, inMb } from './reservations.ts'
-import { type Encoding, isEncoding, TooLarge, unpack } from './unpack.ts'
+import { type Encoding, isEncoding, isTooLarge, unpack } from './unpack.ts'
 
 /** Returns the decompressed body of a request, which must be UTF-8 of at most `maxBytes`; empty if there is none. */
 export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
@@ -20,8 +20,6 @@ export type Bodies = {
   /** Returns the bytes of all requests in progress. */
   inProgress(): number
 }
-
-const MB = 1024 * 1024
 
 /** Node reads so much of a connection at once; most bodies are smaller. */
 const CHUNK_BYTES = 64 * 1024
@@ -73,20 +71,15 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits): Bodies {
   /** Unpacks a body up to `maxBytes` and the quota of its owner. */
   async function unpackWithin({ ctx, owner, bytes, encoding, maxBytes }: Packed): Promise<Buffer> {
     const quotaBytes = reservations.limitOf(ctx, owner)
-    try {
-      const body = await unpack(bytes, encoding, Math.min(maxBytes, quotaBytes))
-      reserve(ctx, owner, body.length)
-      return body
-    } catch (error) {
-      if (error instanceof Refusal) throw error
-      if (!(error instanceof TooLarge)) {
-        throw new Refusal('invalid_json', null, { message: CORRUPT })
-      }
+    const body = await unpack(bytes, encoding, Math.min(maxBytes, quotaBytes)).catch((error) => {
+      if (!isTooLarge(error)) throw new Refusal('invalid_json', null, { message: CORRUPT })
       throw maxBytes <= quotaBytes ? tooLarge(maxBytes) : reservations.overLimit(owner)
-    }
+    })
+    reserve(ctx, owner, body.length)
+    return body
   }
 
-  async function drain(ctx: Context, next: () => Promise<unknown>) {
+  const drain: Middleware = async (ctx, next) => {
     try {
       await next()
     } finally {
@@ -115,7 +108,7 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits): Bodies {
     )
   }
 
-  return { drain: drain as Middleware, reserve, read, inProgress: reservations.total }
+  return { drain, reserve, read, inProgress: reservations.total }
 }
 
 /** A compressed body, and how large it may be decompressed. */

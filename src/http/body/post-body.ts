@@ -8,10 +8,10 @@ import { isSandbox } from '../../providers/sandbox/email.ts'
 import { isSandboxNumber } from '../../providers/sandbox/sms.ts'
 import { parseBatch } from '../../schemas/batch.ts'
 import { domainSchema } from '../../schemas/domain.ts'
-import { parseEmail } from '../../schemas/email.ts'
-import { type Fields, MAX_FIELDS, parseBody } from '../../schemas/fields.ts'
+import { type Email, parseEmail } from '../../schemas/email.ts'
+import { MAX_FIELDS, type Parsed, parseBody } from '../../schemas/fields.ts'
 import { parseJson } from '../../schemas/json.ts'
-import { parseSms } from '../../schemas/sms.ts'
+import { parseSms, type Sms } from '../../schemas/sms.ts'
 import { suppressionSchema } from '../../schemas/suppression.ts'
 
 /** The received body of a POST, with what is needed to parse it. */
@@ -37,10 +37,6 @@ export type PostValues = {
 }
 
 export type PostKind = keyof PostValues
-
-/** A message as the accept functions receive it, and one that is invalid. */
-type Item = AcceptEmail | AcceptSms
-type InvalidItem = Pick<Item, 'call' | 'index' | 'error'>
 
 export type Messages = {
   /**
@@ -68,9 +64,11 @@ export type PostOptions = {
   hasSandboxSms: boolean
 }
 
-type Parsed<Value> = { value: Value } | { fields: Fields }
-/** A message that is valid, without its place in the call. */
-type Message = Omit<AcceptEmail, keyof InvalidItem> | Omit<AcceptSms, keyof InvalidItem>
+/** A message as the accept functions receive it, and one that is not valid. */
+type Item = AcceptEmail | AcceptSms
+type InvalidItem = Pick<Item, 'call' | 'index' | 'error'>
+
+type ParseMessage = (input: unknown, options: PostOptions) => Parsed<Email | Sms>
 type Parse<Value> = (
   input: unknown,
   options: PostOptions,
@@ -91,9 +89,9 @@ const parsers: { [Kind in PostKind]: Parse<PostValues[Kind]> } = {
   'email batch': batch('emails', email),
   sms: single(sms),
   'sms batch': batch('messages', sms),
-  domain: bySchema(domainSchema),
-  suppression: bySchema(suppressionSchema),
-  nothing: bySchema(nothingSchema),
+  domain: (input) => parseBody(domainSchema, input),
+  suppression: (input) => parseBody(suppressionSchema, input),
+  nothing: (input) => parseBody(nothingSchema, input),
 }
 
 /** Parses and validates a body; throws a Refusal if it is not valid. Works the same in any thread. */
@@ -114,30 +112,23 @@ export function isBatch(kind: PostKind): boolean {
   return kind === 'email batch' || kind === 'sms batch'
 }
 
-function bySchema<const S extends Parameters<typeof parseBody>[0]>(
-  schema: S,
-): Parse<v.InferOutput<S>> {
-  return (input) => {
-    const parsed = parseBody(schema, input)
-    return 'fields' in parsed ? parsed : { value: parsed.output }
-  }
-}
-
-function email(input: unknown, { hasSandboxMessages }: PostOptions): Parsed<Message> {
+function email(input: unknown, { hasSandboxMessages }: PostOptions): Parsed<Email> {
   const parsed = parseEmail(input)
-  if ('fields' in parsed) return parsed
-  const isSandboxed = hasSandboxMessages && isSandbox(parsed.email.recipients)
-  return { value: isSandboxed ? { ...parsed.email, is_sandbox: true } : parsed.email }
+  if ('value' in parsed && hasSandboxMessages && isSandbox(parsed.value.recipients)) {
+    parsed.value.is_sandbox = true
+  }
+  return parsed
 }
 
-function sms(input: unknown, { hasSandboxSms }: PostOptions): Parsed<Message> {
+function sms(input: unknown, { hasSandboxSms }: PostOptions): Parsed<Sms> {
   const parsed = parseSms(input)
-  if ('fields' in parsed) return parsed
-  const isSandboxed = hasSandboxSms && isSandboxNumber(parsed.sms.recipient)
-  return { value: isSandboxed ? { ...parsed.sms, is_sandbox: true } : parsed.sms }
+  if ('value' in parsed && hasSandboxSms && isSandboxNumber(parsed.value.recipient)) {
+    parsed.value.is_sandbox = true
+  }
+  return parsed
 }
 
-function single(parse: (input: unknown, options: PostOptions) => Parsed<Message>): Parse<Messages> {
+function single(parse: ParseMessage): Parse<Messages> {
   return (input, options, call) => {
     const parsed = parse(input, options)
     if ('fields' in parsed) return parsed
@@ -147,16 +138,13 @@ function single(parse: (input: unknown, options: PostOptions) => Parsed<Message>
 }
 
 /** Reports 1 000 problems of all items together, and after them one problem of each further item. */
-function batch(
-  list: 'emails' | 'messages',
-  parse: (input: unknown, options: PostOptions) => Parsed<Message>,
-): Parse<Messages> {
+function batch(list: 'emails' | 'messages', parse: ParseMessage): Parse<Messages> {
   return async (input, options, call) => {
     const parsed = parseBatch(input, list)
     if ('fields' in parsed) return parsed
     let fieldsLeft = MAX_FIELDS
     let recipients = 0
-    const texts = await mapInSlices(parsed.items, (item, index) => {
+    const texts = await mapInSlices(parsed.value, (item, index) => {
       const result = parse(item, options)
       if ('value' in result) {
         recipients += recipientsOf(result.value)
@@ -164,16 +152,16 @@ function batch(
       }
       const fields = Object.entries(result.fields).slice(0, Math.max(1, fieldsLeft))
       fieldsLeft -= fields.length
-      const { publicUrl } = options
-      const error = errorBody(publicUrl, 'validation_error', Object.fromEntries(fields))
+      const problems = Object.fromEntries(fields)
+      const error = errorBody(options.publicUrl, 'validation_error', problems)
       return toJson<InvalidItem>({ error, call, index })
     })
     return { value: { json: `[${texts.join(',')}]`, count: texts.length, recipients } }
   }
 }
 
-/** An SMS has no list of recipients, but one recipient. */
-function recipientsOf(message: Message): number {
+/** Returns the number of recipients; an SMS has one. */
+function recipientsOf(message: Email | Sms): number {
   return 'recipients' in message ? message.recipients.length : 1
 }
 

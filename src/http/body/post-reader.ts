@@ -1,6 +1,7 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads'
+import type { Fields } from '../../errors.ts'
 import { type Code, Refusal } from '../../errors.ts'
-import type { Fields } from '../../schemas/fields.ts'
+import { MB } from '../limits.ts'
 import { createYield } from '../yield.ts'
 import {
   isBatch,
@@ -24,8 +25,6 @@ export type ThreadResult = { call: number } & (
   | { refusal: { code: Code; fields: Fields | undefined } }
   | { error: unknown }
 )
-
-const MB = 1024 * 1024
 
 /** A single request of this size takes at most some 5 ms to parse, a batch 100 ms. */
 const IN_LOOP_BYTES = 64 * 1024

@@ -1,17 +1,3 @@
-/** How much of a total each owner has reserved. */
-export type Quota = {
-  /** Reserves `amount` if the owner's limit allows it; returns whether it did. */
-  reserve(owner: string, amount: number): boolean
-  /** Adds `amount` to what the owner has reserved, whatever the limit. */
-  add(owner: string, amount: number): void
-  release(owner: string, amount: number): void
-  reservedBy(owner: string): number
-  /** How much more the owner may reserve now. */
-  available(owner: string): number
-  /** How much all owners have reserved together. */
-  reserved(): number
-}
-
 /** An owner may reserve a third of what it leaves free: alone, a quarter of the total. */
 const FREE_PER_RESERVED = 3
 
@@ -20,32 +6,39 @@ const FREE_PER_RESERVED = 3
  * case. Ten owners that reserve all they can leave a twentieth to others. The rule comes from buffers in
  * switches (Choudhury and Hahne, dynamic queue length thresholds).
  */
-export function createQuota(total: number, guaranteed: number): Quota {
+export function createQuota(total: number, guaranteed: number) {
   const byOwner = new Map<string, number>()
   let reserved = 0
 
   const reservedBy = (owner: string) => byOwner.get(owner) ?? 0
+
+  /** Adds `amount` to what the owner has reserved, whatever the limit. */
   const add = (owner: string, amount: number) => {
     const sum = reservedBy(owner) + amount
     reserved += amount
     if (sum === 0) byOwner.delete(owner)
     else byOwner.set(owner, sum)
   }
+
+  /** Returns how much more the owner may reserve now. */
   const available = (owner: string) => {
     const own = reservedBy(owner)
     const limit = (total - reserved - FREE_PER_RESERVED * own) / (FREE_PER_RESERVED + 1)
     return Math.max(0, Math.floor(limit), guaranteed - own)
   }
+
   return {
-    reserve(owner, amount) {
+    /** Reserves `amount` if the owner's limit allows it; returns whether it did. */
+    reserve(owner: string, amount: number): boolean {
       if (amount > available(owner)) return false
       add(owner, amount)
       return true
     },
     add,
-    release: (owner, amount) => add(owner, -amount),
+    release: (owner: string, amount: number) => add(owner, -amount),
     reservedBy,
     available,
+    /** Returns how much all owners have reserved together. */
     reserved: () => reserved,
   }
 }

@@ -1,36 +1,21 @@
 import type { Context } from 'koa'
 import { Refusal } from '../../errors.ts'
 import { UNKNOWN_OWNER } from '../fair-start.ts'
-import { GUARANTEED_BYTES } from '../limits.ts'
+import { GUARANTEED_BYTES, MB } from '../limits.ts'
 import { createQuota, largestReservation } from './quota.ts'
-
-/** The memory that requests in progress count for. */
-export type Reservations = {
-  /** Raises the reservation of a request to `bytes`; throws a Refusal when its owner's quota is used up. */
-  reserve(ctx: Context, owner: string, bytes?: number): void
-  /** Replaces the reservation of a request by one for its response, until that is sent or cannot be sent. */
-  reserveResponse(ctx: Context): void
-  ownerOf(ctx: Context): string
-  /** Returns how large the body of a request may become. */
-  limitOf(ctx: Context, owner: string): number
-  /** Returns the Refusal for a body over `limitOf`. */
-  overLimit(owner: string): Refusal
-  /** Returns the bytes of all requests in progress. */
-  total(): number
-}
 
 /** Every request counts at least this: its connection, headers and objects. */
 const REQUEST_BYTES = 16 * 1024
 
-const MB = 1024 * 1024
-
 export const inMb = (bytes: number) => `${bytes / MB} MB`
 
-export function createReservations(totalBytes: number): Reservations {
+/** Divides the memory that requests in progress count for between organisations. */
+export function createReservations(totalBytes: number) {
   const quota = createQuota(totalBytes, GUARANTEED_BYTES)
   /** The reservation of each request in progress. */
   const reservations = new WeakMap<Context['req'], { owner: string; bytes: number }>()
 
+  /** Raises the reservation of a request to `bytes`; throws a Refusal when its owner's quota is used up. */
   function reserve({ req }: Context, owner: string, bytes = 0) {
     const reserved = reservations.get(req)?.bytes ?? 0
     const needed = Math.max(REQUEST_BYTES, bytes)
@@ -51,6 +36,7 @@ export function createReservations(totalBytes: number): Reservations {
     return new Refusal('rate_limited', null, { message, retryAfter: 1 })
   }
 
+  /** Replaces the reservation of a request by one for its response, until that is sent or cannot be sent. */
   function reserveResponse({ req, res, response }: Context) {
     const reservation = reservations.get(req)
     if (!reservation) return
@@ -68,9 +54,13 @@ export function createReservations(totalBytes: number): Reservations {
   return {
     reserve,
     reserveResponse,
-    ownerOf: ({ req }) => reservations.get(req)?.owner ?? UNKNOWN_OWNER,
-    limitOf: ({ req }, owner) => (reservations.get(req)?.bytes ?? 0) + quota.available(owner),
-    overLimit: (owner) => overQuota(quota.reservedBy(owner) + quota.available(owner) + 1),
+    ownerOf: ({ req }: Context) => reservations.get(req)?.owner ?? UNKNOWN_OWNER,
+    /** Returns how large the body of a request may become. */
+    limitOf: ({ req }: Context, owner: string) =>
+      (reservations.get(req)?.bytes ?? 0) + quota.available(owner),
+    /** Returns the Refusal for a body over `limitOf`. */
+    overLimit: (owner: string) => overQuota(quota.reservedBy(owner) + quota.available(owner) + 1),
+    /** Returns the bytes of all requests in progress. */
     total: quota.reserved,
   }
 }

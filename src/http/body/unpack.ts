@@ -14,25 +14,17 @@ const decoders = {
   br: promisify(brotliDecompress),
 }
 
-/** The decompressed body has more bytes than allowed. */
-export class TooLarge extends Error {}
-
 /** Whether a lower-case name in Content-Encoding is supported. */
 export function isEncoding(name: string): name is Encoding {
   return Object.hasOwn(decoders, name)
 }
 
-/** Decompresses in a thread of zlib; throws TooLarge beyond `maxBytes`, or an error of zlib. */
-export async function unpack(
-  packed: Buffer,
-  encoding: Encoding,
-  maxBytes: number,
-): Promise<Buffer> {
-  const options = { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES }
-  try {
-    return await decoders[encoding](packed, options)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw new TooLarge()
-    throw error
-  }
+/** Decompresses in a thread of zlib; throws an error of zlib, also beyond `maxBytes`: see isTooLarge(). */
+export function unpack(packed: Buffer, encoding: Encoding, maxBytes: number): Promise<Buffer> {
+  return decoders[encoding](packed, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES })
+}
+
+/** Whether unpack() threw because the decompressed body has more bytes than allowed. */
+export function isTooLarge(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'ERR_BUFFER_TOO_LARGE'
 }

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { Router } from '@koa/router'
-import type { Middleware } from 'koa'
 import { layout } from './layout.ts'
 import { parse } from './markdown.ts'
 import { readNavigation } from './navigation.ts'
@@ -19,7 +18,7 @@ const PUBLIC_URL = '<PUBLIC_URL>'
  * Serves the files of src/docs at /docs/<file>, and the pages among them also as HTML: <page>.md at
  * /docs/<page>, index.md at / and /docs as well. error.docs points to /docs/errors. All pages are rendered here, at start.
  */
-export function docsRouter(publicUrl: string): Middleware {
+export function docsRouter(publicUrl: string): Router {
   const router = new Router()
   const serve = (path: string, type: string, content: string) =>
     router.get(path, (ctx) => {
@@ -43,5 +42,5 @@ export function docsRouter(publicUrl: string): Middleware {
     const paths = name === 'index' ? ['/', '/docs', '/docs/index'] : [`/docs/${name}`]
     for (const path of paths) serve(path, '.html', html)
   }
-  return router.routes() as unknown as Middleware
+  return router
 }

@@ -1,5 +1,4 @@
 import { Router } from '@koa/router'
-import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { createBatcher } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
@@ -9,9 +8,10 @@ import { structureProblem } from '../../schemas/json.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { summarise } from '../../telemetry/summary.ts'
 import type { ReadBody } from '../body/index.ts'
+import { MB } from '../limits.ts'
 import { timeLimitOf } from '../time-limit.ts'
 
-export type CallbackOptions = {
+type CallbackOptions = {
   call: Call
   log: Logger
   emailProvider: EmailProvider
@@ -20,7 +20,7 @@ export type CallbackOptions = {
 }
 
 /** An event of a provider has some KB. */
-const LIMIT_BYTES = 1024 * 1024
+const LIMIT_BYTES = MB
 const MAX_VALUES = 10_000
 
 /** More callbacks in one commit only make it longer. */
@@ -45,7 +45,12 @@ export function callbacksRouter(options: CallbackOptions) {
   const record = createBatcher<Callback, string>(
     async (callbacks) => {
       const received = await call('receive_callbacks', {
-        callbacks: callbacks.map(describe),
+        callbacks: callbacks.map(({ token, signedAt, receipt }, n) => ({
+          n,
+          token,
+          signed_at: signedAt,
+          receipt,
+        })),
       })
       // `stored` has the new receipts alone: a poll or another callback may have brought a receipt before.
       for (const type of received.flatMap(({ stored }) => stored)) metrics.receipt('email', type)
@@ -57,12 +62,12 @@ export function callbacksRouter(options: CallbackOptions) {
   const router = new Router()
   if (readCallback) {
     router.post(`/providers/${name}/events`, async (ctx) => {
-      const body = await readBody(ctx as Context, LIMIT_BYTES).catch(unreadable)
+      const body = await readBody(ctx, LIMIT_BYTES).catch(unreadable)
       const text = body?.toString() ?? ''
       const isPlain = structureProblem(text, MAX_VALUES) === null
       const callback = isPlain ? readCallback(text) : undefined
       const outcome = callback
-        ? await timeLimitOf(ctx as Context).wait((signal) => record(callback, signal))
+        ? await timeLimitOf(ctx).wait((signal) => record(callback, signal))
         : 'unreadable'
       const isRefused = outcome !== 'recorded' && outcome !== 'repeated'
       if (isRefused) refusals.note(outcome, outcome)
@@ -71,7 +76,7 @@ export function callbacksRouter(options: CallbackOptions) {
     })
   }
   return {
-    routes: router.routes() as unknown as Middleware,
+    router,
     idle: record.idle,
     /** Logs refusals that are not logged yet. */
     flush: refusals.flush,
@@ -82,8 +87,4 @@ export function callbacksRouter(options: CallbackOptions) {
 function unreadable(error: unknown): undefined {
   const isFinal = error instanceof Refusal && error.code !== 'rate_limited' && error.status !== 408
   if (!isFinal) throw error
-}
-
-function describe({ token, signedAt, receipt }: Callback, n: number) {
-  return { n, token, signed_at: signedAt, receipt }
 }

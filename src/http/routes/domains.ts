@@ -1,22 +1,16 @@
 import type { Call } from '../../db/call.ts'
 import type { Registry } from '../../domains/registry.ts'
-import { type Code, Refusal } from '../../errors.ts'
+import type { Code } from '../../errors.ts'
 import { domainSchema } from '../../schemas/domain.ts'
 import { nothingSchema } from '../body/post-body.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { callOf } from '../idempotency.ts'
-import { replied, reply } from '../reply.ts'
+import { found, replied, reply } from '../reply.ts'
 
 const providerRefusals: Code[] = ['email_provider_unavailable', 'idempotency_conflict']
 
 /** The endpoints of sending domains (src/docs/api.md#domains). */
-export function domainEndpoints({
-  call,
-  registry,
-}: {
-  call: Call
-  registry: Registry
-}): Endpoint[] {
+export function domainEndpoints(call: Call, registry: Registry): Endpoint[] {
   return [
     {
       method: 'POST',
@@ -36,7 +30,7 @@ export function domainEndpoints({
         ...providerRefusals,
       ],
       async handle(request) {
-        return replied([await registry.add(callOf(request), request.body.name)])
+        return replied(await registry.add(callOf(request), request.body.name))
       },
     },
     {
@@ -58,13 +52,8 @@ export function domainEndpoints({
       summary: 'Retrieve a sending domain with its records',
       response: 'domain',
       refusals: ['not_found'],
-      async handle({ admission, params }) {
-        const body = await call('get_domain', {
-          organisation_id: admission.organisationId,
-          id: params.id ?? '',
-        })
-        if (body === null) throw new Refusal('not_found')
-        return reply(200, body)
+      async handle({ admission, id }) {
+        return found(await call('get_domain', { organisation_id: admission.organisationId, id }))
       },
     },
     {
@@ -78,7 +67,7 @@ export function domainEndpoints({
       response: 'domain',
       refusals: ['not_found', 'invalid_json', 'validation_error', ...providerRefusals],
       async handle(request) {
-        return replied([await registry.verify(callOf(request), request.params.id ?? '')])
+        return replied(await registry.verify(callOf(request), request.id))
       },
     },
     {
@@ -89,8 +78,8 @@ export function domainEndpoints({
       summary: 'Delete a sending domain; later sends from it are refused',
       response: 'deleted',
       refusals: ['not_found', 'email_provider_unavailable'],
-      async handle({ admission, params }) {
-        return replied([await registry.remove(admission.organisationId, params.id ?? '')])
+      async handle({ admission, id }) {
+        return replied(await registry.remove(admission.organisationId, id))
       },
     },
   ]

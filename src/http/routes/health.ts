@@ -1,11 +1,10 @@
 import { Router } from '@koa/router'
-import type { Middleware } from 'koa'
 
 /** Returns why this process cannot serve requests, or null if it can. */
 export type Readiness = () => Promise<string | null>
 
 /** GET /healthz: the process is up. GET /readyz: the database responds and has the schema of this version. */
-export function healthRouter(readiness: Readiness): Middleware {
+export function healthRouter(readiness: Readiness): Router {
   const router = new Router()
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'up' }
@@ -15,5 +14,5 @@ export function healthRouter(readiness: Readiness): Middleware {
     ctx.status = problem === null ? 200 : 503
     ctx.body = { status: problem ?? 'ready' }
   })
-  return router.routes() as unknown as Middleware
+  return router
 }

@@ -1,24 +1,48 @@
-import * as v from 'valibot'
-import { type Code, Refusal } from '../../errors.ts'
+import type * as v from 'valibot'
+import type { Code } from '../../errors.ts'
+import { batchSchemas } from '../../schemas/batch.ts'
+import { emailSchema } from '../../schemas/email.ts'
+import { smsSchema } from '../../schemas/sms.ts'
 import { type AcceptFunction, type AcceptOptions, acceptor, type SendRequest } from '../accept.ts'
 import type { Scope } from '../admit.ts'
 import type { Endpoint, ResponseName } from '../endpoint.ts'
-import { reply } from '../reply.ts'
+import { found } from '../reply.ts'
 
 /** The differences between the endpoints of email and of SMS. */
-export type Channel = {
-  name: 'email' | 'sms'
+type Channel = {
   /** The words for one message and for many in summaries. */
   nouns: readonly [one: string, many: string]
   path: `/v1/${string}`
   scope: Scope
-  /** The field of a batch that holds its items. */
-  list: 'emails' | 'messages'
   schema: v.GenericSchema
+  batchSchema: v.GenericSchema
   accept: AcceptFunction
   responses: { sent: ResponseName; batch: ResponseName; message: ResponseName }
   /** The error codes of an item, besides validation_error. */
   itemRefusals: readonly Code[]
+}
+
+const channels: Record<'email' | 'sms', Channel> = {
+  email: {
+    nouns: ['an email', 'emails'],
+    path: '/v1/emails',
+    scope: 'emails:send',
+    schema: emailSchema,
+    batchSchema: batchSchemas.emails,
+    accept: 'accept_emails',
+    responses: { sent: 'sentEmail', batch: 'emailBatch', message: 'email' },
+    itemRefusals: ['domain_not_verified', 'recipient_suppressed', 'plan_allowance_exceeded'],
+  },
+  sms: {
+    nouns: ['an SMS', 'SMS'],
+    path: '/v1/sms',
+    scope: 'sms:send',
+    schema: smsSchema,
+    batchSchema: batchSchemas.messages,
+    accept: 'accept_sms',
+    responses: { sent: 'sentSms', batch: 'smsBatch', message: 'sms' },
+    itemRefusals: ['insufficient_credits'],
+  },
 }
 
 const callRefusals: Code[] = [
@@ -28,12 +52,14 @@ const callRefusals: Code[] = [
   'org_paused',
 ]
 
-/** The endpoints that both channels have: send one message, send a batch, retrieve a message. */
-export function messagesRouter(channel: Channel, options: AcceptOptions) {
-  const { name, path, scope, list, schema, responses } = channel
-  const [one, many] = channel.nouns
-  const { call } = options
-  const accept = acceptor(channel.accept, options)
+/**
+ * The endpoints of a channel: send one message, send a batch, retrieve a message (src/docs/api.md#emails,
+ * src/docs/api.md#sms).
+ */
+export function messageEndpoints(name: keyof typeof channels, options: AcceptOptions) {
+  const { nouns, path, scope, schema, batchSchema, responses, itemRefusals } = channels[name]
+  const [one, many] = nouns
+  const accept = acceptor(channels[name].accept, options)
 
   const endpoints: Endpoint[] = [
     {
@@ -44,7 +70,7 @@ export function messagesRouter(channel: Channel, options: AcceptOptions) {
       summary: `Send ${one}`,
       request: schema,
       response: responses.sent,
-      refusals: [...callRefusals, ...channel.itemRefusals],
+      refusals: [...callRefusals, ...itemRefusals],
       handle: (request: SendRequest) => accept(request, false),
     },
     {
@@ -53,9 +79,7 @@ export function messagesRouter(channel: Channel, options: AcceptOptions) {
       path: `${path}/batch`,
       scope,
       summary: `Send up to 1 000 ${many}, each accepted or refused on its own`,
-      request: v.strictObject({
-        [list]: v.pipe(v.array(schema), v.minLength(1), v.maxLength(1000)),
-      }),
+      request: batchSchema,
       response: responses.batch,
       refusals: callRefusals,
       handle: (request: SendRequest) => accept(request, true),
@@ -67,14 +91,9 @@ export function messagesRouter(channel: Channel, options: AcceptOptions) {
       summary: `Retrieve ${one} with its timeline`,
       response: responses.message,
       refusals: ['not_found'],
-      async handle({ admission, params }) {
-        const body = await call('get_message', {
-          organisation_id: admission.organisationId,
-          channel: channel.name,
-          id: params.id ?? '',
-        })
-        if (body === null) throw new Refusal('not_found')
-        return reply(200, body)
+      async handle({ admission, id }) {
+        const organisation_id = admission.organisationId
+        return found(await options.call('get_message', { organisation_id, channel: name, id }))
       },
     },
   ]

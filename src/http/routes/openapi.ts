@@ -1,6 +1,5 @@
 import { Router } from '@koa/router'
 import { toJsonSchema } from '@valibot/to-json-schema'
-import type { Middleware } from 'koa'
 import type * as v from 'valibot'
 import { type Code, catalogue } from '../../errors.ts'
 import type { Endpoint } from '../endpoint.ts'
@@ -18,10 +17,7 @@ export function openapi(endpoints: Endpoint[], publicUrl: string): Schema {
   const paths: Record<string, Record<string, Schema>> = {}
   for (const endpoint of endpoints) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = {
-      ...paths[path],
-      [endpoint.method.toLowerCase()]: operation(endpoint),
-    }
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(endpoint) }
   }
   return {
     openapi: '3.1.0',
@@ -46,8 +42,9 @@ function operation(endpoint: Endpoint): Schema {
     schema: { type: 'string' },
   }))
   const isPost = endpoint.method === 'POST'
-  const content = { 'application/json': { schema: responseSchemas[endpoint.response] } }
+  const content = json(responseSchemas[endpoint.response])
   const { statuses = [200] } = endpoint
+  const responses = statuses.map((status) => [status, { description: successes[status], content }])
   return {
     summary: endpoint.summary,
     description: `Needs the scope ${endpoint.scope}.`,
@@ -55,20 +52,10 @@ function operation(endpoint: Endpoint): Schema {
       ...pathParameters,
       ...(isPost ? [idempotencyKey] : queryParameters(endpoint.query)),
     ],
-    ...(isPost
-      ? {
-          requestBody: {
-            required: true,
-            content: { 'application/json': { schema: schemaOf(endpoint.request) } },
-          },
-        }
-      : {}),
-    responses: {
-      ...Object.fromEntries(
-        statuses.map((status) => [status, { description: successes[status], content }]),
-      ),
-      ...refusals(endpoint.refusals),
-    },
+    ...(isPost && {
+      requestBody: { required: true, content: json(schemaOf(endpoint.request)) },
+    }),
+    responses: { ...Object.fromEntries(responses), ...refusals(endpoint.refusals) },
   }
 }
 
@@ -82,22 +69,24 @@ function queryParameters(query?: v.GenericSchema): Schema[] {
   }))
 }
 
+const json = (schema: Schema) => ({ 'application/json': { schema } })
+
+/** The error codes of every endpoint. */
+const commonRefusals: readonly Code[] = [
+  'unauthorized',
+  'insufficient_scope',
+  'org_suspended',
+  'rate_limited',
+  'validation_error',
+  'internal_error',
+]
+
 /** Returns the error responses by status, each described by its error codes. */
 function refusals(own: readonly Code[]): Record<string, Schema> {
-  const ofEveryEndpoint: Code[] = [
-    ...(['unauthorized', 'insufficient_scope', 'org_suspended'] as const),
-    ...(['rate_limited', 'validation_error', 'internal_error'] as const),
-  ]
-  const codes = new Set([...ofEveryEndpoint, ...own])
-  const byStatus = Map.groupBy(codes, (code) => catalogue[code][0])
+  const content = json({ $ref: '#/components/schemas/Error' })
+  const byStatus = Map.groupBy(new Set([...commonRefusals, ...own]), (code) => catalogue[code][0])
   return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      status,
-      {
-        description: codes.join(', '),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    ]),
+    [...byStatus].map(([status, codes]) => [status, { description: codes.join(', '), content }]),
   )
 }
 
@@ -108,12 +97,12 @@ function schemaOf(schema: v.GenericSchema): Schema {
 }
 
 /** GET /openapi.json. */
-export function openapiRouter(endpoints: Endpoint[], publicUrl: string): Middleware {
+export function openapiRouter(endpoints: Endpoint[], publicUrl: string): Router {
   const document = JSON.stringify(openapi(endpoints, publicUrl))
   const router = new Router()
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json'
     ctx.body = document
   })
-  return router.routes() as unknown as Middleware
+  return router
 }

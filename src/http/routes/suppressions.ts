@@ -1,3 +1,4 @@
+import type { Reply } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
 import { parseBody } from '../../schemas/fields.ts'
@@ -20,11 +21,11 @@ export function suppressionEndpoints(call: Call): Endpoint[] {
       async handle({ admission, query }) {
         const parsed = parseBody(suppressionsQuery, query)
         if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
-        const { limit, email, ...rest } = parsed.output
+        const { limit, email, ...rest } = parsed.value
         const page = await call('list_suppressions', {
           organisation_id: admission.organisationId,
           page_size: limit,
-          ...(email === undefined ? {} : { email: asStored(email) }),
+          ...(email !== undefined && { email: asStored(email) }),
           ...rest,
         })
         return reply(200, page)
@@ -41,7 +42,8 @@ export function suppressionEndpoints(call: Call): Endpoint[] {
       statuses: [201, 200],
       refusals: ['invalid_json', 'validation_error', 'idempotency_conflict'],
       async handle(request) {
-        return replied(await call('add_suppression', { ...callOf(request), ...request.body }))
+        const [row] = await call('add_suppression', { ...callOf(request), ...request.body })
+        return replied(row as Reply)
       },
     },
     {
@@ -51,7 +53,7 @@ export function suppressionEndpoints(call: Call): Endpoint[] {
       summary: 'Delete a suppression',
       response: 'deleted',
       refusals: ['not_found'],
-      async handle({ admission, params: { id = '' } }) {
+      async handle({ admission, id }) {
         await call('delete_suppression', { organisation_id: admission.organisationId, id })
         return { status: 200, body: JSON.stringify({ id, deleted: true }) }
       },

@@ -1,5 +1,5 @@
 import { Router } from '@koa/router'
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import type { Call } from '../../db/call.ts'
 import type { UnsubscribeLinks, Unsubscription } from '../../marketing/unsubscribe-link.ts'
 import { askPage, donePage, PAGE_POLICY, unknownPage } from './unsubscribe-page.ts'
@@ -8,15 +8,15 @@ import { askPage, donePage, PAGE_POLICY, unknownPage } from './unsubscribe-page.
  * GET /u/:token shows a page with a button, because scanners open links as well; POST unsubscribes (RFC 8058).
  * Both need only the token. The body of a POST is ignored.
  */
-export function unsubscribeRouter(call: Call, links: UnsubscribeLinks): Middleware {
+export function unsubscribeRouter(call: Call, links: UnsubscribeLinks): Router {
   const router = new Router()
   router.get('/u/:token', async (ctx) => {
-    const link = linkIn(ctx as Context, links)
+    const link = linkIn(ctx, links)
     const name = link && (await call('organisation_name', { organisation_id: link.organisationId }))
-    respond(ctx as Context, link && name ? askPage(link.email, name) : null)
+    respond(ctx, link && name ? askPage(link.email, name) : null)
   })
   router.post('/u/:token', async (ctx) => {
-    const link = linkIn(ctx as Context, links)
+    const link = linkIn(ctx, links)
     const name =
       link &&
       (await call('unsubscribe', {
@@ -24,9 +24,9 @@ export function unsubscribeRouter(call: Call, links: UnsubscribeLinks): Middlewa
         email: link.email,
         message_id: link.messageId,
       }))
-    respond(ctx as Context, link && name ? donePage(link.email, name) : null)
+    respond(ctx, link && name ? donePage(link.email, name) : null)
   })
-  return router.routes() as unknown as Middleware
+  return router
 }
 
 function linkIn(ctx: Context, links: UnsubscribeLinks): Unsubscription | undefined {
