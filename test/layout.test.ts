@@ -104,8 +104,7 @@ const sqlFiles = await Promise.all(
   }),
 )
 const objects = sqlFiles.filter(
-  ({ schema, name }) =>
-    /^(core|api|ops)$/.test(schema) && !/^(types(_to_send|_received)?|grants)$/.test(name),
+  ({ schema, name }) => /^(core|api|ops)$/.test(schema) && !/^(types(_\w+)?|grants)$/.test(name),
 )
 const codeByFile = new Map(sqlFiles.map(({ file, text }) => [file, codeOf(text)]))
 
@@ -387,9 +386,7 @@ t.test('functions state their volatility', async (t) => {
 t.test('nothing but files of types makes types, and nothing but grants.sql grants', async (t) => {
   const files = sqlFiles.filter(({ schema }) => schema !== 'migrations')
   t.same(
-    mentioning(/^create type\b/m, files).filter(
-      (file) => !/\/types(_to_send|_received)?\.sql$/.test(file),
-    ),
+    mentioning(/^create type\b/m, files).filter((file) => !/\/types(_\w+)?\.sql$/.test(file)),
     [],
   )
   t.same(

@@ -3,7 +3,6 @@ returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 begin
   perform core.lock_organisations(array[abandon_check.organisation_id]);
   update app.domains d set check_started_at = null

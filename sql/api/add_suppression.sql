@@ -5,7 +5,6 @@ returns api.reply
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_variable
 declare
   v_kept app.idempotency_keys;
   v_entry app.suppressions;

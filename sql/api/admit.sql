@@ -3,7 +3,6 @@ returns setof api.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   -- Real time, whatever POSTGRAM_NOW says: a limit on load is about the machine.
   v_now numeric := extract(epoch from clock_timestamp());

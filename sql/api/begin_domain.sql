@@ -6,7 +6,6 @@ returns api.domain_work
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := core.now();
   v_kept app.idempotency_keys;

@@ -3,7 +3,6 @@ returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 begin
   if end_removal.is_removed then
     perform core.end_claim(d) from app.domains d where d.id = end_removal.id and d.change = 'removing' for update;

@@ -5,7 +5,6 @@ set search_path = pg_catalog, pg_temp
 -- Messages are reached by ranges of their ids; a scan would read all that were ever sent.
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := core.now();
   c_priority constant integer := 100;

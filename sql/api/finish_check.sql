@@ -6,7 +6,6 @@ returns api.reply
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_domain app.domains;
   v_body text;

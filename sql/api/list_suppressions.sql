@@ -7,7 +7,6 @@ set search_path = pg_catalog, pg_temp
 -- A plan made while the table was small must not scan it when it has grown.
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   -- How many entries a call reads. No index bounds a search for any text: a text that is in no entry, or only
   -- in old ones, takes several pages to find.

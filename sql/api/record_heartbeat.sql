@@ -3,7 +3,6 @@ returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_gone text[];
   v_last_heartbeat timestamptz;
@@ -19,7 +18,7 @@ begin
     -- statement_timestamp() is when the heartbeat arrived, before any wait for a lock.
     greatest(interval '-1 day', least(interval '1 day', record_heartbeat.sent_at - statement_timestamp())),
     current_setting('synchronous_commit'))
-  on conflict (pool_id) do update
+  on conflict on constraint processes_pkey do update
   set heartbeat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;
 
   with gone as (

@@ -5,7 +5,6 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   v_leases core.lease[] := array(select l from jsonb_populate_recordset(null::core.lease, leases) l);
   -- How many posts may be in flight to an endpoint; each that fails may take up to 10 seconds.

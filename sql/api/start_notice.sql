@@ -3,7 +3,6 @@ returns setof api.notice
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := core.now();
 begin

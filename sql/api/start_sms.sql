@@ -7,7 +7,6 @@ set enable_seqscan = off
 -- To plan for all partitions takes longer than to run: one generic plan, in which the bounds exclude partitions.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := core.now();
   -- An array alone does not exclude partitions; these bounds exclude those that hold none of the ids.

@@ -3,7 +3,6 @@ returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 begin
   perform from app.domains d where d.id = store_signing_key.id for no key update;
   perform core.store_identity(store_signing_key.id, store_signing_key.identity);

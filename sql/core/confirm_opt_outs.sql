@@ -2,7 +2,6 @@ create function core.confirm_opt_outs(opt_outs jsonb)
 returns void
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := core.now();
   v_jobs graphile_worker.job_spec[];

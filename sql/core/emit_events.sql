@@ -3,7 +3,6 @@ returns void
 language plpgsql volatile
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   -- The transaction's time would not do: a transaction that waited for the message may have begun before
   -- the one for which it waited.

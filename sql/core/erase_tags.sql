@@ -2,7 +2,6 @@ create function core.erase_tags(person text)
 returns integer
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 declare
   v_named app.daily_volume[];
 begin

@@ -4,7 +4,6 @@ create function core.evaluate_domain(domain_id uuid, is_active boolean, records 
 returns app.domains
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := core.now();
   v_old app.domains;

@@ -4,7 +4,6 @@ create function core.insert_emails(
 returns void
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 begin
   -- One statement for the three tables, because each needs what the items say.
   with email as materialized (

@@ -2,7 +2,6 @@ create function core.insert_sms(accepted core.judged_sms[], items jsonb, at time
 returns void
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 begin
   -- One statement for both tables, because both need what the items say.
   with sms as materialized (

@@ -5,7 +5,6 @@ create function core.judge_emails(
 returns core.judged_email[]
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 declare
   v_hour timestamptz := date_trunc('hour', judge_emails.at, 'UTC');
   -- Addresses an hour: refusals that named more would tell anybody which addresses do not exist.

@@ -3,7 +3,6 @@ returns core.email_verdict[]
 language plpgsql stable
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 begin
   return array(
     with judged as (

@@ -3,7 +3,6 @@ create function core.judge_sms(calls core.checked_call[], items jsonb, at timest
 returns core.judged_sms[]
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 declare
   v_shared_sender text := (select s.shared_sender from app.sms_settings s);
 begin

@@ -2,7 +2,6 @@ create function core.limit_provider_calls(organisation_id uuid)
 returns void
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 declare
   v_burst constant integer := 20;
   -- Real time, even if POSTGRAM_NOW is set: the limit protects the machine.
@@ -11,7 +10,7 @@ declare
 begin
   insert into app.provider_calls as c (organisation_id, allowed, counted_at)
   values (limit_provider_calls.organisation_id, v_burst - 1, v_now)
-  on conflict (organisation_id) do update
+  on conflict on constraint provider_calls_pkey do update
     set allowed = least(v_burst, c.allowed + greatest(0, extract(epoch from v_now - c.counted_at))) - 1, counted_at = v_now
   returning c.allowed into v_allowed;
   if v_allowed < 0 then

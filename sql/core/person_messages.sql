@@ -6,7 +6,6 @@ language plpgsql stable
 -- Compiling these statements, which read many partitions, takes longer than running them.
 set jit = off
 as $$
-#variable_conflict use_column
 begin
   if core.is_phone(person) then
     return array(

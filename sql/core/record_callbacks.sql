@@ -3,7 +3,6 @@ language plpgsql volatile
 -- All rows are found by key. A plan cached while a table was small must not scan it after it has grown.
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := core.now();
   v_new integer[];

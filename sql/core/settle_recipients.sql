@@ -3,7 +3,6 @@ returns void
 language plpgsql volatile
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   v_ids uuid[] := array(select r.id from jsonb_to_recordset(results) as r (id uuid));
   v_refusals jsonb;

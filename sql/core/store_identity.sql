@@ -2,7 +2,6 @@ create function core.store_identity(domain_id uuid, identity jsonb)
 returns void
 language plpgsql volatile
 as $$
-#variable_conflict use_column
 begin
   if identity is null or exists (
     -- A key that the service holds is never replaced by another one of the same provider, for example when two

@@ -3,7 +3,6 @@ returns core.stored_receipt[]
 language plpgsql volatile
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   v_stored core.stored_receipt[];
 begin

@@ -2,7 +2,6 @@ create function core.why_delivery(event app.webhook_events, endpoint_id uuid)
 returns text
 language plpgsql stable
 as $$
-#variable_conflict use_column
 declare
   v_id constant text := core.encode_id('we', why_delivery.endpoint_id);
   -- A test event cannot be replayed.

@@ -3,7 +3,6 @@ returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_before jsonb := (select jsonb_build_object('name', h.name) from app.extra_holidays h where h.day = add_holiday.day);
 begin
@@ -13,7 +12,7 @@ begin
   perform core.check_name(add_holiday.name);
   insert into app.extra_holidays (day, name)
   values (add_holiday.day, add_holiday.name)
-  on conflict (day) do update set name = excluded.name;
+  on conflict on constraint extra_holidays_pkey do update set name = excluded.name;
   perform core.audit('add_holiday', null, add_holiday.day::text, v_before, jsonb_build_object('name', add_holiday.name));
 end
 $$;

@@ -3,7 +3,6 @@ returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_after jsonb;
 begin
@@ -11,11 +10,11 @@ begin
   if length(block_number.note) > 1000 then
     raise exception 'the note must be at most 1000 characters';
   end if;
-  insert into app.blocked_numbers (phone, note, created_at)
+  insert into app.blocked_numbers as b (phone, note, created_at)
   select block_number.phone, coalesce(block_number.note, ''), core.now()
   where not exists (select from core.suppressions_by_hash(block_number.phone) a where a.reason = 'registry')
-  on conflict (phone) do nothing
-  returning jsonb_build_object('note', note) into v_after;
+  on conflict on constraint blocked_numbers_pkey do nothing
+  returning jsonb_build_object('note', b.note) into v_after;
   perform core.audit('block_number', null, block_number.phone, null, v_after);
 end
 $$;

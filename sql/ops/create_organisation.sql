@@ -3,7 +3,6 @@ returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_id uuid := core.new_id(core.now());
   v_plan text := (core.find_plan(create_organisation.plan)).id;

@@ -6,7 +6,6 @@ returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_after jsonb;
 begin

@@ -2,7 +2,6 @@ create function ops.create_webhook_endpoint(organisation text, url text, event_t
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_organisation uuid := core.organisation_id(organisation);
   v_types app.webhook_event_type[] := core.check_event_types(create_webhook_endpoint.event_types);

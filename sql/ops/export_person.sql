@@ -5,7 +5,6 @@ set search_path = pg_catalog, pg_temp
 -- Its statements read many partitions: to compile them takes longer than to run them.
 set jit = off
 as $$
-#variable_conflict use_column
 declare
   v_person text := core.check_person(person);
   v_organisation uuid := case when only_organisation is not null then core.organisation_id(only_organisation) end;

@@ -3,7 +3,6 @@ returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_organisation uuid := core.organisation_id(organisation);
   v_allowance app.allowances;

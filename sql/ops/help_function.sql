@@ -3,7 +3,6 @@ returns table (topic text, usage text, description text)
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_about text := lower(btrim(regexp_replace(about, '^ops\.', '')));
   v_words text[] := regexp_split_to_array(v_about, '\W+');

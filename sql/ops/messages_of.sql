@@ -11,7 +11,6 @@ set search_path = pg_catalog, pg_temp
 -- Compiling these statements, which read many partitions, takes longer than running them.
 set jit = off
 as $$
-#variable_conflict use_column
 declare
   v_first_id uuid := core.first_id_at(least(greatest(since, '1970-01-01'), core.now() + interval '1 day'));
   v_ids uuid[];

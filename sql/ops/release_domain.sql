@@ -3,7 +3,6 @@ returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_name text := coalesce(
     (select d.name from app.domains d where d.id = core.decode_id('dom', release_domain.name)),

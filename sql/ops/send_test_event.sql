@@ -3,7 +3,6 @@ returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_endpoint app.webhook_endpoints := core.find_webhook_endpoint(endpoint);
   v_type app.webhook_event_type := (core.check_event_types(array[send_test_event.event_type]))[1];

@@ -7,7 +7,6 @@ returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_variable
 declare
   v_plan text := (core.find_plan(plan)).id;
   v_before app.plans;

@@ -1,35 +1,32 @@
-create function ops.set_retention(what text, days integer)
+create function ops.set_retention(data text, days integer)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_before integer;
-  v_messages integer;
 begin
-  if set_retention.what is null or set_retention.what not in ('messages', 'bodies', 'webhooks') then
-    raise exception '% has no retention period; give messages, bodies or webhooks', coalesce(quote_literal(set_retention.what), 'null');
+  if data is null or data not in ('messages', 'bodies', 'webhooks') then
+    raise exception '% has no retention period; give messages, bodies or webhooks', coalesce(quote_literal(data), 'null');
   end if;
-  if set_retention.days is null or set_retention.days not between 1 and 3660 then
+  if days is null or days not between 1 and 3660 then
     raise exception 'days must be from 1 to 3660';
   end if;
   -- An SMS can be scheduled 30 days ahead, and messages are dropped by whole months.
-  if set_retention.what = 'messages' and set_retention.days < 62 then
+  if data = 'messages' and days < 62 then
     raise exception 'messages must be kept for at least 62 days, because an SMS can wait for 30 days';
   end if;
   -- Locks all rows, so that the second of two operators sees the values that the first one set.
   perform from app.retention r order by r.what for no key update;
-  select r.days into v_before from app.retention r where r.what = set_retention.what;
-  update app.retention r set days = set_retention.days where r.what = set_retention.what;
+  select r.days into v_before from app.retention r where r.what = data;
+  update app.retention r set days = set_retention.days where r.what = data;
   -- ops.erase_person finds the bodies and events of a person by the messages.
-  select r.days into v_messages from app.retention r where r.what = 'messages';
-  if exists (select from app.retention r where r.days > v_messages) then
+  if exists (select from app.retention r join app.retention m on m.what = 'messages' and m.days < r.days) then
     raise exception 'bodies and webhooks cannot be kept for longer than messages'
       using hint = 'select what, days from ops.retention';
   end if;
-  perform core.audit('set_retention', null, set_retention.what,
-    jsonb_build_object('days', v_before), jsonb_build_object('days', set_retention.days));
+  perform core.audit('set_retention', null, data,
+    jsonb_build_object('days', v_before), jsonb_build_object('days', days));
 end
 $$;
 

@@ -9,7 +9,6 @@ create function ops.statement(
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_organisation uuid := core.organisation_id(organisation);
   v_at timestamptz := coalesce(period, core.now());

@@ -3,7 +3,6 @@ returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_after jsonb;
 begin
@@ -11,13 +10,13 @@ begin
   if length(suppress_globally.note) > 2000 then
     raise exception 'the note must be at most 2000 characters';
   end if;
-  insert into app.hard_bounces (email, note, created_at)
+  insert into app.hard_bounces as b (email, note, created_at)
   select lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now()
   where not exists (
     select from core.suppressions_by_hash(lower(suppress_globally.email)) a
     where a.organisation_id is null and a.reason = 'hard_bounce')
-  on conflict (email) do nothing
-  returning jsonb_build_object('note', note) into v_after;
+  on conflict on constraint hard_bounces_pkey do nothing
+  returning jsonb_build_object('note', b.note) into v_after;
   perform core.audit('suppress_globally', null, lower(suppress_globally.email), null, v_after);
 end
 $$;

@@ -33,7 +33,7 @@ t.test('drop_expired: drops only partitions past their retention period', async 
       await atTime(tx, time)
       await tx`select api.make_partitions()`
     }
-    await tx`select ops.set_retention('messages', 62)`
+    await tx`select ops.set_retention(data => 'messages', days => 62)`
     await atTime(tx, '2031-02-10T00:30:00Z')
     t.ok((await dropAll(tx)) > 0)
     // The day of the 10th of January ended 30 days and half an hour ago.
