@@ -52,7 +52,8 @@ begin
     join app.plans p on p.id = o.plan_id
     where o.id = begin_domain.organisation_id;
     if (select count(*) from app.domains d where d.organisation_id = begin_domain.organisation_id) >= v_limit then
-      perform core.refuse('plan_limit_reached', null, format('The plan allows %s domains, and the organisation has that many.', v_limit));
+      perform core.refuse('plan_limit_reached', null, format('The plan allows %s, and the organisation has that many.',
+        core.counted(v_limit, 'domain')));
     end if;
   end if;
   if begin_domain.since is null then

@@ -88,9 +88,9 @@ begin
         when 'domain_not_verified' then
           format('%s is not verified for this organisation; add the domain, or send from a verified one.', r.from_domain)
         when 'plan_allowance_exceeded' then
-          format('This email needs %s of the plan''s %s emails, and %s are left until %s; nothing was queued.',
-            cardinality(r.recipients), r.emails_included, greatest(0, r.email_allowance - coalesce(r.taken, 0)),
-            core.iso(r.period_end))
+          format('This email needs %s of the plan''s %s, and %s left until %s; nothing was queued.',
+            cardinality(r.recipients), core.counted(r.emails_included, 'email'),
+            core.counted(greatest(0, r.email_allowance - coalesce(r.taken, 0)), 'is', 'are'), core.iso(r.period_end))
         when 'rate_limited' then case
           when r.is_free then core.test_limit_words(r.test_limit)
           else format('Refusals name at most %s addresses an hour that bounced for other senders; retry after %s.',

@@ -72,9 +72,9 @@ begin
       obstacle.code, obstacle.reason, p.refusal,
       case p.refusal
         when 'insufficient_credits' then
-          format('This SMS needs %s segments; %s of the plan and %s credits are left.', p.price,
+          format('This SMS needs %s; %s of the plan and %s are left.', core.counted(p.price, 'segment'),
             greatest(0, p.sms_allowance - coalesce(p.fitted, 0)),
-            p.sms_credits - greatest(0, coalesce(p.fitted, 0) - p.sms_allowance))
+            core.counted(p.sms_credits - greatest(0, coalesce(p.fitted, 0) - p.sms_allowance), 'credit'))
         when 'rate_limited' then core.test_limit_words(p.test_limit)
       end,
       case p.refusal when 'rate_limited' then

@@ -5,7 +5,7 @@ as $$
   with paused as (
     update app.organisations o
     set paused_at = core.now(),
-      pause_reason = format('%s complaints about %s emails sent within 24 hours', r.complaints, r.sent)
+      pause_reason = format('%s about %s sent within 24 hours', core.counted(r.complaints, 'complaint'), core.counted(r.sent, 'email'))
     from (select a.id, a.state from app.organisations a where a.id = any (ids) and a.paused_at is null) a
     cross join lateral core.complaint_rate(a.id) r
     where o.id = a.id and r.complaints >= 3 and r.sent <= r.complaints * 1000::bigint

@@ -59,8 +59,9 @@ begin
     where d.endpoint_id = v_endpoint.id and d.due_at < v_waiting.due_at
     limit 100001
   ) earlier;
-  return format('%s: the event%s has been due for attempt %s since %s, behind %s deliveries%s.', v_id, v_replayed, v_waiting.attempts + 1,
-    core.iso(v_waiting.due_at), case when v_deliveries_before > 100000 then 'more than 100 000' else v_deliveries_before::text end,
+  return format('%s: the event%s has been due for attempt %s since %s, behind %s%s.', v_id, v_replayed, v_waiting.attempts + 1,
+    core.iso(v_waiting.due_at), case when v_deliveries_before > 100000 then 'more than 100 000 deliveries'
+      else core.counted(v_deliveries_before, 'delivery', 'deliveries') end,
     coalesce('; the endpoint has failed since ' || core.iso(v_endpoint.failing_since) || ': ' || rtrim(v_endpoint.last_error, '.'), ''));
 end
 $$;

@@ -25,8 +25,8 @@ begin
   from ops.staged_numbers s
   where not core.is_phone(btrim(s.phone));
   if v_bad_lines > 0 then
-    raise exception '% is not a number in E.164, such as +27821234567 (the first of % wrong lines); no number was blocked',
-      quote_literal(left(translate(v_bad, E'\r\n', '  '), 50)), v_bad_lines
+    raise exception '% is not a number in E.164, such as +27821234567 (the first of %); no number was blocked',
+      quote_literal(left(translate(v_bad, E'\r\n', '  '), 50)), core.counted(v_bad_lines, 'wrong line')
       using hint = 'delete from ops.staged_numbers; then correct the file and copy it again';
   end if;
   if replaces then

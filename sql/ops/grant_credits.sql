@@ -18,7 +18,7 @@ begin
   select a.* into v_allowance from app.allowances a where a.organisation_id = v_organisation;
   v_balance := v_allowance.sms_credits::bigint + grant_credits.credits;
   if v_balance < 0 then
-    raise exception 'the organisation has only % credits left to take back', v_allowance.sms_credits;
+    raise exception 'the organisation has only % left to take back', core.counted(v_allowance.sms_credits, 'credit');
   end if;
   -- The type leaves room for as many credits again to come back as refunds.
   if v_balance > 1000000000 then

@@ -66,8 +66,8 @@ begin
       end, core.iso(v_due.due_at));
   -- Checked before the next attempt: a job that failed permanently still has a run_at.
   elsif v_due.message_id is null and v_job.attempts >= v_job.max_attempts and v_job.locked_at is null then
-    return format('The job of the message failed permanently after %s attempts (%s); select ops.retry_message(…) sends the message.',
-      v_job.attempts, v_job.last_error);
+    return format('The job of the message failed permanently after %s (%s); select ops.retry_message(…) sends the message.',
+      core.counted(v_job.attempts, 'attempt'), v_job.last_error);
   elsif v_due.message_id is not null or v_job.run_at > now() then
     return format('The message waits for attempt %s at %s because %s.', v_message.attempts + 1,
       core.iso(coalesce(v_due.due_at, core.now() + (v_job.run_at - now()))), coalesce(v_cause, 'it was deferred'));
@@ -87,8 +87,9 @@ begin
       and (j.priority, j.run_at, j.id) < (v_job.priority, v_job.run_at, v_job.id)
     limit 100001
   ) earlier;
-  return format('The message waits behind %s messages%s.',
-    case when v_jobs_before > 100000 then 'more than 100 000' else v_jobs_before::text end, coalesce('; ' || v_cause, ''));
+  return format('The message waits behind %s%s.',
+    case when v_jobs_before > 100000 then 'more than 100 000 messages' else core.counted(v_jobs_before, 'message') end,
+    coalesce('; ' || v_cause, ''));
 end
 $$;
 

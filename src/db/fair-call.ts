@@ -1,4 +1,5 @@
 import { Refusal } from '../errors.ts'
+import { counted } from '../text/counted.ts'
 import type { Call } from './call.ts'
 
 export type FairOptions = {
@@ -27,7 +28,7 @@ export function fairCall(call: Call, { atOnce, waiting }: FairOptions): Call {
     if (line.running < atOnce) line.running += 1
     else {
       if (line.waiting.length >= waiting) {
-        const message = `This organisation has ${waiting} requests waiting, which is the limit. Wait for their responses before sending more.`
+        const message = `This organisation has ${counted(waiting, 'request')} waiting, which is the limit. Wait for their responses before sending more.`
         throw new Refusal('rate_limited', null, { message, retryAfter: 1 })
       }
       // The call that ends passes its place on.

@@ -48,12 +48,12 @@ export function verifyEvent({
   const ageSeconds = Math.floor(now.getTime() / 1000) - Number(time)
   // Written so that a time or a tolerance that is not a number is refused.
   if (!(ageSeconds <= toleranceSeconds)) {
-    throw new WebhookSignatureError('too_old', `the signature is ${ageSeconds} seconds old`)
+    throw new WebhookSignatureError('too_old', `the signature is ${ageSeconds} s old`)
   }
   if (!(-ageSeconds <= toleranceSeconds)) {
     throw new WebhookSignatureError(
       'too_new',
-      `the signature is ${-ageSeconds} seconds in the future; check the clock of this machine`,
+      `the signature is ${-ageSeconds} s in the future; check the clock of this machine`,
     )
   }
   return JSON.parse(new TextDecoder().decode(bytes))

@@ -52,7 +52,8 @@ export function createAttackClient(options: {
         },
       )
       call.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? error.message))
-      // Requests without a response at the end are part of the result.
+      // Requests without a response at the end are part of the result. By the clock: a service that is blocked
+      // gives no sign, and within these 2 s late responses still count.
       const cut = () => call.destroy(Object.assign(new Error('cut off'), { code: 'no response' }))
       over.then(() => setTimeout(cut, 2000).unref())
       call.end(body)
@@ -78,6 +79,7 @@ export function createAttackClient(options: {
   return {
     client: { attackers, host, port, isOver: () => isOver, over, send, repeat, note },
     start() {
+      // The time of the attack, which `--seconds` sets.
       setTimeout(() => {
         isOver = true
         end()

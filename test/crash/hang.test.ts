@@ -15,59 +15,8 @@ const { url, sql } = await createDatabase()
 /** The promised limit of a stop. */
 const STOP_SECONDS = 15
 
-t.test('stop: ends within its limit with a caller and a provider that never end', async (t) => {
-  const provider = createStandIn()
-  provider.onSend = () => new Promise(() => undefined)
-  const service = await startTestService(url, { createEmailProvider: () => provider })
-  const organisation = await createOrganisation(sql)
-  const id = await send(service.base, organisation)
-  await until('the hand-over', async () => provider.handed.length === 1)
-
-  // The counter restarts with each second, so only its changes count.
-  const admitted = async () => {
-    const [row] = await sql<{ second: string; requests: number }[]>`
-      select second, requests from app.request_counts
-      where organisation_id = core.decode_id('org', ${organisation.id})`
-    return `${row?.second} ${row?.requests}`
-  }
-  const before = await admitted()
-  const { hostname, port } = new URL(service.base)
-  const socket = connect(Number(port), hostname)
-  socket.on('error', () => undefined)
-  await once(socket, 'connect')
-  socket.write(
-    `POST /v1/emails HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${organisation.liveKey}\r\n` +
-      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"from":',
-  )
-  await until('the request to be admitted', async () => (await admitted()) !== before)
-
-  const stoppedAt = performance.now()
-  await service.stop()
-  const seconds = (performance.now() - stoppedAt) / 1000
-  t.comment(`stopped in ${seconds.toFixed(1)} s`)
-  t.ok(seconds < STOP_SECONDS)
-  if (!socket.closed) await once(socket, 'close')
-  const locked = await sql`select from graphile_worker._private_jobs where locked_at is not null`
-  t.equal(locked.length, 0)
-  t.same(await sql`select from ops.processes`, [])
-  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
-  t.match(await jobsOf(sql, id), [{ lockedBy: null }])
-  t.match(await timelineOf(sql, id), [
-    { type: 'queued' },
-    { type: 'deferred', detail: { text: 'the worker stopped before the provider responded' } },
-  ])
-
-  const next = createStandIn()
-  next.onLookup = () => true
-  const restarted = await startTestService(url, { createEmailProvider: () => next })
-  await until('the message to be sent', async () => (await messageOf(sql, id)).status === 'sent')
-  t.equal(next.asked.length, 1, 'the next worker asks first')
-  t.equal(next.handed.length, 0)
-  await restarted.stop()
-})
-
 /** The database behind a connection that can be cut without an error. */
-async function behindWire() {
+async function behindWire(url: string) {
   const ends = new Map<Socket, Socket>()
   const wire = await startTcpServer((near) => {
     const far = connect(Number(new URL(url).port), new URL(url).hostname)
@@ -86,14 +35,70 @@ async function behindWire() {
   }
 }
 
-t.test('stop: ends within its limit if the database does not respond', async (t) => {
-  const wire = await behindWire()
-  const service = await spawnService(wire.url)
-  wire.cut()
-  const ending = service.end('SIGTERM')
-  await until('the process to end', async () => service.child.exitCode !== null)
-  t.equal(await ending, 0)
-  t.match(service.output(), /role not stopped in time/)
+// Both wait for most of the limit, so they wait at the same time.
+t.test('stop: ends within its limit', { jobs: 2 }, async (t) => {
+  t.test('stop: ends within its limit with a caller and a provider that never end', async (t) => {
+    const provider = createStandIn()
+    provider.onSend = () => new Promise(() => undefined)
+    const service = await startTestService(url, { createEmailProvider: () => provider })
+    const organisation = await createOrganisation(sql)
+    const id = await send(service.base, organisation)
+    await until('the hand-over', async () => provider.handed.length === 1)
+
+    // The counter restarts with each second, so only its changes count.
+    const admitted = async () => {
+      const [row] = await sql<{ second: string; requests: number }[]>`
+        select second, requests from app.request_counts
+        where organisation_id = core.decode_id('org', ${organisation.id})`
+      return `${row?.second} ${row?.requests}`
+    }
+    const before = await admitted()
+    const { hostname, port } = new URL(service.base)
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => undefined)
+    await once(socket, 'connect')
+    socket.write(
+      `POST /v1/emails HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${organisation.liveKey}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"from":',
+    )
+    await until('the request to be admitted', async () => (await admitted()) !== before)
+
+    const stoppedAt = performance.now()
+    await service.stop()
+    const seconds = (performance.now() - stoppedAt) / 1000
+    t.comment(`stopped in ${seconds.toFixed(1)} s`)
+    t.ok(seconds < STOP_SECONDS)
+    if (!socket.closed) await once(socket, 'close')
+    const locked = await sql`select from graphile_worker._private_jobs where locked_at is not null`
+    t.equal(locked.length, 0)
+    t.same(await sql`select from ops.processes`, [])
+    t.match(await messageOf(sql, id), { status: 'queued', attempts: 1, attemptStartedAt: Date })
+    t.match(await jobsOf(sql, id), [{ lockedBy: null }])
+    t.match(await timelineOf(sql, id), [
+      { type: 'queued' },
+      { type: 'deferred', detail: { text: 'the worker stopped before the provider responded' } },
+    ])
+
+    const next = createStandIn()
+    next.onLookup = () => true
+    const restarted = await startTestService(url, { createEmailProvider: () => next })
+    await until('the message to be sent', async () => (await messageOf(sql, id)).status === 'sent')
+    t.equal(next.asked.length, 1, 'the next worker asks first')
+    t.equal(next.handed.length, 0)
+    await restarted.stop()
+  })
+
+  t.test('stop: ends within its limit if the database does not respond', async (t) => {
+    // Its own: the other test expects no process in its database.
+    const { url } = await createDatabase()
+    const wire = await behindWire(url)
+    const service = await spawnService(wire.url)
+    wire.cut()
+    const ending = service.end('SIGTERM')
+    await until('the process to end', async () => service.child.exitCode !== null)
+    t.equal(await ending, 0)
+    t.match(service.output(), /role not stopped in time/)
+  })
 })
 
 t.test('database silent for 60 s: the process exits', async (t) => {
@@ -114,7 +119,7 @@ t.test('database silent for 60 s: the process exits', async (t) => {
       )[0]?.at,
     )
 
-  const wire = await behindWire()
+  const wire = await behindWire(url)
   let silences = 0
   const onSilence = () => {
     silences += 1

@@ -31,7 +31,7 @@ const isSent = (id: string) => async () => (await messageOf(sql, id)).status ===
 
 const typesOf = async (id: string) => (await timelineOf(sql, id)).map(({ type }) => type)
 
-/** Waits for an ambiguous attempt, then shifts the time so that the next one is due. */
+/** Waits for an ambiguous attempt, then shifts the time so that the next one is due, and tells the worker. */
 async function passTime(id: string) {
   await until('the attempt to be noted', async () => (await typesOf(id)).includes('deferred'))
   await until('its job to be put off', async () => {
@@ -41,7 +41,8 @@ async function passTime(id: string) {
       where id = ${uuid}`
     const moved = await sql`
       update graphile_worker._private_jobs set run_at = now()
-      where payload ->> 'id' = ${uuid} and locked_at is null returning id`
+      where payload ->> 'id' = ${uuid} and locked_at is null
+      returning pg_notify('jobs:insert', json_build_object('r', random(), 'count', 1)::text)`
     return moved.length === 1
   })
 }

@@ -243,7 +243,7 @@ t.test('a run with too few or too many results fails', async (t) => {
   const alone = put('a')
   await calm()
   run(0).answer([])
-  await t.rejects(alone, { message: '0 results for 1 items' })
+  await t.rejects(alone, { message: '0 results for 1 item' })
 
   const both = Promise.allSettled([put('b'), put('c')])
   await calm()
@@ -254,7 +254,7 @@ t.test('a run with too few or too many results fails', async (t) => {
   run(3).answer(['one', 'two'])
   t.match(await both, [
     { status: 'fulfilled', value: 'result of b' },
-    { status: 'rejected', reason: { message: '2 results for 1 items' } },
+    { status: 'rejected', reason: { message: '2 results for 1 item' } },
   ])
 })
 

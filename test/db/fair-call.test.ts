@@ -50,7 +50,7 @@ t.test('fairCall: calls beyond those that may wait are refused with rate_limited
   const calls = [get('a', '1'), get('a', '2')]
   const refusal = await get('a', '3').catch((error) => error)
   t.type(refusal, Refusal)
-  t.match(refusal, { code: 'rate_limited', retryAfter: 1, message: /1 requests waiting/ })
+  t.match(refusal, { code: 'rate_limited', retryAfter: 1, message: /has 1 request waiting/ })
   for (const n of [0, 1]) {
     begun[n]?.end()
     await calls[n]

@@ -19,7 +19,7 @@ import {
 } from '../fixtures/postgres.ts'
 import { runCommand } from '../fixtures/processes.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/time.ts'
+import { HELD_MS, holdLimits, until } from '../fixtures/time.ts'
 
 t.test(
   'address with a primary, its standby and a host that never responds',
@@ -171,13 +171,20 @@ t.test(
     await sql.unsafe(`alter database ${database?.name} set default_transaction_read_only = on`)
     const frozen = await startDatabaseProxy(url)
     frozen.freezeAt('pg_is_in_recovery')
-    const [one, other] = [new URL(frozen.url), new URL(url)]
-    const both = url.replace(other.host, `${one.host},${other.host}`)
-    const search = () => findHost(both, 2000)
-    await t.rejects(search(), {
+    const proxy = await startDatabaseProxy(url)
+    const [one, other] = [new URL(frozen.url), new URL(proxy.url)]
+    const both = proxy.url.replace(other.host, `${one.host},${other.host}`)
+    const search = () => findHost(both, HELD_MS)
+    const limits = holdLimits(t)
+    const failed = t.rejects(search(), {
       code: 'ENOHOST',
-      message: `no host takes writes; ${one.host}: no response within 2000 ms; ${other.host}: the server is read-only`,
+      message: `no host takes writes; ${one.host}: no response within ${HELD_MS} ms; ${other.host}: the server is read-only`,
     })
+    await until('the other host to have responded', async () => {
+      return proxy.connections() > 0 && proxy.open() === 0
+    })
+    limits.endAll()
+    await failed
     const alone = findHost(`${frozen.url}?target_session_attrs=primary`, 200)
     const problem = await alone.then(() => null, connectionProblem)
     t.equal(problem, 'the server cannot be reached: no response within 200 ms')

@@ -41,7 +41,8 @@ t.test('Pool: work continues at once after all connections are cut under load', 
   await Promise.all(senders)
   for (const error of errors) t.type(error, ConnectionLost)
   t.ok(errors.length > 0, 'some statements were cut')
-  t.equal(proxy.silent(), 0, 'each connection sent its startup message')
+  // The last one may have been accepted just now.
+  await until('each connection to send its startup message', async () => proxy.silent() === 0)
   t.equal(pool.underWay(), 0)
 })
 
@@ -71,7 +72,7 @@ t.test('Pool: an attempt to connect that hangs is repeated', async (t) => {
   const { proxy, ask } = await poolBehindProxy()
   proxy.set('stall')
   const answer = ask()
-  await until('the first attempt', async () => proxy.connections() === 1)
+  await until('the first attempt', async () => proxy.connections() > 0)
   proxy.set('pass')
   t.same(await answer, { one: 1 })
 })

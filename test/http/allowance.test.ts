@@ -102,7 +102,7 @@ t.test('a batch beyond the allowance accepts the items that fit, in order', asyn
       errorOf(
         'plan_allowance_exceeded',
         undefined,
-        `This email needs ${needed} of the plan's 10 emails, and ${left} are left until ${periodEnd.toISOString()}; nothing was queued.`,
+        `This email needs ${needed} of the plan's 10 emails, and ${left} ${left === 1 ? 'is' : 'are'} left until ${periodEnd.toISOString()}; nothing was queued.`,
       ),
     ),
   )

@@ -302,7 +302,7 @@ t.test('SMS batch: when credits run out the rest fails and earlier items are sen
       'insufficient_credits',
     ],
   )
-  const short = 'This SMS needs 1 segments; 0 of the plan and 0 credits are left.'
+  const short = 'This SMS needs 1 segment; 0 of the plan and 0 credits are left.'
   const error = errorOf('insufficient_credits', undefined, short)
   t.strictSame(json.results[5], { index: 5, ok: false, error })
   for (const { data } of json.results.filter(({ ok }: Result) => ok)) {
@@ -320,7 +320,7 @@ t.test('SMS batch: after an item that does not fit a smaller one fails as well',
     [
       true,
       'This SMS needs 2 segments; 1 of the plan and 0 credits are left.',
-      'This SMS needs 1 segments; 1 of the plan and 0 credits are left.',
+      'This SMS needs 1 segment; 1 of the plan and 0 credits are left.',
     ],
   )
 })

@@ -1,3 +1,4 @@
+import { counted } from '../../text/counted.ts'
 import { concernsAll, isTimeout } from '../repeated-call.ts'
 
 /** The result of an item that a shared run left out because the other items would have waited for it. */
@@ -49,7 +50,7 @@ export async function runEntries<Item, Result>(
       isShared,
     )
     if (results.length !== waiting.length) {
-      throw new Error(`${results.length} results for ${waiting.length} items`)
+      throw new Error(`${counted(results.length, 'result')} for ${counted(waiting.length, 'item')}`)
     }
     return succeeded(waiting, results)
   } catch (error) {

@@ -19,6 +19,7 @@ export const halfSentBodies: Attack = {
 
 /** Opens connections, writes a text on each, and keeps them open until the time is over. */
 async function openAll(client: AttackClient, count: number, text: (key: string) => string) {
+  const closed: Promise<void>[] = []
   const sockets = Array.from({ length: count }, (_, n) => {
     const { key = '' } = client.attackers[n % client.attackers.length] ?? {}
     const socket = connect(client.port, client.host)
@@ -28,12 +29,19 @@ async function openAll(client: AttackClient, count: number, text: (key: string) 
     socket.once('data', (chunk) => {
       result = `${chunk.toString('latin1').slice(9, 12)}, then closed`
     })
-    socket.once('close', () => client.note(client.isOver() ? 'held' : result))
+    closed.push(
+      new Promise((resolve) => {
+        socket.once('close', () => {
+          client.note(client.isOver() ? 'held' : result)
+          resolve()
+        })
+      }),
+    )
     return socket
   })
   await client.over
   for (const socket of sockets) socket.destroy()
-  await new Promise((done) => setTimeout(done, 500))
+  await Promise.all(closed)
 }
 
 const IDLE = 5000
