@@ -60,27 +60,19 @@ function senderOf({ systemFrom, mailFromLabel }: NotifyOwnerOptions): Sender {
 }
 
 function emailOf(notice: Notice, sender: Sender): Omit<OutgoingEmail, 'subject' | 'text'> {
-  const { id, organisationId, attempt, startedAt, ambiguousSince, ownerEmail } = notice
-  const { dkimSelector, dkimPrivateKey } = notice
-  const recipients = [ownerEmail.toLowerCase()]
+  const { ownerEmail, ambiguousSince } = notice
   return {
-    id,
-    organisationId,
-    attempt,
-    startedAt,
-    ambiguousSince,
+    ...notice,
     isAmbiguous: ambiguousSince !== null,
     isSandbox: false,
     domain: sender.domain,
     mailFromDomain: sender.mailFromDomain,
-    dkimSelector,
-    dkimPrivateKey,
     fromAddress: sender.address,
     sender: sender.text,
     to: [ownerEmail],
     cc: [],
     bcc: [],
-    recipients,
+    recipients: [ownerEmail.toLowerCase()],
     replyTo: null,
     html: null,
     headers: null,

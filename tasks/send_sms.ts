@@ -8,18 +8,16 @@ export type SendSmsOptions = {
   provider: SmsProvider
   /** Takes sandbox messages, whatever the provider. */
   sandbox: SmsProvider
-  responseTimeoutMs?: number
   onOutcome?: OnOutcome
 }
 
 /** Attempts one SMS: submits the parts that the network has not taken yet. */
 export default function sendSms(
   call: Call,
-  { provider, sandbox, responseTimeoutMs, onOutcome }: SendSmsOptions,
+  { provider, sandbox, onOutcome }: SendSmsOptions,
 ): Task {
   return attemptTask(call, {
     start: (ids) => call('start_sms', { ids }),
-    responseTimeoutMs,
     onOutcome,
     async attempt(sms, timeLimit) {
       const chosen = sms.isSandbox ? sandbox : provider

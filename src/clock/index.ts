@@ -2,6 +2,7 @@ import { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
 import { pgOptions, queueLimits, SERVICE_ROLE } from '../db/client.ts'
+import { messageOf } from '../db/connection-errors.ts'
 import { queuePoolLimits } from '../db/queue-pool.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import { storable } from '../text/storable.ts'
@@ -64,7 +65,7 @@ export async function recordRun(
     log.debug({ task, rows }, 'scheduled task ran')
   } catch (error) {
     log.warn({ err: error, task }, 'scheduled task failed')
-    const message = storable(error instanceof Error ? error.message : String(error))
+    const message = storable(messageOf(error))
     // When the database itself failed, the log line above is the only record.
     await call('record_task_run', { task, duration_ms: durationMs(), error: message }).catch(
       () => undefined,

@@ -1,4 +1,5 @@
 import type { Secrets } from '../crypto/secrets.ts'
+import { uuidOf } from '../text/ids.ts'
 
 /** A recipient who unsubscribes from an organisation, and the message that contained the link. */
 export type Unsubscription = {
@@ -26,11 +27,13 @@ const TOKEN = /^([\w-]{47,382})\.([\w-]{43})$/
  * Creates and reads unsubscribe links. A token contains its signed content, so it needs no row in the
  * database and never expires. It stays valid after a change of SECRET_KEY while the older key is listed.
  */
-export function createUnsubscribeLinks(options: {
+export function createUnsubscribeLinks({
+  secrets,
+  publicUrl,
+}: {
   secrets: Secrets
   publicUrl: string
 }): UnsubscribeLinks {
-  const { secrets, publicUrl } = options
   return {
     url({ organisationId, messageId, email }) {
       const bytes = Buffer.concat([
@@ -48,8 +51,8 @@ export function createUnsubscribeLinks(options: {
       if (!bytes || !signature) return undefined
       if (!secrets.isSigned(Buffer.concat([PURPOSE, bytes]), signature)) return undefined
       return {
-        organisationId: uuidOf(bytes.subarray(0, UUID_BYTES)),
-        messageId: uuidOf(bytes.subarray(UUID_BYTES, 2 * UUID_BYTES)),
+        organisationId: uuidOf(bytes.toString('hex', 0, UUID_BYTES)),
+        messageId: uuidOf(bytes.toString('hex', UUID_BYTES, 2 * UUID_BYTES)),
         email: bytes.toString('utf8', 2 * UUID_BYTES),
       }
     },
@@ -58,10 +61,6 @@ export function createUnsubscribeLinks(options: {
 
 function bytesOf(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex')
-}
-
-function uuidOf(bytes: Buffer): string {
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 /** Returns undefined unless the text is the canonical form of its bytes: Node decodes other text as well. */

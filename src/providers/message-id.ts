@@ -1,4 +1,4 @@
-import { encodeId, ID_DIGITS } from '../text/ids.ts'
+import { encodeId, ID_DIGITS, uuidOf } from '../text/ids.ts'
 
 const OURS = /^<?em_([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.\d{1,2})?@[^<>@\s]+>?$/
 
@@ -21,6 +21,5 @@ export function readMessageId(messageId: string): string | undefined {
   if (!digits) return undefined
   let value = 0n
   for (const digit of digits) value = (value << 5n) | BigInt(ID_DIGITS.indexOf(digit))
-  const hex = value.toString(16).padStart(32, '0')
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return uuidOf(value.toString(16).padStart(32, '0'))
 }

@@ -11,3 +11,8 @@ export function encodeId(prefix: string, uuid: string): string {
   }
   return `${prefix}_${digits}`
 }
+
+/** Returns the UUID with these 32 hexadecimal digits. */
+export function uuidOf(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

@@ -40,8 +40,8 @@ export async function attempt(
     started_at: delivery.startedAt,
     duration_ms: Math.round(time.now() - startedAt),
     status: outcome.status,
-    error: outcome.error && storable(outcome.error.slice(0, 500)),
-    response: outcome.response && storable(outcome.response.slice(0, 1000)),
+    error: outcome.error && storable(outcome.error),
+    response: outcome.response,
   }
 
   async function post(): Promise<PostOutcome> {

@@ -4,13 +4,7 @@ import { CODE_SCHEMAS, codeSha256, readFolder, type SqlFile } from './sql-files.
 /** Drops schemas core, api and ops, and creates them again from the files of this version. */
 export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   const folders = await Promise.all(CODE_SCHEMAS.map(readFolder))
-  const files = folders.flat()
-  const isTypes = ({ name }: SqlFile) => /\/types(_\w+)?\.sql$/.test(name)
-  const isGrants = ({ name }: SqlFile) => name.endsWith('/grants.sql')
-  const isAggregate = ({ text }: SqlFile) => text.startsWith('create aggregate')
-  const isView = ({ text }: SqlFile) => text.startsWith('create view')
-  const isFunction = (file: SqlFile) =>
-    !isTypes(file) && !isGrants(file) && !isAggregate(file) && !isView(file)
+  const files = folders.flat().toSorted((one, other) => rankOf(one) - rankOf(other))
   // Without the check of bodies, functions may be created in any order.
   await tx`set local check_function_bodies = off`
   await tx`drop schema if exists ops, api, core cascade`
@@ -19,11 +13,7 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
     comment on schema core is 'Private helpers of api and ops; replaced at every migrate.';
     comment on schema api is 'The functions that the service may call; replaced at every migrate.';
     comment on schema ops is 'For people in psql, see ops.help; replaced at every migrate.'`)
-  const kinds = [isTypes, isFunction, isAggregate, isView, isGrants]
-  await createAll(
-    tx,
-    kinds.flatMap((kind) => files.filter(kind)),
-  )
+  await createAll(tx, files)
   const sha256 = await codeSha256()
   await tx`
     insert into app.former_code (sha256, replaced_at)
@@ -33,6 +23,14 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
   await tx`
     insert into app.code (sha256, replaced_at) values (${sha256}, now())
     on conflict (is_only_row) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
+}
+
+/** The place in the order: types, functions, aggregates of functions, views, grants. */
+function rankOf({ name, text }: SqlFile): number {
+  if (/\/types(_\w+)?\.sql$/.test(name)) return 0
+  if (name.endsWith('/grants.sql')) return 4
+  if (text.startsWith('create view')) return 3
+  return text.startsWith('create aggregate') ? 2 : 1
 }
 
 /**
@@ -46,10 +44,8 @@ async function createAll(tx: postgres.TransactionSql, files: SqlFile[]): Promise
     .catch(async () => {
       for (const { name, text } of files) {
         await tx.unsafe(text).catch((error) => {
-          const { code } = error
-          throw Object.assign(new Error(`sql/${name}: ${error.message}`, { cause: error }), {
-            code,
-          })
+          const { code, message } = error
+          throw Object.assign(new Error(`sql/${name}: ${message}`, { cause: error }), { code })
         })
       }
     })

@@ -36,7 +36,7 @@ export class LinkFailed extends Error {
 
   /** A link that was lost or never made. The code is one of the operating system, of TLS, or of this file. */
   static lost(code: string): LinkFailed {
-    return new LinkFailed(reasons.get(code) ?? 'it cannot be reached', code, null)
+    return new LinkFailed(`it ${reasons.get(code) ?? 'cannot be reached'}`, code, null)
   }
 }
 
@@ -49,10 +49,10 @@ const NO_TLS = new Set(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKE
 const NO_ADDRESS = new Set(['ENOTFOUND', 'EAI_AGAIN'])
 
 const reasons = new Map([
-  [CLOSED, 'it closed the connection'],
-  [SILENT, 'it does not respond'],
-  [GARBAGE, 'it does not speak SMPP'],
-  [REFUSED, 'it refuses connections'],
+  [CLOSED, 'closes the connection'],
+  [SILENT, 'does not respond'],
+  [GARBAGE, 'does not speak SMPP'],
+  [REFUSED, 'refuses connections'],
 ])
 
 /** Returns a hint for a failure: the problem and its fix. null: the failure is expected. */
@@ -77,13 +77,7 @@ export function hintOf({ code, status, label }: LinkFailed): string | null {
     return `the certificate of the SMSC is not trusted (${code}): ask the network for a trusted one, or set ?tls.rejectUnauthorized=false`
   }
   if (code === CLOSED || code === SILENT || code === GARBAGE) {
-    return `the server of SMPP_URL ${verbs[code]}: check the port, use smpps:// if the port requires TLS, and ask the network to allow this machine's address`
+    return `the server of SMPP_URL ${reasons.get(code)}: check the port, use smpps:// if the port requires TLS, and ask the network to allow this machine's address`
   }
   return `the SMSC of SMPP_URL cannot be reached (${code}): check host and port, and ask the network to allow this machine's address`
-}
-
-const verbs = {
-  [CLOSED]: 'closes the connection',
-  [SILENT]: 'does not respond',
-  [GARBAGE]: 'does not speak SMPP',
 }

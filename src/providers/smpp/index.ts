@@ -6,19 +6,12 @@ import { hintOf, LinkFailed } from './failure.ts'
 import { Limiter } from './limiter.ts'
 import { openSession, SmscLink } from './link.ts'
 import type { Fields } from './pdu.ts'
+import type { SmppSettings } from './settings.ts'
 import { readSmsc } from './smsc.ts'
 import { OK, TRY_AGAIN } from './status.ts'
 import { type SmppTimes, TIMES } from './times.ts'
 
-export type SmppOptions = {
-  /** SMPP_URL. */
-  url: string
-  /** The most PDUs without a response. */
-  window: number
-  /** The most PDUs per second. */
-  rate: number
-  /** The country calling code of numbers in national form; null: such numbers are not accepted. */
-  countryCode?: string | null
+export type SmppOptions = Omit<SmppSettings, 'provider'> & {
   /** null: the provider binds only to send, and the SMSC must repeat what it delivers. */
   listener: SmsListener | null
   log: Logger
@@ -30,7 +23,7 @@ export function createSmpp({
   url,
   window,
   rate,
-  countryCode = null,
+  countryCode,
   listener,
   log,
   ...given

@@ -26,10 +26,11 @@ export const smppRequired = ['SMPP_URL'] as const
 
 export type SmppSettings = {
   provider: 'smpp'
+  /** SMPP_URL. */
   url: string
-  /** The most PDUs that may be without a response. */
+  /** The most PDUs without a response. */
   window: number
-  /** Messages per second. */
+  /** The most PDUs per second. */
   rate: number
   /** The country calling code of numbers in national form; null: such numbers are not accepted. */
   countryCode: string | null

@@ -74,7 +74,8 @@ t.test('an invalid URL is refused without quoting it', async (t) => {
   for (const [problem, urls] of Object.entries(problems)) {
     for (const url of urls) {
       t.strictSame(readSmsc(url), { problem }, url)
-      const options = { url, window: 1, rate: 1, listener: null, log: createLog('silent') }
+      const settings = { url, window: 1, rate: 1, countryCode: null }
+      const options = { ...settings, listener: null, log: createLog('silent') }
       t.throws(() => createSmpp(options), { message: `SMPP_URL ${problem}` })
     }
   }
