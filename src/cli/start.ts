@@ -52,7 +52,7 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
   const log = createLog(config.logLevel)
   const stopping = stopSignal({ endsWithParent: config.isRunByNpm })
   const database = await openDatabase(config, { mayCreate: true })
-  // Within seconds other processes take over the work of this one.
+  /** Exits with 1. Within seconds other processes take over the work of this one. */
   const exitFailed = (event: string) => {
     log.error(event)
     void database.close().finally(() => process.exit(1))
@@ -103,7 +103,7 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
     const limit = setTimeout(() => exitFailed('service not stopped in time'), STOPS_WITHIN_MS)
     await service.stop()
     clearTimeout(limit)
-    // graphile-worker sets another one after its tables were upgraded to a version that it does not know.
+    // graphile-worker sets another exit code after its tables were upgraded to a version that it does not know.
     process.exitCode = 0
   } catch (error) {
     // The process was stopped before the service began.

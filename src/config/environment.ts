@@ -42,7 +42,7 @@ export const environment = v.object({
   POSTGRAM_NOW: v.optional(clockSettings),
 })
 
-/** Returns the environment without empty variables: a shell or a compose file leaves a variable out in that way. */
+/** Returns the environment without empty variables: in a shell or a compose file, empty means not set. */
 export function withoutEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
 }
