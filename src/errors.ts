@@ -33,7 +33,7 @@ export const catalogue = {
 
 export type Code = keyof typeof catalogue
 
-export type RefusalDetails = {
+type RefusalDetails = {
   /** Replaces the default message of the code. */
   message?: string | null | undefined
   /** Seconds until the caller may retry; sent as Retry-After. */

@@ -1,6 +1,7 @@
 import { commandPrefix, withCommands } from './cli/commands.ts'
 import { USAGE } from './cli/usage.ts'
-import { type Config, readConfig, readLaunch } from './config/index.ts'
+import { type Config, readConfig } from './config/index.ts'
+import { readLaunch } from './config/launch.ts'
 import { SetupError } from './errors.ts'
 
 type Command = (config: Config, args: string[]) => Promise<void>

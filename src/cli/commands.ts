@@ -1,6 +1,6 @@
 /** Messages name commands as npm scripts. These functions replace them by the commands of this installation. */
 import { relative } from 'node:path'
-import type { Launch } from '../config/index.ts'
+import type { Launch } from '../config/launch.ts'
 
 /**
  * Returns the words in front of a command: those of POSTGRAM_COMMAND, or node with the script and the environment

@@ -92,8 +92,8 @@ export async function prepareEmbedded(
 /** Whether POSTGRAM_NOW is set although the database, which is of this version, keeps real time. */
 export async function lacksTestClock(sql: Sql, { clock }: Config): Promise<boolean> {
   if (Object.keys(clock).length === 0) return false
-  const [row] = await sql<{ isOn: boolean }[]>`select api.has_test_clock() as is_on`
-  return row?.isOn === false
+  const [{ isOn }] = await sql<[{ isOn: boolean }]>`select api.has_test_clock() as is_on`
+  return !isOn
 }
 
 /** Returns the secrets of SECRET_KEY; without it, those of the key in the data folder, which is created if missing. */

@@ -23,15 +23,11 @@ export async function seed(sql: Sql): Promise<Demo> {
   return sql.begin(async (tx) => {
     // The domain has one holder: a second seed at the same time must find the organisation of the first.
     await tx`select pg_advisory_xact_lock(${SEED_LOCK})`
-    const [holder] = await tx<{ organisation: string }[]>`
-      select organisation from ops.domains where name = ${DEMO_DOMAIN}`
-    const organisation =
-      holder?.organisation ??
-      (
-        await tx<{ id: string }[]>`
-          select ops.create_organisation('Demo', ${`owner@${DEMO_DOMAIN}`}) as id`
-      )[0]?.id
-    if (!organisation) throw new Error('the demo organisation was not created')
+    const [{ organisation }] = await tx<[{ organisation: string }]>`
+      select coalesce(
+        (select d.organisation from ops.domains d where d.name = ${DEMO_DOMAIN} limit 1),
+        ops.create_organisation('Demo', ${`owner@${DEMO_DOMAIN}`})
+      ) as organisation`
     await tx`select ops.verify_domain(${organisation}, ${DEMO_DOMAIN})`
     const [keys] = await tx<{ liveKey: string; testKey: string }[]>`
       select ops.create_api_key(${organisation}, 'live') as live_key,

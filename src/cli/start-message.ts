@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Role, Service } from '../service/index.ts'
 import { type Demo, firstSteps } from './demo.ts'
 
-export type Started = {
+type Started = {
   roles: readonly Role[]
   service: Pick<Service, 'address' | 'metricsAddress'>
   /** Which database the service uses, without a password. */

@@ -28,7 +28,6 @@ import {
   prepareEmbedded,
   secretsOf,
 } from './database.ts'
-import type { Demo } from './demo.ts'
 import { listenProblem, namingSetting } from './explain.ts'
 import { startMessage } from './start-message.ts'
 import { stopSignal } from './stop-signal.ts'
@@ -52,7 +51,7 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
   const log = createLog(config.logLevel)
   const stopping = stopSignal({ endsWithParent: config.isRunByNpm })
   const database = await openDatabase(config, { mayCreate: true })
-  // Within seconds other processes take over the work of this one.
+  /** Exits with 1. Within seconds other processes take over the work of this one. */
   const exitFailed = (event: string) => {
     log.error(event)
     void database.close().finally(() => process.exit(1))
@@ -103,7 +102,7 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
     const limit = setTimeout(() => exitFailed('service not stopped in time'), STOPS_WITHIN_MS)
     await service.stop()
     clearTimeout(limit)
-    // graphile-worker sets another one after its tables were upgraded to a version that it does not know.
+    // graphile-worker sets another exit code after its tables were upgraded to a version that it does not know.
     process.exitCode = 0
   } catch (error) {
     // The process was stopped before the service began.
@@ -131,14 +130,12 @@ function smsConcurrencyOf({ sms, workerConcurrency }: Config): number {
   return sms.provider === 'smpp' ? Math.min(2 * sms.window, 10 * sms.rate) : workerConcurrency
 }
 
-type Prepared = { demo: Demo; isNew: boolean } | null
-
 /** Brings the database to this version if the login owns it. Returns the demo of an embedded database. */
 async function prepare(
   config: Config,
   database: Database,
   { log, signal }: { log: Logger; signal: AbortSignal },
-): Promise<Prepared> {
+) {
   const { url, ownerUrl } = database
   const sql = connect(config.isEmbedded ? ownerUrl : url, { max: 1, clock: config.clock })
   try {

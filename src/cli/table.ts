@@ -2,7 +2,10 @@
 export function formatTable(rows: readonly Record<string, unknown>[], columns: string[]): string {
   const head = columns.map(printableLines)
   const body = rows.map((row) => columns.map((column) => printableLines(textOf(row[column]))))
-  const widths = columns.map((_, place) => widthOf([head, ...body], place))
+  const widths = columns.map((_, place) =>
+    // Math.max(...) would fail with more than some 100 000 arguments.
+    [head, ...body].flatMap((row) => row[place] ?? []).reduce(maxLength, 0),
+  )
   return [
     ...print(head, widths),
     widths.map((width) => '-'.repeat(width)).join('-+-'),
@@ -37,14 +40,7 @@ function codeOf(control: string): string {
   return code < 0x80 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex.padStart(4, '0')}`
 }
 
-/** A loop: Math.max(...) fails with more than some 100 000 arguments. */
-function widthOf(rows: string[][][], place: number): number {
-  let width = 0
-  for (const row of rows) {
-    for (const line of row[place] ?? []) width = Math.max(width, line.length)
-  }
-  return width
-}
+const maxLength = (width: number, line: string) => Math.max(width, line.length)
 
 function print(row: string[][], widths: number[]): string[] {
   const height = Math.max(1, ...row.map(({ length }) => length))

@@ -11,8 +11,6 @@ import {
 import { emailSettings, smsSettings } from './providers.ts'
 import { EMBEDDED } from './values.ts'
 
-export { type Launch, readLaunch } from './launch.ts'
-
 type ConfigOptions = {
   /** Whether the variables that only a running service needs are required. */
   isServing: boolean

@@ -31,7 +31,7 @@ export type Reply = {
 }
 
 /** A request without its body. */
-export type BareRequest = {
+type BareRequest = {
   admission: Admission
   /** The ID in the path; empty if the endpoint has none. */
   id: string
@@ -90,8 +90,6 @@ type PostEndpoint = {
   }
 }[PostKind]
 
-const TEST_KEY_DELETES = 'Test keys delete nothing; use a live key.'
-
 /** Returns a router that admits each request before its endpoint handles it. */
 export function mount(
   endpoints: Endpoint[],
@@ -131,7 +129,8 @@ export function mount(
       const admission = await admit(ctx, endpoint.scope)
       // Live sending depends on the domains and suppressions of the organisation.
       if (endpoint.method === 'DELETE' && admission.mode === 'test') {
-        throw new Refusal('insufficient_scope', null, { message: TEST_KEY_DELETES })
+        const message = 'Test keys delete nothing; use a live key.'
+        throw new Refusal('insufficient_scope', null, { message })
       }
       bodies.reserve(ctx, admission.organisationId)
       // Postgres refuses text with a NUL, and no ID contains one.

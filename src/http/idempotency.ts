@@ -23,6 +23,6 @@ export function callOf({ admission, idempotencyKey, fingerprint }: KeyedRequest)
     organisation_id: admission.organisationId,
     mode: admission.mode,
     fingerprint,
-    ...(idempotencyKey === null ? {} : { key: `caller:${idempotencyKey}` }),
+    ...(idempotencyKey !== null && { key: `caller:${idempotencyKey}` }),
   }
 }

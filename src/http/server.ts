@@ -7,7 +7,7 @@ import { LATE_HEADERS, refuseMalformed } from './errors.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { type Listening, listenOnSeveral } from './listen.ts'
 
-export type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
+type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
   /** Limits that differ from HTTP_LIMITS. */
   httpLimits?: Partial<HttpLimits>
   host: string

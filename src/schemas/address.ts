@@ -5,7 +5,7 @@ import { isLongerThan, tooLong } from './limits.ts'
 export type Address = { name: string | null; address: string; domain: string }
 
 /** The reason why a text is not an address, as it appears in `fields`. */
-export type Problem = { problem: string }
+type Problem = { problem: string }
 
 // RFC 5322, 2.1.1 limits the line, RFC 5321, 4.5.3.1 the rest; 254 is its path without < and >.
 const MAX_LENGTH = 998

@@ -6,7 +6,7 @@ export function isLongerThan(text: string, max: number): boolean {
 }
 
 /** Returns the number of code points, which JSON Schema and Postgres count as the length. */
-export function codePoints(text: string): number {
+function codePoints(text: string): number {
   let count = 0
   for (const _ of text) count++
   return count

@@ -15,7 +15,7 @@ import { startWorker, type WorkerOptions } from '../worker/index.ts'
 import type { ServiceOptions } from './options.ts'
 import type { Shutdown } from './shutdown.ts'
 
-export type WorkerRoleParts = {
+type WorkerRoleParts = {
   settings: ServiceOptions
   shutdown: Shutdown
   call: Call

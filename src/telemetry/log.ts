@@ -13,7 +13,6 @@ export function createLog(level: string): Logger {
 function describeError(error: unknown) {
   if (!(error instanceof Error))
     return { message: String((error as { message?: unknown })?.message) }
-  const { name, message, stack } = error
-  const { code } = error as { code?: unknown }
+  const { name, message, stack, code } = error as Error & { code?: unknown }
   return { name, message, code, stack }
 }

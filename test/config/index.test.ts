@@ -1,5 +1,6 @@
 import t from 'tap'
-import { readConfig, readLaunch } from '../../src/config/index.ts'
+import { readConfig } from '../../src/config/index.ts'
+import { readLaunch } from '../../src/config/launch.ts'
 import { SetupError } from '../../src/errors.ts'
 
 type Env = Record<string, string | undefined>

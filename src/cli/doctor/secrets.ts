@@ -21,10 +21,8 @@ export async function checkSecrets(
 
 /** Checks that SECRET_KEY opens the DKIM keys, active or next, that sign mail through a relay. */
 async function checkDkimKeys(sql: Sql, secrets: Secrets): Promise<Check> {
-  const unopened = new Set<string>()
-  for (const { name, privateKey } of await dkimKeys(sql)) {
-    if (secrets.keyOf(privateKey) === null) unopened.add(name)
-  }
+  const keys = (await dkimKeys(sql)).filter((key) => secrets.keyOf(key.privateKey) === null)
+  const unopened = new Set(keys.map(({ name }) => name))
   const [first] = unopened
   return {
     name: 'DKIM keys',

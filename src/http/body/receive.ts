@@ -3,7 +3,7 @@ import { Refusal } from '../../errors.ts'
 import { UNKNOWN_OWNER } from '../fair-start.ts'
 import type { Yield } from '../yield.ts'
 
-export type ReceiveOptions = {
+type ReceiveOptions = {
   /** Decides when the next chunk arrives. */
   pacing: Yield
   /** Bytes that arrive without pacing. */

@@ -3,7 +3,7 @@ import type { Heading } from './markdown.ts'
 import type { NavigationGroup } from './navigation.ts'
 import type { Rendered } from './render.ts'
 
-export type LayoutOptions = Rendered & {
+type LayoutOptions = Rendered & {
   name: string
   headings: Heading[]
   navigation: NavigationGroup[]

@@ -46,7 +46,7 @@ export function linksOf(inline: Token | undefined): Link[] {
   return links
 }
 
-export type FenceInfo = { language: string; attributes: Record<string, string> }
+type FenceInfo = { language: string; attributes: Record<string, string> }
 
 /** Reads what stands after the fence of a code block, such as `sh not-run="needs Docker" id=upgrade`. */
 export function readFenceInfo(info: string): FenceInfo {

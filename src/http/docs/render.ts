@@ -67,7 +67,7 @@ function rewriteLinks(tokens: Token[]) {
 }
 
 /** Where a link of a page points to when it is served; null if the service does not serve that. */
-export function servedTarget(href: string): string | null {
+function servedTarget(href: string): string | null {
   if (/^(#|https?:)/.test(href)) return href
   if (href.includes('/')) return null
   return `/docs/${href.replace(/\.md(?=#|$)/, '')}`
