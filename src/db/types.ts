@@ -55,7 +55,7 @@ export async function generateTypes(sql: Sql): Promise<string> {
     from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
     join pg_type t on t.oid = a.atttypid
-    where c.relnamespace = 'api'::regnamespace and c.relkind = 'c'
+    where c.reltype in (select p.prorettype from pg_proc p where p.pronamespace = 'api'::regnamespace)
     order by c.relname, a.attnum`
   const recordColumns = await sql<RecordRow[]>`
     select c.relname as type, a.attname as column, t.typname as column_type,
