@@ -1,6 +1,6 @@
 -- Locks, in this order: allowances of the organisations by id, then rows that only their holder writes.
 create function api.accept_emails(calls jsonb, items jsonb, catalogue jsonb, is_shared boolean default false)
-returns setof api.call_response
+returns setof core.call_response
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function api.accept_emails is
-  'Accept calls of POST /v1/emails and /v1/emails/batch. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces).';
+  'Accept calls of POST /v1/emails and /v1/emails/batch. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces).';

@@ -1,6 +1,6 @@
 -- Locks, in this order: allowances of the organisations by id, then rows that only their holder writes.
 create function api.accept_sms(calls jsonb, items jsonb, catalogue jsonb, is_shared boolean default false)
-returns setof api.call_response
+returns setof core.call_response
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -16,4 +16,4 @@ end
 $$;
 
 comment on function api.accept_sms is
-  'Accept calls of POST /v1/sms and /v1/sms/batch; the arguments and responses are those of api.accept_emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages).';
+  'Accept calls of POST /v1/sms and /v1/sms/batch; the responses are those of api.accept_emails. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages).';

@@ -57,4 +57,4 @@ end
 $$;
 
 comment on function api.admit is
-  'The organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key''s last use. Returns no row for a key that is unknown or revoked.';
+  'Returns the organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key''s last use. Returns no row for a key that is unknown or revoked.';

@@ -18,9 +18,9 @@ begin
     perform core.limit_provider_calls(begin_check.organisation_id);
   end if;
   -- A check would recreate the identity that is being removed at the provider.
-  if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
+  if core.is_under_way(v_domain.change_since) then
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', core.now()));
-  elsif v_domain.check_started_at is not null and core.is_under_way(v_domain.check_started_at) then
+  elsif core.is_under_way(v_domain.check_started_at) then
     return jsonb_populate_record(null::api.domain_work,
       jsonb_build_object('verdict', 'busy', 'since', v_domain.check_started_at));
   elsif v_domain.last_checked_at >= begin_check.since then

@@ -22,7 +22,7 @@ begin
   end if;
 
   select d.* into v_domain from app.domains d where d.name = begin_domain.name for no key update;
-  if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
+  if core.is_under_way(v_domain.change_since) then
     v_is_busy := true;
   elsif v_domain.change = 'adding' then
     -- The process that reserved it is gone. Its identity at the provider is reused below.

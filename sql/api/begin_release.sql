@@ -9,7 +9,7 @@ begin
   update app.domains d
   set change = 'removing', change_since = core.now()
   where d.id = begin_release.id and d.organisation_id is null
-    and (d.change is null or not core.is_under_way(d.change_since))
+    and core.is_under_way(d.change_since) is not true
   returning d.* into v_domain;
   if v_domain.id is not null then
     return next jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));

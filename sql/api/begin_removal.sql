@@ -11,7 +11,7 @@ begin
   if begin_removal.since is null then
     perform core.limit_provider_calls(begin_removal.organisation_id);
   end if;
-  if v_domain.change is not null and core.is_under_way(v_domain.change_since) then
+  if core.is_under_way(v_domain.change_since) then
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', core.now()));
   end if;
   update app.domains d

@@ -28,4 +28,4 @@ end
 $$;
 
 comment on function api.finish_domain is
-  'Add a reserved domain whose identity the provider has created. identity has the shape of core.store_identity. Refuses email_provider_unavailable if the reservation was removed in the meantime.';
+  'Add a reserved domain whose identity the provider has created. Refuses email_provider_unavailable if the reservation was removed in the meantime.';

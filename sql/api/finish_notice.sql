@@ -19,4 +19,4 @@ as $$
 $$;
 
 comment on function api.finish_notice is
-  'Record the outcome of an attempt to send a notice, with the shape of api.finish_messages: {id, outcome, code, text, ambiguous_since}. Returns whether the notice is settled; otherwise it has to be attempted again.';
+  'Record the outcome of an attempt to send a notice. Returns whether the notice is settled; otherwise it has to be attempted again.';

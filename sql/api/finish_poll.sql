@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.finish_poll is
-  'Record the receipts of a poll: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Returns the type of each receipt that was stored; most have been stored before by a callback or an earlier poll.';
+  'Record the receipts of a poll. Returns the type of each receipt that was stored; most have been stored before by a callback or an earlier poll.';

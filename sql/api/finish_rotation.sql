@@ -1,5 +1,5 @@
 create function api.finish_rotation(id uuid, activate text, retire text, key jsonb)
-returns integer
+returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -8,7 +8,7 @@ declare
 begin
   select d.dkim_zone into v_zone from app.domains d where d.id = finish_rotation.id for no key update;
   if not found then
-    return 0;
+    return;
   end if;
   update app.dkim_keys k
   set state = case k.selector when finish_rotation.activate then 'active' else 'retired' end::app.dkim_state
@@ -19,9 +19,8 @@ begin
   from jsonb_populate_record(null::core.dkim_key, finish_rotation.key) as n
   on conflict on constraint dkim_keys_pkey do update
     set state = excluded.state, value = excluded.value, private_key = excluded.private_key, created_at = excluded.created_at;
-  return 1;
 end
 $$;
 
 comment on function api.finish_rotation is
-  'Record that a domain''s DKIM keys were rotated: the selector that signs now, the retired one and the new key. Returns 0 if the domain is gone.';
+  'Record that a domain''s DKIM keys were rotated: the selector that signs now, the retired one and the new key. Does nothing if the domain is gone.';

@@ -4,7 +4,6 @@ create function api.list_suppressions(
 returns text
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
--- A plan made while the table was small must not scan it when it has grown.
 set enable_seqscan = off
 as $$
 declare
@@ -64,4 +63,4 @@ end
 $$;
 
 comment on function api.list_suppressions is
-  'A page of an organisation''s suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty.';
+  'Returns a page of an organisation''s suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty.';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.record_keywords is
-  'Record replies with a keyword: {provider, from, to (the sender ID), keyword stop|start, word (the text received), received_at}. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found).';
+  'Record replies with a keyword. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found).';

@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function api.record_sms_receipts is
-  'Record receipts for parts of SMS: {provider, network_ids (possible spellings of the ID, most likely first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts.';
+  'Record receipts for parts of SMS. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts.';

@@ -28,4 +28,4 @@ end
 $$;
 
 comment on function api.release_leases is
-  'Release the leases of jobs, {endpoint_id, job, worker, pause_seconds}, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are.';
+  'Release the leases of jobs, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are.';

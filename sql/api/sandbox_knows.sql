@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function api.sandbox_knows is
-  'Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}.';
+  'Returns for each of these messages, in order, whether the sandbox network has taken it before.';

@@ -59,4 +59,4 @@ end
 $$;
 
 comment on function api.start_deliveries is
-  'The deliveries to post next. leases: {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own.';
+  'Returns the deliveries to post next. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own.';

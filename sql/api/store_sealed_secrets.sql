@@ -32,4 +32,4 @@ end
 $$;
 
 comment on function api.store_sealed_secrets is
-  'Replaces signing secrets with their sealed form: {endpoint_id, replaces_sha256 (hex SHA-256 of the stored text), sealed}. key_id: the SECRET_KEY that sealed them. Returns how many were replaced; a secret that changed since it was read is left alone.';
+  'Replace signing secrets with their sealed form. key_id: the SECRET_KEY that sealed them. Returns how many were replaced; a secret that changed since it was read is left alone.';

@@ -1,5 +1,5 @@
 create function api.store_signing_key(id uuid, identity jsonb, records jsonb)
-returns integer
+returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -8,9 +8,8 @@ begin
   perform core.store_identity(store_signing_key.id, store_signing_key.identity);
   update app.domains d set records = store_signing_key.records
   where d.id = store_signing_key.id and d.records = '[]';
-  return found::integer;
 end
 $$;
 
 comment on function api.store_signing_key is
-  'Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. identity has the shape of core.store_identity. Returns 1 if the records were stored too, else 0.';
+  'Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster.';

@@ -2,7 +2,6 @@ create function api.sum_status_changes()
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
--- Every row is reached by its key; a plan made while a table was small must not scan it when it has grown.
 set enable_seqscan = off
 as $$
 declare

@@ -1,22 +1,5 @@
--- Result types of the api functions; types_to_send.sql has those for workers. The generator of
--- src/db/api.gen.ts reads comments that start with null.
-
-create type api.call_response as (
-  n integer,
-  status smallint,
-  code text,
-  message text,
-  retry_after integer,
-  fields jsonb,
-  body text,
-  is_replayed boolean
-);
-comment on type api.call_response is 'The response to one call.';
-comment on column api.call_response.code is 'null when accepted; else why it is refused';
-comment on column api.call_response.message is 'null unless the message of the code says too little; then the message';
-comment on column api.call_response.retry_after is 'null unless the call may be repeated after so many seconds';
-comment on column api.call_response.fields is 'null unless the refusal names fields';
-comment on column api.call_response.body is 'null when refused';
+-- Result types of the api functions, apart from core.call_response; types_to_send.sql has those for workers. The
+-- generator of src/db/api.gen.ts reads comments that start with null.
 
 create type api.reply as (
   status smallint,
@@ -65,7 +48,6 @@ comment on column api.domain_work.token is 'The label of the domain in the DKIM 
 comment on column api.domain_work.dkim_zone is 'null until the provider has created the identity';
 comment on column api.domain_work.provider is 'null until the provider has created the identity';
 comment on column api.domain_work.keys is 'null until the provider has created the identity; {selector, state, value}';
-
 comment on column api.domain_work.since is 'null unless the call has to be repeated (busy, release); pass it then';
 
 create type api.suppression_removal as (

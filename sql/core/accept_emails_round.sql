@@ -4,7 +4,6 @@ create function core.accept_emails_round(
 )
 returns setof core.call_response
 language plpgsql volatile
--- Every row is reached by its key; a plan made while a table was small must not scan it when it has grown.
 set enable_seqscan = off
 -- A thousand emails go through sorts; on disk these would take ten times as long.
 set work_mem = '32MB'

@@ -14,4 +14,4 @@ as $$
 $$;
 
 comment on function core.calls_of_round is
-  'The calls of an accept, of one round or of all. Calls with the same idempotency key are in different rounds, so that the second finds the response to the first.';
+  'Returns the calls of an accept, of one round or of all. Calls with the same idempotency key are in different rounds, so that the second finds the response to the first.';

@@ -29,4 +29,4 @@ as $$
 $$;
 
 comment on function core.check_calls is
-  'The calls of a round with the state of their organisations, and whether the call as a whole is replayed or refused.';
+  'Returns the calls of a round with the state of their organisations, and whether the call as a whole is replayed or refused.';

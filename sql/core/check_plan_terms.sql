@@ -1,18 +1,15 @@
-create function core.check_plan_terms(
-  name text, price_rand integer, emails_included integer, sms_included integer, domains_included integer,
-  test_messages_daily integer
-)
+create function core.check_plan_terms(plan app.plans)
 returns void
 language plpgsql immutable
 as $$
 begin
-  perform core.check_name(name);
-  if num_nulls(price_rand, emails_included, sms_included, domains_included, test_messages_daily) > 0
-    or least(price_rand, emails_included, sms_included, domains_included, test_messages_daily) < 0 then
+  perform core.check_name(plan.name);
+  if num_nulls(plan.price_rand, plan.emails_included, plan.sms_included, plan.domains_included, plan.test_messages_daily) > 0
+    or least(plan.price_rand, plan.emails_included, plan.sms_included, plan.domains_included, plan.test_messages_daily) < 0 then
     raise exception 'the price and the allowances must be 0 or more';
   end if;
 end
 $$;
 
 comment on function core.check_plan_terms is
-  'Raises an error if a plan cannot have this name, price or these allowances.';
+  'Raises an error if a plan cannot have its name, price or allowances.';

@@ -1,7 +1,6 @@
 create function core.claim_key(organisation_id uuid, mode app.mode, key text, fingerprint text)
 returns app.idempotency_keys
 language plpgsql stable
--- A plan cached while the table was small must not scan it after it has grown.
 set enable_seqscan = off
 as $$
 declare

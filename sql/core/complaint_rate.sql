@@ -1,4 +1,3 @@
--- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.complaint_rate(
   organisation_id uuid, out complaints integer, out sent bigint, out counted_since timestamptz
 )

@@ -1,5 +1,5 @@
 create function core.enqueue_suppression_removals(organisations uuid[])
-returns integer
+returns void
 language sql volatile
 as $$
   select core.add_jobs(array_agg((
@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function core.enqueue_suppression_removals is
-  'Enqueue one job for each of these organisations that removes addresses from the provider''s suppression list. Returns the number of jobs.';
+  'Enqueue one job for each of these organisations that removes addresses from the provider''s suppression list.';

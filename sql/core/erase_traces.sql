@@ -1,21 +1,15 @@
 create function core.erase_traces(person text)
 returns integer
-language plpgsql volatile
+language sql volatile
 as $$
-declare
-  v_rows integer;
-  v_total integer := 0;
-begin
-  delete from app.early_receipts e where e.receipt ->> 'phone' = person;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-
+  with receipt as (
+    delete from app.early_receipts e where e.receipt ->> 'phone' = person returning 1
+  ),
   -- The provider may go on suppressing an erased person.
-  delete from app.suppression_removals s where s.email = person;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-  return v_total;
-end
+  removal as (
+    delete from app.suppression_removals s where s.email = person returning 1
+  )
+  select ((select count(*) from receipt) + (select count(*) from removal))::integer
 $$;
 
 comment on function core.erase_traces is

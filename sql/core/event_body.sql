@@ -7,4 +7,4 @@ as $$
 $$;
 
 comment on function core.event_body is
-  'The JSON text of an event, with its message as it is now.';
+  'Returns the JSON text of an event, with its message as it is now.';

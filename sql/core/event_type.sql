@@ -24,4 +24,4 @@ as $$
 $$;
 
 comment on function core.event_type is
-  'The type of the webhook event that reports a change of a message; null when none does.';
+  'Returns the type of the webhook event that reports a change of a message; null when none does.';

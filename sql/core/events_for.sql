@@ -18,4 +18,4 @@ as $$
 $$;
 
 comment on function core.events_for is
-  'The events of a range of ids, inclusive, whose type an endpoint has chosen; with only_missed those that never arrived there. Without test events.';
+  'Returns the events of a range of IDs, inclusive, whose type an endpoint has chosen; with only_missed those that were not delivered there. Leaves out test events.';

@@ -50,4 +50,4 @@ as $$
 $$;
 
 comment on function core.export_messages is
-  'What is kept of these messages to a person: the messages, their timelines, webhook events and what hangs on them.';
+  'Returns the records of these messages to a person: the messages, timelines, complaints, webhook events and attempts, SMS parts and sandbox reports.';

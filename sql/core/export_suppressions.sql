@@ -25,4 +25,4 @@ as $$
 $$;
 
 comment on function core.export_suppressions is
-  'What forbids sending to an address, in lower case, or a number, with consents; of an erased person what is kept by hash.';
+  'Returns the suppressions and consents of a person (address in lower case, or number); of an erased person those stored by hash.';

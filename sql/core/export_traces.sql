@@ -25,4 +25,4 @@ as $$
 $$;
 
 comment on function core.export_traces is
-  'What names an address, in lower case, or a number apart from messages: responses for replays, webhook events that outlived their message, early receipts, removals at providers, the audit.';
+  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, removals at providers, the audit.';

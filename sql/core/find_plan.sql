@@ -3,11 +3,10 @@ returns app.plans
 language plpgsql stable
 as $$
 declare
-  v_plans app.plans[];
+  v_plans app.plans[] := array(select p from app.plans p where p.id = plan);
 begin
-  v_plans := array(select p from app.plans p where p.id = plan);
   if v_plans = '{}' then
-    v_plans := array(select p from app.plans p where lower(p.name) = lower(plan) order by p.id);
+    v_plans := array(select p from app.plans p where lower(p.name) = lower(plan));
   end if;
   perform core.check_is_one('plan', plan, array(select p.id from unnest(v_plans) p order by p.id),
     'select id, name from ops.plans');

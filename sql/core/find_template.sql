@@ -4,13 +4,11 @@ language plpgsql volatile
 as $$
 declare
   v_id uuid := core.decode_id('tpl', template);
-  v_ids uuid[];
+  v_ids uuid[] := array(
+    select t.id from app.templates t
+    where t.id = v_id or v_id is null and lower(t.name) = lower(template));
   v_template app.templates;
 begin
-  v_ids := case
-    when v_id is not null then array(select t.id from app.templates t where t.id = v_id)
-    else array(select t.id from app.templates t where lower(t.name) = lower(template) order by t.id)
-  end;
   select t.* into v_template from app.templates t where t.id = v_ids[1] for no key update;
   perform core.check_is_one('template', template, array(
     select format('%s (of %s)', core.encode_id('tpl', t.id), o.name)

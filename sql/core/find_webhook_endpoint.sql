@@ -4,12 +4,10 @@ language plpgsql stable
 as $$
 declare
   v_id uuid := core.decode_id('we', endpoint);
-  v_endpoints app.webhook_endpoints[];
+  v_endpoints app.webhook_endpoints[] := array(
+    select p from app.webhook_endpoints p
+    where p.id = v_id or v_id is null and p.url = endpoint);
 begin
-  v_endpoints := case
-    when v_id is not null then array(select p from app.webhook_endpoints p where p.id = v_id)
-    else array(select p from app.webhook_endpoints p where p.url = endpoint order by p.id)
-  end;
   perform core.check_is_one('webhook endpoint', endpoint, array(
     select format('%s (of %s)', core.encode_id('we', p.id), o.name)
     from unnest(v_endpoints) p

@@ -1,4 +1,3 @@
--- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.has_overdue_messages()
 returns boolean
 language sql stable security definer

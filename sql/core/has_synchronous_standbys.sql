@@ -1,5 +1,4 @@
--- Runs as the owner, because ops.checks calls it. Without pg_read_all_stats the owner sees the standbys but not
--- whether they are synchronous; then each one counts.
+-- Without pg_read_all_stats the owner sees the standbys but not whether they are synchronous; then each one counts.
 create function core.has_synchronous_standbys()
 returns boolean
 language sql stable security definer

@@ -6,4 +6,4 @@ as $$
 $$;
 
 comment on function core.is_under_way is
-  'Returns whether a call to the provider that started at this time may still be running. Every call ends within 2 minutes; after that its process is gone.';
+  'Returns whether a call to the provider that started at this time may still be running; null if the time is null. Every call ends within 2 minutes; after that its process is gone.';

@@ -4,12 +4,10 @@ language plpgsql stable
 as $$
 declare
   v_id uuid := core.decode_id('org', organisation);
-  v_ids uuid[];
+  v_ids uuid[] := array(
+    select o.id from app.organisations o
+    where o.id = v_id or v_id is null and lower(o.name) = lower(organisation));
 begin
-  v_ids := case
-    when v_id is not null then array(select o.id from app.organisations o where o.id = v_id)
-    else array(select o.id from app.organisations o where lower(o.name) = lower(organisation) order by o.id)
-  end;
   perform core.check_is_one('organisation', organisation, array(
     select format('%s (%s)', core.encode_id('org', o.id), o.owner_email)
     from app.organisations o

@@ -1,4 +1,3 @@
--- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.partitions()
 returns table (what text, parent text, name text, relation oid, span_from timestamptz, span_to timestamptz, expires_at timestamptz)
 language sql stable security definer

@@ -1,5 +1,5 @@
 create function core.pause_for_complaints(ids uuid[])
-returns integer
+returns void
 language sql volatile
 as $$
   with paused as (
@@ -11,14 +11,13 @@ as $$
     where o.id = a.id and r.complaints >= 3 and r.sent <= r.complaints * 1000::bigint
     returning o.id, a.state as state_before, o.state, o.pause_reason, r.complaints, r.sent
   )
-  select count(n.id)::integer
+  select
+    core.notify_owner(p.id, 'org_paused', jsonb_build_object('complaints', p.complaints, 'sent', p.sent)),
+    core.audit('pause_for_complaints', p.id, core.encode_id('org', p.id),
+      jsonb_build_object('state', p.state_before, 'reason', null),
+      jsonb_build_object('state', p.state, 'reason', p.pause_reason))
   from paused p
-  cross join lateral core.notify_owner(
-    p.id, 'org_paused', jsonb_build_object('complaints', p.complaints, 'sent', p.sent)) n (id)
-  cross join lateral core.audit('pause_for_complaints', p.id, core.encode_id('org', p.id),
-    jsonb_build_object('state', p.state_before, 'reason', null),
-    jsonb_build_object('state', p.state, 'reason', p.pause_reason)) a
 $$;
 
 comment on function core.pause_for_complaints is
-  'Pause those of these organisations that have at least 3 complaints and a rate of at least 0.1 % within 24 hours, and notify their owners. Skips paused organisations, not suspended ones. The caller has locked them. Returns the number of organisations paused.';
+  'Pause those of these organisations that have at least 3 complaints and a rate of at least 0.1 % within 24 hours, and notify their owners. Skips paused organisations, not suspended ones. The caller has locked them.';

@@ -1,4 +1,3 @@
--- Runs as the owner, because views of ops call it: a function in a view runs with the rights of the reader.
 create function core.public_holidays(year integer)
 returns table (day date, name text)
 language sql stable security definer

@@ -56,4 +56,4 @@ as $$
 $$;
 
 comment on function core.receipt_status is
-  'The status of a message as all its receipts decide it, with its time of delivery and error; status is null while they decide nothing.';
+  'Returns the status of a message that follows from all its receipts, with its time of delivery and error; status is null if none follows.';

@@ -26,4 +26,4 @@ as $$
 $$;
 
 comment on function core.receipts_of_parts is
-  'Those of these receipts (SmsReceipt of src/providers/sms.ts) whose part is known, as core.record_receipts reads them, with their place from 1. The first spelling of the network id that matches wins.';
+  'Returns those of these receipts (core.sms_receipt) whose part is known, as core.record_receipts reads them, with their place from 1. The first spelling of the network id that matches wins.';

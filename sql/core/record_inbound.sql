@@ -59,4 +59,4 @@ end
 $$;
 
 comment on function core.record_inbound is
-  'Record replies with a keyword: {provider, from, to, keyword stop|start, word, received_at}, in their order. Returns an outcome for each: changed, unchanged (already in that state) or unknown (no organisation found).';
+  'Record replies with a keyword (core.keyword_sms), in their order. Returns an outcome for each: changed, unchanged (already in that state) or unknown (no organisation found).';

@@ -47,4 +47,4 @@ as $$
 $$;
 
 comment on function core.record_provider_health is
-  'Record failures of providers: {provider, outcome, about (message, provider or connection), text}. A provider fails at once when it cannot be reached, else after three refusals in a row over a minute or more, until it takes a message or refuses only that message. The sandbox never fails: callers choose its refusals.';
+  'Record failures of providers (core.attempt_result). A provider fails at once when it cannot be reached, else after three refusals in a row over a minute or more, until it takes a message or refuses only that message. The sandbox never fails: callers choose its refusals.';

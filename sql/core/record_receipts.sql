@@ -75,4 +75,4 @@ end
 $$;
 
 comment on function core.record_receipts is
-  'Record what providers report of messages: {message_id, provider_event_id, type, occurred_at, recipient, part (of an SMS), word (of a reply to an SMS), code, text, is_hard}. Stores each receipt once; type sent is not stored and only settles an attempt without a known outcome. The status follows from all receipts of a message, so their order does not matter. Ignores receipts of unknown messages, and those that name a recipient to whom their email was not sent (ops.stray_receipts). Complaints may pause the organisation. Returns the types of the receipts that were stored, one for each.';
+  'Record what providers report of messages (core.receipt). Stores each receipt once; type sent is not stored and only settles an attempt without a known outcome. The status follows from all receipts of a message, so their order does not matter. Ignores receipts of unknown messages, and those that name a recipient to whom their email was not sent (ops.stray_receipts). Complaints may pause the organisation. Returns the types of the receipts that were stored, one for each.';

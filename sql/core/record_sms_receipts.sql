@@ -34,4 +34,4 @@ end
 $$;
 
 comment on function core.record_sms_receipts is
-  'Record receipts for parts of SMS (SmsReceipt of src/providers/sms.ts). Receipts of parts that are not known wait in app.early_receipts until core.take_parts stores the part. Returns how many were new.';
+  'Record receipts for parts of SMS (core.sms_receipt). Receipts of parts that are not known wait in app.early_receipts until core.take_parts stores the part. Returns how many were new.';

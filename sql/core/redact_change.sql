@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function core.redact_change is
-  'A side of a row of app.audit about an erased person, without what an operator wrote about them.';
+  'Returns the values before or after of an audit row about an erased person, without what an operator wrote.';

@@ -1,18 +1,13 @@
 create function core.release_held(organisation_id uuid)
 returns integer
-language plpgsql volatile
+language sql volatile
 as $$
-declare
-  v_due app.due_messages[];
-begin
   with released as (
     delete from app.due_messages d
     where d.organisation_id = release_held.organisation_id and d.due_at is null
     returning d.*
   )
-  select array_agg(r::app.due_messages) into v_due from released r;
-  return core.release_messages(v_due);
-end
+  select core.release_messages(array_agg(r::app.due_messages)) from released r
 $$;
 
 comment on function core.release_held is

@@ -1,5 +1,5 @@
 create function core.remove_at_provider(email text, organisations uuid[])
-returns integer
+returns void
 language plpgsql volatile
 as $$
 declare
@@ -13,7 +13,7 @@ begin
   select o.id, remove_at_provider.email from unnest(v_organisations) o (id)
   -- The removal restarts with its full number of attempts.
   on conflict on constraint suppression_removals_pkey do update set tried_at = null;
-  return core.enqueue_suppression_removals(array(
+  perform core.enqueue_suppression_removals(array(
     select o.id from unnest(v_organisations) o (id)
     -- Each organisation has one job at a time, which enqueues the next.
     where not exists (
@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function core.remove_at_provider is
-  'Enqueue the removal of an address from the provider''s suppression list, for the domains of these organisations. Returns the number of jobs, at most one for each organisation.';
+  'Enqueue the removal of an address from the provider''s suppression list, for the domains of these organisations. Each has at most one job.';

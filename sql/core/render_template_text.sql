@@ -17,4 +17,4 @@ end
 $$;
 
 comment on function core.render_template_text is
-  'A parsed subject or body with its variables filled in; null for none. Time and memory are linear in its length.';
+  'Returns a parsed subject or body with its variables filled in; null for none. Time and memory are linear in its length.';

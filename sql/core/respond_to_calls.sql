@@ -49,4 +49,4 @@ end
 $$;
 
 comment on function core.respond_to_calls is
-  'The responses to calls whose items were judged, in either channel. Stores those of accepted calls for the replays of their idempotency keys; a replayed call gets the stored one.';
+  'Returns the responses to calls whose items were judged, in either channel. Stores those of accepted calls for the replays of their idempotency keys; a replayed call gets the stored one.';

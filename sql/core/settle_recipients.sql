@@ -30,4 +30,4 @@ end
 $$;
 
 comment on function core.settle_recipients is
-  'Record what an attempt settled for some of its recipients: {id, outcome, settled_recipients, refused}. A recipient whose copy is settled gets no other copy; a recipient that the provider refused for good has failed.';
+  'Record what an attempt settled for some of its recipients (core.attempt_result). A recipient whose copy is settled gets no other copy; a recipient that the provider refused for good has failed.';

@@ -47,4 +47,4 @@ end
 $$;
 
 comment on function core.size_email is
-  'The subject of a templated email and the size of its bodies, or in fields the problems of the request. Renders nothing large.';
+  'Returns the subject of a templated email and the size of its bodies, or in fields the problems of the request. Renders nothing large.';

@@ -26,4 +26,4 @@ end
 $$;
 
 comment on function core.store_identity is
-  'Store what the provider created for a domain: {provider, dkim_zone, keys: [{selector, state, value, private_key}]}. Does nothing for null, or if the service already holds an active key of the domain.';
+  'Store what the provider created for a domain (core.identity). Does nothing for null, or if the service already holds an active key of the domain.';

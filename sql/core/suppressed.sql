@@ -20,4 +20,4 @@ as $$
 $$;
 
 comment on function core.suppressed is
-  'Which of these addresses, in lower case, must not be sent to, and why. is_foreign: suppressed only because it bounced for another organisation.';
+  'Returns those of these addresses, in lower case, that must not be sent to, and why. is_foreign: suppressed only because it bounced for another organisation.';

@@ -47,4 +47,4 @@ end
 $$;
 
 comment on function core.take_parts is
-  'Store the parts of SMS that networks took: {id, provider, parts: [{part, network_id}]}. The messages must be locked, and core.receipts_lock taken. Returns the receipts that came before their parts, for core.record_receipts; null when there are none.';
+  'Store the parts of SMS that networks took (core.attempt_result). The messages must be locked, and core.receipts_lock taken. Returns the receipts that came before their parts, for core.record_receipts; null when there are none.';

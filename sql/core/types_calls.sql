@@ -64,4 +64,9 @@ create type core.call_response as (
   body text,
   is_replayed boolean
 );
-comment on type core.call_response is 'Response to one call: the columns of api.call_response, which core does not depend on.';
+comment on type core.call_response is 'The response to one call.';
+comment on column core.call_response.code is 'null when accepted; else why it is refused';
+comment on column core.call_response.message is 'null unless the message of the code says too little; then the message';
+comment on column core.call_response.retry_after is 'null unless the call may be repeated after so many seconds';
+comment on column core.call_response.fields is 'null unless the refusal names fields';
+comment on column core.call_response.body is 'null when refused';

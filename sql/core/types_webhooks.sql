@@ -43,6 +43,6 @@ create type core.sealed_secret as (
   replaces_sha256 text,
   sealed text
 );
-comment on type core.sealed_secret is 'Input of api.store_sealed_secrets(secrets).';
+comment on type core.sealed_secret is 'Records of api.store_sealed_secrets(secrets). A signing secret, sealed with SECRET_KEY.';
 comment on column core.sealed_secret.replaces_sha256 is
   'Hex SHA-256 of the stored text that it replaces. The text itself is not passed, as Postgres may log arguments.';

@@ -9,7 +9,6 @@ declare
   v_person text := core.check_person(person);
   v_ids uuid[];
   v_mentions uuid[];
-  v_messages integer;
   v_staged integer;
   v_audit jsonb;
   v_rows integer;
@@ -24,7 +23,6 @@ begin
   perform from app.sandbox_messages s where s.message_id = any (v_ids) order by s.message_id, s.copy for update;
   -- In the order of their ids, as every writer of messages locks them.
   perform from app.messages m where m.id = any (v_ids || v_mentions) order by m.id for no key update;
-  v_messages := coalesce(cardinality(v_ids), 0);
   perform core.end_person_messages(v_ids);
   v_rows := core.hash_suppressions(v_person);
   v_rows := v_rows + core.erase_webhooks(v_person, v_ids);
@@ -39,10 +37,10 @@ begin
 
   perform core.audit('erase_person', null,
     encode((select core.person_sha256(v_person, s.salt) from app.person_salt s), 'hex'), null,
-    case when v_rows > 0 then jsonb_build_object('messages', v_messages, 'rows', v_rows, 'audit', v_audit) end);
+    case when v_rows > 0 then jsonb_build_object('messages', cardinality(v_ids), 'rows', v_rows, 'audit', v_audit) end);
   return v_rows;
 end
 $$;
 
 comment on function ops.erase_person is
-  'Erase an email address or a number and everything sent to it. Only a hash is kept, of what forbids sending to them. Messages that wait for them end; what was sent to them stays counted and charged, without its content. What others wrote about them is erased as well, except in messages that still wait to be sent to somebody else; as an owner''s, a sender''s or a reply-to address it stays. Reads through everything that is kept. Returns how many rows named them. Refuses while one of their messages is being handed over.';
+  'Erase an email address or a number and everything sent to it. Only a hash is kept, of what forbids sending to them. Messages that wait for them end; what was sent to them stays counted and charged, without its content. What others wrote about them is erased as well, except in messages that still wait to be sent to somebody else; as an owner''s, a sender''s or a reply-to address it stays. Reads through everything that is kept. Returns how many rows named them. Raises an error while an attempt to send one of their messages is running.';

@@ -28,4 +28,4 @@ end
 $$;
 
 comment on function ops.export_person is
-  'Export everything about a person, given by address or number. One row for each thing, of all organisations or of one: messages with their content, receipts, webhook events, suppressions, consents, what is kept by hash. Other people named in a message are named here, too.';
+  'Export everything about a person, given by address or number. Returns one row for each record, of all organisations or of one: messages with their content, receipts, webhook events, suppressions, consents, and those stored by hash. Other people named in a message are named here, too.';

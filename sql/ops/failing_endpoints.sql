@@ -44,7 +44,7 @@ comment on column ops.failing_endpoints.failing_since is
   'When the first attempt failed since the last success; null if none has.';
 comment on column ops.failing_endpoints.last_error is 'The error of the last failed attempt.';
 comment on column ops.failing_endpoints.warned_at is 'When the owner was notified, which happens after a day; null before that.';
-comment on column ops.failing_endpoints.disables_at is 'When it will be disabled unless something arrives; null when it is.';
+comment on column ops.failing_endpoints.disables_at is 'When the endpoint will be disabled unless a delivery succeeds; null once it is disabled.';
 comment on column ops.failing_endpoints.disabled_at is 'When the endpoint was disabled; null while it is not.';
 comment on column ops.failing_endpoints.disabled_reason is 'failing, or the reason that the operator gave.';
 comment on column ops.failing_endpoints.missed is 'Number of undelivered events of its types since then, counted up to 10,000.';

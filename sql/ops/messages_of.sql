@@ -13,6 +13,7 @@ set jit = off
 as $$
 declare
   v_first_id uuid := core.first_id_at(least(greatest(since, '1970-01-01'), core.now() + interval '1 day'));
+  v_organisation uuid;
   v_ids uuid[];
 begin
   if at_most is null or at_most not between 1 and 10000 then
@@ -22,7 +23,13 @@ begin
   elsif core.means_person(whose) then
     v_ids := core.person_messages(core.check_person(whose), null, v_first_id, at_most);
   else
-    v_ids := core.newest_messages(core.organisation_id(whose), v_first_id, at_most);
+    v_organisation := core.organisation_id(whose);
+    v_ids := array(
+      select m.id
+      from app.messages m
+      where m.organisation_id = v_organisation and m.id >= v_first_id
+      order by m.id desc
+      limit at_most);
   end if;
   return query
   select core.message_id(m.channel, m.id), m.status, m.mode, m.class,

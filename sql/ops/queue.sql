@@ -25,7 +25,7 @@ comment on column ops.queue.task is
   'The task, or due_messages (scheduled SMS, and messages deferred to a later attempt), or webhook_deliveries.';
 comment on column ops.queue.waiting is 'Jobs that are due.';
 comment on column ops.queue.running is 'Jobs that a worker is running.';
-comment on column ops.queue.scheduled is 'Jobs that are to be done at a later time.';
-comment on column ops.queue.failed is 'Jobs that failed too often, which nothing does any more.';
+comment on column ops.queue.scheduled is 'Jobs that are due later.';
+comment on column ops.queue.failed is 'Jobs that failed permanently.';
 comment on column ops.queue.waiting_since is 'Since when the oldest waiting job is due; null if none waits.';
-comment on column ops.queue.last_error is 'What one of them failed with last; null when none has.';
+comment on column ops.queue.last_error is 'The last error of one of the jobs; null if none failed.';

@@ -18,7 +18,7 @@ begin
   elsif v_domain.status = 'verified' then
     raise exception '% is verified for %', v_name, core.encode_id('org', v_domain.organisation_id)
       using hint = 'only a pending or failed domain can be released';
-  elsif v_domain.change is not null and core.is_under_way(v_domain.change_since) then
+  elsif core.is_under_way(v_domain.change_since) then
     raise exception '% is being added or removed', v_name using hint = 'try again in 2 minutes';
   end if;
   perform core.end_claim(v_domain);

@@ -22,15 +22,13 @@ begin
     coalesce(emails_included, v_before.emails_included), coalesce(sms_included, v_before.sms_included),
     coalesce(domains_included, v_before.domains_included),
     coalesce(test_messages_daily, v_before.test_messages_daily));
-  perform core.check_plan_terms(
-    v_after.name, v_after.price_rand, v_after.emails_included, v_after.sms_included, v_after.domains_included,
-    v_after.test_messages_daily);
+  perform core.check_plan_terms(v_after);
   update app.plans p
   set (name, price_rand, emails_included, sms_included, domains_included, test_messages_daily) =
     (v_after.name, v_after.price_rand, v_after.emails_included, v_after.sms_included, v_after.domains_included,
       v_after.test_messages_daily)
   where p.id = v_plan;
-  perform core.audit('set_plan_terms', null, v_plan, core.plan_terms(v_before), core.plan_terms(v_after));
+  perform core.audit('set_plan_terms', null, v_plan, to_jsonb(v_before) - 'id', to_jsonb(v_after) - 'id');
 end
 $$;
 

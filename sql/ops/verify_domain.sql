@@ -21,10 +21,10 @@ begin
   -- A claim that lapsed does not hold the name. Its identity at the provider is reused.
   perform core.end_claim(d) from app.domains d
   where d.name = v_name and d.organisation_id <> v_organisation and not core.holds_name(d)
-    and not (d.change is not null and core.is_under_way(d.change_since));
+    and core.is_under_way(d.change_since) is not true;
   delete from app.domains d
   where d.name = v_name and d.organisation_id is distinct from v_organisation and not core.holds_name(d)
-    and not (d.change is not null and core.is_under_way(d.change_since));
+    and core.is_under_way(d.change_since) is not true;
   -- The next check creates the identity at the provider and stores its records.
   insert into app.domains as d (
     id, organisation_id, name, status, is_manually_verified, verified_at, last_checked_at, next_check_at, created_at)

@@ -29,4 +29,4 @@ comment on column ops.webhook_attempts.started_at is 'When the POST request star
 comment on column ops.webhook_attempts.duration_ms is 'Duration of the request in milliseconds.';
 comment on column ops.webhook_attempts.status is 'The HTTP status of the response; null without a response.';
 comment on column ops.webhook_attempts.error is 'Why the attempt failed; null if it succeeded.';
-comment on column ops.webhook_attempts.response is 'How the answer began; null when there was none.';
+comment on column ops.webhook_attempts.response is 'The first characters of the response body; null without a response.';

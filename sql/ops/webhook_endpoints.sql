@@ -43,8 +43,8 @@ comment on column ops.webhook_endpoints.event_types is 'The event types that the
 comment on column ops.webhook_endpoints.state is
   'enabled, failing (deliveries are retried) or disabled (events are recorded, not delivered).';
 comment on column ops.webhook_endpoints.waiting is 'Number of waiting deliveries, counted up to 10,000.';
-comment on column ops.webhook_endpoints.next_attempt_at is 'When the next of them is due; null when none waits.';
-comment on column ops.webhook_endpoints.last_delivered_at is 'When the newest event that arrived did so; null if none has, within what is kept.';
+comment on column ops.webhook_endpoints.next_attempt_at is 'When the next waiting delivery is due; null if none waits.';
+comment on column ops.webhook_endpoints.last_delivered_at is 'When the newest delivered event was delivered; null if none is stored.';
 comment on column ops.webhook_endpoints.failing_since is
   'When the first attempt failed since the last success; null if none has.';
 comment on column ops.webhook_endpoints.last_error is 'The error of the last failed attempt.';

@@ -419,6 +419,13 @@ export type ScheduledTask = {
   schedule: string
 }
 
+export type SealedSecret = {
+  endpoint_id: string
+  /** Hex SHA-256 of the stored text that it replaces. The text itself is not passed, as Postgres may log arguments. */
+  replaces_sha256: string
+  sealed: string
+}
+
 export type SmsReceipt = {
   provider: string
   /** The spellings that the id may have, the likeliest first; at most 8. */
@@ -442,17 +449,17 @@ export type TakenPart = {
 }
 
 export type Api = {
-  /** End a check of a domain that failed, and release the idempotency key of its call. Returns the number of keys released. */
-  abandon_check: { args: { organisation_id: string; mode: string; key?: string; id?: string }; result: number }
-  /** Remove a reserved domain and release the idempotency key of its call, because the call to the provider failed. Returns the number of keys released. */
-  abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: number }
-  /** Accept calls of POST /v1/emails and /v1/emails/batch. calls: {n, organisation_id, mode, key, fingerprint, batch}; items: emails with their call and index. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
+  /** End a check of a domain that failed, and release the idempotency key of its call. */
+  abandon_check: { args: { organisation_id: string; mode: string; key?: string; id?: string }; result: null }
+  /** Remove a reserved domain and release the idempotency key of its call, because the call to the provider failed. */
+  abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: null }
+  /** Accept calls of POST /v1/emails and /v1/emails/batch. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
   accept_emails: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptEmail[] | Json<readonly AcceptEmail[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
-  /** Accept calls of POST /v1/sms and /v1/sms/batch; the arguments and responses are those of api.accept_emails. items: {call, index, error, class, sender_id, recipient, body, segments, scheduled_at, tags, is_sandbox}. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
+  /** Accept calls of POST /v1/sms and /v1/sms/batch; the responses are those of api.accept_emails. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
   accept_sms: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptSms[] | Json<readonly AcceptSms[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
   /** Suppress an address (in lower case) for an organisation. Returns 201 with the new entry, or 200 with the existing one; that changes only if manual replaces unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
-  /** The organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key's last use. Returns no row for a key that is unknown or revoked. */
+  /** Returns the organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key's last use. Returns no row for a key that is unknown or revoked. */
   admit: { args: { keys: string[] }; result: Admission[] }
   /** Returns the IDs of the applied migrations. An ID that a process does not know belongs to a newer version. */
   applied_migrations: { args: Record<string, never>; result: string[] }
@@ -510,20 +517,20 @@ export type Api = {
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
-  /** Record the results of attempts, in the order in which they ended: {endpoint_id, event_id, attempt, started_at, duration_ms, status, error (null when it succeeded), response}. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
+  /** Record the results of attempts, in the order in which they ended. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
-  /** Add a reserved domain whose identity the provider has created. identity has the shape of core.store_identity. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
+  /** Add a reserved domain whose identity the provider has created. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string }; result: Reply[] }
-  /** Record the results of attempts: {id, job (that made the attempt), outcome sent|failed|deferred|ambiguous, provider, code, text}. Optional keys: about (message, provider or connection: what a failure concerns; absent when the provider was not asked); retry_in_ms (until the next attempt of a deferred one; by default the delay grows with the attempts); ambiguous_since (when the ambiguous attempt started, if this time the provider was only asked about it); settled_recipients (of marketing to several: recipients whose copies are settled); refused ({recipient, code, text}: recipients that the provider refused for good); parts ({part, network_id}: of an SMS, the parts that the network took, whatever the outcome). Returns how many messages left the queue. */
+  /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing that is final, but may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
-  /** Record the outcome of an attempt to send a notice, with the shape of api.finish_messages: {id, outcome, code, text, ambiguous_since}. Returns whether the notice is settled; otherwise it has to be attempted again. */
+  /** Record the outcome of an attempt to send a notice. Returns whether the notice is settled; otherwise it has to be attempted again. */
   finish_notice: { args: { result: NoticeResult | Json<NoticeResult> }; result: boolean }
-  /** Record the receipts of a poll: {message_id, provider_event_id, type, occurred_at, recipient, code, text, is_hard}. Returns the type of each receipt that was stored; most have been stored before by a callback or an earlier poll. */
+  /** Record the receipts of a poll. Returns the type of each receipt that was stored; most have been stored before by a callback or an earlier poll. */
   finish_poll: { args: { receipts: readonly Receipt[] | Json<readonly Receipt[]> }; result: string[] }
-  /** Record that a domain's DKIM keys were rotated: the selector that signs now, the retired one and the new key. Returns 0 if the domain is gone. */
-  finish_rotation: { args: { id: string; activate: string; retire: string; key: DkimKey | Json<DkimKey> }; result: number }
-  /** Record that the provider has removed these addresses. job is the job that has processed all its addresses; the next job is enqueued if addresses remain. Returns the number of jobs enqueued. */
-  finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: number }
+  /** Record that a domain's DKIM keys were rotated: the selector that signs now, the retired one and the new key. Does nothing if the domain is gone. */
+  finish_rotation: { args: { id: string; activate: string; retire: string; key: DkimKey | Json<DkimKey> }; result: null }
+  /** Record that the provider has removed these addresses. job is the job that has processed all its addresses; the next job is enqueued if addresses remain. */
+  finish_suppression_removals: { args: { organisation_id: string; emails: string[]; job?: string }; result: null }
   /** Returns the domain object as JSON text; null if the organisation has no such domain. */
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** Returns the message object with its events as JSON text; null if the organisation has no such message. channel: email or sms. */
@@ -538,7 +545,7 @@ export type Api = {
   leave: { args: { pool_id: string }; result: boolean }
   /** Returns the domain objects of an organisation as JSON text, newest first. */
   list_domains: { args: { organisation_id: string }; result: string }
-  /** A page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
+  /** Returns a page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
   /** Create the partitions for this month and the next three, and the daily ones for a month ahead. Returns the number of partitions created. */
   make_partitions: { args: Record<string, never>; result: number }
@@ -546,39 +553,39 @@ export type Api = {
   metrics: { args: Record<string, never>; result: Metric[] }
   /** Returns the name of an organisation; null if it does not exist. */
   organisation_name: { args: { organisation_id: string }; result: string | null }
-  /** Record callbacks with valid signatures: {n, token, signed_at (Unix seconds), receipt (null for an event that is ignored)}. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt. */
+  /** Record callbacks with valid signatures. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt. */
   receive_callbacks: { args: { callbacks: readonly Callback[] | Json<readonly Callback[]> }; result: ReceivedCallbacks[] }
   /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock. Returns the number of pools that were gone. */
   record_heartbeat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date }; result: number }
-  /** Record replies with a keyword: {provider, from, to (the sender ID), keyword stop|start, word (the text received), received_at}. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found). */
+  /** Record replies with a keyword. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found). */
   record_keywords: { args: { messages: readonly KeywordSms[] | Json<readonly KeywordSms[]> }; result: string[] }
-  /** Record receipts for parts of SMS: {provider, network_ids (possible spellings of the ID, most likely first), phone, type delivered|deferred|failed|expired, occurred_at, code, text}. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts. */
+  /** Record receipts for parts of SMS. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts. */
   record_sms_receipts: { args: { receipts: readonly SmsReceipt[] | Json<readonly SmsReceipt[]> }; result: number }
   /** Record the size of each table for this day, and delete sizes older than 400 days. Returns the number of tables. */
   record_table_sizes: { args: Record<string, never>; result: number }
   /** Record a run of a scheduled task that ends now: the number of rows it processed, or its error. */
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
-  /** Release the leases of jobs, {endpoint_id, job, worker, pause_seconds}, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
+  /** Release the leases of jobs, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
   release_leases: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: number }
-  /** Whether the sandbox network has taken each of these messages before, in order: {id, copy (0 for a whole one)}. */
+  /** Returns for each of these messages, in order, whether the sandbox network has taken it before. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
   /** Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages. */
   sandbox_report: { args: Record<string, never>; result: number }
-  /** Record that the sandbox network takes messages: {id, copy, kind (as in app.sandbox_messages), reports (as the function that records them reads them, without their time), due_in_ms}. A second attempt of a message is counted, and its reports are not doubled. Returns how many messages. */
-  sandbox_take: { args: { messages: readonly SandboxItem[] | Json<readonly SandboxItem[]> }; result: number }
+  /** Record that the sandbox network takes messages. A second attempt of a message is counted, and its reports are not doubled. */
+  sandbox_take: { args: { messages: readonly SandboxItem[] | Json<readonly SandboxItem[]> }; result: null }
   /** Seal the unsealed rows of the audit, at most 1,000. A row that commits later gets a later seal. Returns the number of rows. */
   seal_audit: { args: Record<string, never>; result: number }
   /** Returns texts that SECRET_KEY must open for the worker to send: one signing secret for each key that sealed some, and the newest DKIM key of a relay. */
   sealed_in_use: { args: Record<string, never>; result: string[] }
   /** Returns at most 1 000 signing secrets that are not sealed yet, or were sealed by an older SECRET_KEY. key_ids: the identifiers of the keys in SECRET_KEY; the first one seals. */
   secrets_to_seal: { args: { key_ids: string[] }; result: SecretToSeal[] }
-  /** Store the scheduled tasks, {name, schedule}, for ops.clock. Returns the number of tasks. */
-  set_scheduled_tasks: { args: { tasks: readonly ScheduledTask[] | Json<readonly ScheduledTask[]> }; result: number }
+  /** Store the scheduled tasks for ops.clock. */
+  set_scheduled_tasks: { args: { tasks: readonly ScheduledTask[] | Json<readonly ScheduledTask[]> }; result: null }
   /** Store the setting WEBHOOK_ALLOW_PRIVATE, which ops.create_webhook_endpoint and ops.set_webhook_endpoint obey. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
   /** Returns the DKIM key that signs for a verified domain; no row if the service holds none. */
   signing_key: { args: { name: string }; result: SigningKey[] }
-  /** The deliveries to post next. leases: {endpoint_id, job, worker (the pool that has the job), in_hand (events that this job is posting), room}. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own. */
+  /** Returns the deliveries to post next. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own. */
   start_deliveries: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: Delivery[] }
   /** Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
@@ -590,10 +597,10 @@ export type Api = {
   start_sms: { args: { ids: string[] }; result: SmsToSend[] }
   /** Returns at most 10 addresses to remove from the provider's suppression list for an organisation, with their domains. */
   start_suppression_removals: { args: { organisation_id: string }; result: SuppressionRemoval[] }
-  /** Replaces signing secrets with their sealed form: {endpoint_id, replaces_sha256 (hex SHA-256 of the stored text), sealed}. key_id: the SECRET_KEY that sealed them. Returns how many were replaced; a secret that changed since it was read is left alone. */
-  store_sealed_secrets: { args: { secrets: string; key_id: string }; result: number }
-  /** Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. identity has the shape of core.store_identity. Returns 1 if the records were stored too, else 0. */
-  store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: number }
+  /** Replace signing secrets with their sealed form. key_id: the SECRET_KEY that sealed them. Returns how many were replaced; a secret that changed since it was read is left alone. */
+  store_sealed_secrets: { args: { secrets: readonly SealedSecret[] | Json<readonly SealedSecret[]>; key_id: string }; result: number }
+  /** Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. */
+  store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: null }
   /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
@@ -601,8 +608,8 @@ export type Api = {
 }
 
 export const signatures = {
-  abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', results: { value: 'integer' } },
-  abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', results: { value: 'integer' } },
+  abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },
+  abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },
   accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
   accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
@@ -640,8 +647,8 @@ export const signatures = {
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', results: { value: 'boolean' } },
   finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'text[]' } },
-  finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, required: ['id', 'activate', 'retire', 'key'], returns: 'value', results: { value: 'integer' } },
-  finish_suppression_removals: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', results: { value: 'integer' } },
+  finish_rotation: { types: { id: 'uuid', activate: 'text', retire: 'text', key: 'jsonb' }, required: ['id', 'activate', 'retire', 'key'], returns: 'value', results: { value: 'void' } },
+  finish_suppression_removals: { types: { organisation_id: 'uuid', emails: 'text[]', job: 'text' }, required: ['organisation_id', 'emails'], returns: 'value', results: { value: 'void' } },
   get_domain: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', results: { value: 'text' } },
   get_message: { types: { organisation_id: 'uuid', channel: 'text', id: 'text' }, required: ['organisation_id', 'channel', 'id'], returns: 'value', results: { value: 'text' } },
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
@@ -662,11 +669,11 @@ export const signatures = {
   release_leases: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'value', results: { value: 'integer' } },
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', results: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
-  sandbox_take: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', results: { value: 'integer' } },
+  sandbox_take: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', results: { value: 'void' } },
   seal_audit: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   sealed_in_use: { types: {}, required: [], returns: 'values', results: { value: 'text' } },
   secrets_to_seal: { types: { key_ids: 'text[]' }, required: ['key_ids'], returns: 'rows', results: { endpoint_id: 'uuid', secret: 'text', is_sealed: 'boolean' } },
-  set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', results: { value: 'integer' } },
+  set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', results: { value: 'void' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', results: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { selector: 'text', private_key: 'text' } },
   start_deliveries: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'rows', results: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },
@@ -676,7 +683,7 @@ export const signatures = {
   start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_sandbox: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },
   start_suppression_removals: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', results: { email: 'text', domains: 'text[]' } },
   store_sealed_secrets: { types: { secrets: 'jsonb', key_id: 'text' }, required: ['secrets', 'key_id'], returns: 'value', results: { value: 'integer' } },
-  store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', results: { value: 'integer' } },
+  store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', results: { value: 'void' } },
   sum_status_changes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, required: ['organisation_id', 'email', 'message_id'], returns: 'value', results: { value: 'text' } },
 } as const

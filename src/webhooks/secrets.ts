@@ -48,7 +48,7 @@ export function createSealer(call: Call, secrets: Secrets): () => Promise<number
       return [{ endpoint_id: endpointId, replaces_sha256: replaced, sealed: secrets.seal(text) }]
     })
     if (sealed.length === 0) return 0
-    return call('store_sealed_secrets', { secrets: JSON.stringify(sealed), key_id: keyId })
+    return call('store_sealed_secrets', { secrets: sealed, key_id: keyId })
   }
 
   let running: Promise<number> | undefined
