@@ -72,8 +72,9 @@ export async function generateTypes(sql: Sql): Promise<string> {
     "import type { Json } from './json.ts'",
     '',
   ]
+  const returned = new Set(functions.map(({ returnType }) => returnType))
   for (const [type, fields] of types) {
-    if (!type.startsWith('api.')) continue
+    if (!returned.has(type)) continue
     lines.push(`export type ${pascal(type)} = {`)
     for (const { column, columnType, comment } of fields) {
       const orNull = comment?.startsWith('null') ? ' | null' : ''
