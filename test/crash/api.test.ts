@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { idsOf, make, startCallers } from '../fixtures/load.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
@@ -122,9 +122,6 @@ t.test('API killed before a commit: the retry of the call gets the stored respon
     return (base: string) =>
       post(`${base}/v1/emails`, organisation.liveKey, email, { 'Idempotency-Key': key })
   })
-  const accepts = () => sql`
-    select from pg_stat_activity
-    where datname = current_database() and query like '%accept_emails%' and wait_event_type = 'Lock'`
 
   const { promise: isHeld, resolve: held } = Promise.withResolvers<void>()
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -135,12 +132,12 @@ t.test('API killed before a commit: the retry of the call gets the stored respon
   })
   await isHeld
   const cutOff = Promise.allSettled(calls.map((call) => call(api.base)))
-  await until('an accept to wait', async () => (await accepts()).length > 0)
+  await untilLocked(sql, 1, 'accept_emails')
   await api.end('SIGKILL')
   t.ok((await cutOff).every(({ status }) => status === 'rejected'))
 
   const retries = Promise.all(calls.map((call) => call(restarted.base)))
-  await until('a retry to wait for it', async () => (await accepts()).length > 1)
+  await untilLocked(sql, 2, 'accept_emails')
   release()
   await holding
   const answers = await retries

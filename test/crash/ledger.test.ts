@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { type Answer, post } from '../fixtures/http.ts'
 import {
   createPayer,
@@ -63,12 +63,7 @@ t.test('one of two API processes killed: 300 credits are spent exactly', async (
       select from app.allowances
       where organisation_id = core.decode_id('org', ${organisation.id}) for update`
     await until('all callers to wait', async () => underWay === CALLERS / 2)
-    await until('accepts to wait', async () => {
-      const waiting = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and query like '%accept_sms%' and wait_event_type = 'Lock'`
-      return waiting.length > 1
-    })
+    await untilLocked(sql, 2, 'accept_sms')
     isKilled = true
     await doomed.end('SIGKILL')
   })

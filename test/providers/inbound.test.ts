@@ -1,11 +1,9 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt } from '../../src/providers/sms.ts'
 import { createSmsListener } from '../../src/providers/sms-listener.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { get } from '../fixtures/http.ts'
 import { anyJson, backlogOf, jobsOf, messageOf, sendSms, timelineOf } from '../fixtures/messages.ts'
 import { createPayer, type TestOrganisation } from '../fixtures/organisation.ts'
@@ -15,9 +13,7 @@ import { anSmsWorker, startTestService } from '../fixtures/service.ts'
 // Only the API runs: the test is the worker and the network.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 const worker = anSmsWorker(sql, call, createSmsStandIn())
 
 let numbersMade = 0

@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { anyJson, backlogOf, messageOf, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -14,9 +12,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
 // These tests record more complaints than pause an organisation; none of them counts.
 await sql`update app.organisations set complaints_since = now() + interval '1 day'`
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 type Receipt = {
   provider_event_id: string

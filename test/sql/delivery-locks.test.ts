@@ -1,9 +1,8 @@
 import t from 'tap'
 import type { Sql } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/time.ts'
 import { addEvents, createEndpoint, stateOf } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
@@ -25,14 +24,6 @@ const finish = (sql: Sql, endpoint: { id: string }, event = '', error: string | 
     'endpoint_id', core.decode_id('we', ${endpoint.id}), 'event_id', core.decode_id('evt', ${event}),
     'attempt', 2, 'started_at', clock_timestamp(), 'duration_ms', 5, 'error', ${error}::text)))`
 
-const waits = (what: string) =>
-  until(`${what} to wait`, async () => {
-    const [row] = await sql`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${what}%`}`
-    return row
-  })
-
 t.test('finish_deliveries and a replay at several endpoints do not deadlock', async (t) => {
   const { organisation, one, other, ids } = await aWorld(2)
   for (const replay of [
@@ -45,7 +36,7 @@ t.test('finish_deliveries and a replay at several endpoints do not deadlock', as
       await finish(tx as unknown as Sql, other, ids[1])
       const replaying = replay().then(() => 'done')
       replaying.catch(() => undefined)
-      await waits('replay_event')
+      await untilLocked(sql, 1, 'replay_event')
       await finish(tx as unknown as Sql, one, ids[1], 'responded 500')
       return { replaying }
     })
@@ -86,7 +77,7 @@ t.test('delete_webhook_endpoint and finish_deliveries do not deadlock', async (t
     await finish(tx as unknown as Sql, one, ids[1])
     const deleting = sql`select ops.delete_webhook_endpoint(${one.id})`.then(() => 'done')
     deleting.catch(() => undefined)
-    await waits('delete_webhook_endpoint')
+    await untilLocked(sql, 1, 'delete_webhook_endpoint')
     // The rows before and after the locked one, in case either order of locks is used.
     await finish(tx as unknown as Sql, one, ids[0])
     await finish(tx as unknown as Sql, one, ids[2])

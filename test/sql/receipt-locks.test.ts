@@ -1,9 +1,8 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -31,12 +30,7 @@ t.test('record_receipts: concurrent receipts that end attempts do not deadlock',
     await tx`select from app.counters for update`
     const both = Promise.all([record(receipts.slice(0, 2)), record(receipts.slice(2))])
     both.catch(() => undefined)
-    await until('both calls to wait', async () => {
-      const [row] = await sql`
-        select count(*)::integer as count from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
-      return row?.count >= 2
-    })
+    await untilLocked(sql, 2)
     return { both }
   })
   await t.resolves(both)

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { messageOf, movementsOf, PROMOTION, sendSms, startSmsAt } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startApiAt } from '../fixtures/service.ts'
-import { atTime, until } from '../fixtures/time.ts'
+import { atTime } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const NOW = '2028-02-29T10:00:00+02:00'
@@ -22,12 +22,7 @@ t.test(
       t.equal(first.length, 1)
       const second = startSmsAt(sql, NOW, id)
       second.catch(() => undefined)
-      await until('the second call to wait for the first', async () => {
-        const [row] = await sql`
-        select true from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
-        return row
-      })
+      await untilLocked(sql)
       return { second }
     })
     t.same(await second, [])

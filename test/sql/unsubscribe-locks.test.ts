@@ -1,10 +1,9 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -26,12 +25,7 @@ t.test(
         email: 'jane@c.example',
         message_id: id,
       })
-      await until('the call to wait for the message', async () => {
-        const [row] = await sql`
-        select count(*)::integer as count from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
-        return row?.count > 0
-      })
+      await untilLocked(sql)
       // Waits for ever, so that Postgres ends one of the two, if the call holds the allowance.
       await tx`select core.lock_organisations(array[${organisation_id}::uuid])`
       return { unsubscribed }

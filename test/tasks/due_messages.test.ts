@@ -1,7 +1,7 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { jobsOf, messageOf, send } from '../fixtures/messages.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { runTask, startTestService } from '../fixtures/service.ts'
@@ -10,9 +10,7 @@ const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
 await liftRate(sql, organisation)
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 /** Creates a message that waits outside the job table; returns its id and the recorded time. */
 async function aDueMessage(delay: string, priority = 7) {

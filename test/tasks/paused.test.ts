@@ -1,19 +1,15 @@
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
-import { runTask, startTestService } from '../fixtures/service.ts'
+import { runTask, sendHeartbeat, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const api = await startTestService(url, { roles: ['api'] })
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 const provider = createStandIn()
 /** Runs a worker for as long as `work` takes. */
@@ -94,14 +90,7 @@ t.test('a message held during a concurrent resumption is released by the clock',
   })
   await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
   t.equal(await heldOf(organisation), 1)
-  await call('record_heartbeat', {
-    pool_id: 'the-test-itself',
-    roles: ['worker'],
-    host: 'here',
-    pid: 1,
-    version: '1.2.3',
-    sent_at: new Date(),
-  })
+  await sendHeartbeat(call)
   t.match(await sql`select ops.why(${id})`, [
     {
       why: 'The message was held while its organisation was paused; the clock releases it within a minute.',

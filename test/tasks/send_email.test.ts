@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
@@ -14,9 +12,7 @@ const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
 await liftRate(sql, organisation)
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const asService = caller(service)
+const asService = serviceCall(url)
 
 const never = new Promise<never>(() => undefined)
 

@@ -1,9 +1,8 @@
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import type { SmsSendResult } from '../../src/providers/sms.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import {
+  AT_NOON,
   backlogOf,
   messageOf,
   PROMOTION,
@@ -13,18 +12,14 @@ import {
 } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/organisation.ts'
 import { createSmsStandIn, untakenPartsOf } from '../fixtures/providers.ts'
-import { anSmsWorker, helpersOf, startApiAt } from '../fixtures/service.ts'
+import { anSmsWorker, helpersOf, sendHeartbeat, startApiAt } from '../fixtures/service.ts'
 
 // Only the API runs: a test runs a job by calling its task.
 const { url, sql } = await createDatabase()
-/** A Wednesday, on which marketing may be sent. */
-const AT_NOON = '2026-03-04T10:00:00Z'
 const { base } = await startApiAt(sql, url, AT_NOON)
 const organisation = await createPayer(sql, { included: 1_000_000 })
 await sql`select ops.record_consent(${organisation.id}, '+447700900000', 'a form')`
-const service = connect(url, { role: 'postgram_service', clock: { 'postgram.now': AT_NOON } })
-t.teardown(() => service.end())
-const asService = caller(service)
+const asService = serviceCall(url, { clock: { 'postgram.now': AT_NOON } })
 
 /** One worker with its own provider, and a queued SMS. */
 async function setUp({ segments = 1, kind = 'transactional' } = {}) {
@@ -350,14 +345,7 @@ t.test('ops.why(): names the failing provider that an SMS waits for', async (t) 
   await attemptSend()
   // The time of the service is fixed, the time of an operator is not.
   await sql`update app.provider_health set last_failed_at = now()`
-  await asService('record_heartbeat', {
-    pool_id: 'the-test-itself',
-    roles: ['worker'],
-    host: 'here',
-    pid: 1,
-    version: '1.2.3',
-    sent_at: new Date(),
-  })
+  await sendHeartbeat(asService)
   const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
   t.match(
     row?.why,

@@ -1,7 +1,5 @@
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import {
   anyJson,
@@ -13,16 +11,14 @@ import {
   timelineOf,
 } from '../fixtures/messages.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
 
 // Only the API runs; where a worker is needed, the test is the worker.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
 await liftRate(sql, organisation)
-const service = connect(url, { role: 'postgram_service', max: 1 })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url, { max: 1 })
 
 const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
 
@@ -66,14 +62,7 @@ t.test('ops.why(): without a worker, says that no worker is running', async (t) 
 })
 
 t.test('ops.why() with a worker', async (t) => {
-  await call('record_heartbeat', {
-    pool_id: 'the-test-itself',
-    roles: ['worker'],
-    host: 'here',
-    pid: 1,
-    version: '1.2.3',
-    sent_at: new Date(),
-  })
+  await sendHeartbeat(call)
 
   t.test('a waiting message: returns how many messages are before it', async (t) => {
     await sql`delete from graphile_worker._private_jobs`

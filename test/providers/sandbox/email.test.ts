@@ -1,8 +1,6 @@
 import t from 'tap'
-import { caller } from '../../../src/db/call.ts'
-import { connect } from '../../../src/db/client.ts'
 import { createSandbox } from '../../../src/providers/sandbox/email.ts'
-import { createDatabase } from '../../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../../fixtures/database.ts'
 import { anEmail, get, post } from '../../fixtures/http.ts'
 import { backlogOf, send, type TimelineEvent } from '../../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../../fixtures/organisation.ts'
@@ -12,11 +10,10 @@ import { until } from '../../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api', 'worker'] })
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
+const call = serviceCall(url)
 
 testProvider('sandbox', async () => ({
-  provider: createSandbox(caller(service)),
+  provider: createSandbox(call),
   recipients: {
     accepted: 'delivered@sandbox.postgram.test',
     refused: 'reject@sandbox.postgram.test',
@@ -128,7 +125,7 @@ t.test('sandbox: slow@ is deferred once for two seconds and then delivered', asy
 })
 
 t.test('slow@ takes no place of a worker while it waits', async (t) => {
-  const sandbox = createSandbox(caller(service))
+  const sandbox = createSandbox(call)
   const email = emailTo(at('slow+2'))
   // The delay is part of the outcome, so the attempt has ended.
   t.match(await sandbox.send(email), { outcome: 'deferred', retry_in_ms: 2000 })

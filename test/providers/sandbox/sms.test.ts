@@ -1,8 +1,6 @@
 import t from 'tap'
-import { caller } from '../../../src/db/call.ts'
-import { connect } from '../../../src/db/client.ts'
 import { createSmsSandbox, isSandboxNumber } from '../../../src/providers/sandbox/sms.ts'
-import { createDatabase } from '../../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../../fixtures/database.ts'
 import { get } from '../../fixtures/http.ts'
 import { backlogOf, sendSms, type TimelineEvent } from '../../fixtures/messages.ts'
 import { createPayer, smsOf, type TestOrganisation } from '../../fixtures/organisation.ts'
@@ -12,13 +10,12 @@ import { until } from '../../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api', 'worker'] })
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
+const call = serviceCall(url)
 
 const numberWith = (digit: number) => `+44770090012${digit}`
 
 testSmsProvider('sandbox', async () => ({
-  provider: createSmsSandbox(caller(service)),
+  provider: createSmsSandbox(call),
   recipients: { accepted: numberWith(0), refused: numberWith(3), refusedByAll: numberWith(4) },
   async partsOf({ id }) {
     const rows = await sql<{ copy: number }[]>`

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createSmsProvider } from '../../../src/providers/index.ts'
 import { createDatabase } from '../../fixtures/database.ts'
 import { get } from '../../fixtures/http.ts'
-import { PROMOTION, sendSms, type TimelineEvent } from '../../fixtures/messages.ts'
+import { AT_NOON, PROMOTION, sendSms, type TimelineEvent } from '../../fixtures/messages.ts'
 import { createPayer, smsOf } from '../../fixtures/organisation.ts'
 import { startTestService } from '../../fixtures/service.ts'
 import { type Smsc, startSmsc } from '../../fixtures/smpp.ts'
@@ -10,9 +10,6 @@ import { atTime, until } from '../../fixtures/time.ts'
 
 const PHONE = '+27820000000'
 const NUMBER = '+27110000000'
-
-/** A Wednesday, on which marketing may be sent. */
-const AT_NOON = '2026-03-04T10:00:00Z'
 
 const receiptFor = (id: string, state = 'DELIVRD') => ({
   esm_class: 4,
