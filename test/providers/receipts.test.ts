@@ -456,8 +456,7 @@ t.test('record_receipts: opted_out never replaces a stronger suppression', async
   }
   await forgetSuppressions()
   await sql`
-    insert into app.suppressions (id, organisation_id, email, reason, note)
-    values (gen_random_uuid(), core.decode_id('org', ${organisation.id}), ${recipient}, 'manual', 'ours')`
+    select api.add_suppression(core.decode_id('org', ${organisation.id}), 'live', '', ${recipient}, 'manual', 'ours')`
   const id = aMessage()
   await record(id, [receipt('opted_out', 2)])
   t.match(await suppressionOf(recipient), { reason: 'manual', note: 'ours' })

@@ -101,9 +101,7 @@ t.test(
   async (t) => {
     const disabled = await dueIn(-1, 10)
     const failing = await dueIn(-1, 10)
-    await sql`
-    update app.webhook_endpoints set disabled_at = now(), disabled_reason = 'a test'
-    where id = core.decode_id('we', ${disabled.id})`
+    await sql`select ops.disable_webhook_endpoint(${disabled.id}, 'a test')`
     await sql`
     update app.webhook_endpoints set failing_since = now()
     where id = core.decode_id('we', ${failing.id})`

@@ -107,9 +107,7 @@ t.test('emit_events: no organisation gets events of another', async (t) => {
 t.test('emit_events: events for a disabled endpoint are recorded, not delivered', async (t) => {
   const organisation = await createOrganisation(sql)
   const endpoint = await createEndpoint(sql, organisation)
-  await sql`
-    update app.webhook_endpoints set disabled_at = now(), disabled_reason = 'a test'
-    where id = core.decode_id('we', ${endpoint.id})`
+  await sql`select ops.disable_webhook_endpoint(${endpoint.id}, 'a test')`
   await delivered(await send(base, organisation))
   t.equal((await eventsOf(sql, organisation)).length, 2)
   t.strictSame(await waitingFor(sql, endpoint), [])

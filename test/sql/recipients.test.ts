@@ -1,28 +1,24 @@
 import t from 'tap'
 import { createDatabase, rolledBack, type Tx } from '../fixtures/database.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
+import { createOrganisation, suppress } from '../fixtures/organisation.ts'
 
 const { sql } = await createDatabase()
-const { id: organisation, domain } = await createOrganisation(sql)
-const { id: other, domain: othersDomain } = await createOrganisation(sql)
+const [organisation, other] = [await createOrganisation(sql), await createOrganisation(sql)]
+const { domain } = organisation
 
 const reasons = ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] as const
 const addressOf = (reason: string) => `${reason.replace('_', '-')}@x.example`
 
-const suppress = (tx: Tx, owner: string, email: string, reason: string) => tx`
-  insert into app.suppressions (id, organisation_id, email, reason)
-  values (gen_random_uuid(), core.decode_id('org', ${owner}), ${email}, ${reason})`
-
 async function suppressed(tx: Tx, recipients: string[], ofClass: string, owner = organisation) {
   const rows = await tx<{ email: string; reason: string }[]>`
     select s.email, s.reason
-    from core.suppressed(core.decode_id('org', ${owner}), ${recipients}, ${ofClass}::app.class) s`
+    from core.suppressed(core.decode_id('org', ${owner.id}), ${recipients}, ${ofClass}::app.class) s`
   return rows.map(({ email, reason }) => `${email}: ${reason}`).sort()
 }
 
 async function domainsFor(tx: Tx, fromDomain: string, owner = organisation) {
   const rows = await tx<{ name: string }[]>`
-    select d.name from core.sending_domain(core.decode_id('org', ${owner}), ${fromDomain}) d`
+    select d.name from core.sending_domain(core.decode_id('org', ${owner.id}), ${fromDomain}) d`
   return rows.map(({ name }) => name).sort()
 }
 
@@ -89,7 +85,7 @@ t.test('sending_domains: allow a verified domain and its subdomains', async (t) 
     t.same(await domainsFor(tx, domain), [domain])
     t.same(await domainsFor(tx, `mail.${domain}`), [domain])
     t.same(await domainsFor(tx, `a.b.c.${domain}`), [domain])
-    await tx`select ops.verify_domain(${organisation}, ${`b.${domain}`})`
+    await tx`select ops.verify_domain(${organisation.id}, ${`b.${domain}`})`
     t.same(await domainsFor(tx, `a.b.${domain}`), [`b.${domain}`], 'the nearest')
   })
 })
@@ -114,7 +110,7 @@ t.test('sending_domains: refuse a name that only ends like a verified domain', a
 
 t.test('sending_domains: refuse unverified and foreign domains', async (t) => {
   await rolledBack(sql, async (tx) => {
-    t.same(await domainsFor(tx, othersDomain), [])
+    t.same(await domainsFor(tx, other.domain), [])
     for (const status of ['pending', 'failed']) {
       await tx`update app.domains set status = ${status} where name = ${domain}`
       t.same(await domainsFor(tx, domain), [], status)

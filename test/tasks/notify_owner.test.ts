@@ -29,8 +29,7 @@ const aTask = (provider: StandIn) =>
 /** A notice to a new organisation's owner. */
 async function aNotice(ownerEmail = 'Owner@example.com') {
   const { id: organisation } = await createOrganisation(sql, { name: 'Acme' })
-  await sql`update app.organisations set owner_email = ${ownerEmail}
-    where id = core.decode_id('org', ${organisation})`
+  await sql`select ops.set_owner_email(${organisation}, ${ownerEmail})`
   const [row] = await sql<{ id: string }[]>`
     select core.notify_owner(core.decode_id('org', ${organisation}), 'org_paused',
       '{"complaints": 3, "sent": 20}') as id`

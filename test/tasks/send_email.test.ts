@@ -3,7 +3,7 @@ import t from 'tap'
 import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
-import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
+import { createOrganisation, liftRate, suppress } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
 import { aWorker, helpersOf, startTestService } from '../fixtures/service.ts'
 
@@ -19,10 +19,10 @@ const never = new Promise<never>(() => undefined)
 const helpers = helpersOf('0')
 
 /** One worker with its own provider, and a queued message. */
-async function setUp() {
+async function setUp(overrides: Record<string, unknown> = {}) {
   const provider = createStandIn()
   const worker = aWorker(sql, asService, provider)
-  const id = await send(base, organisation)
+  const id = await send(base, organisation, overrides)
   const uuid = (await messageOf(sql, id)).id
   return { provider, task: worker.task, id, uuid, attemptSend: () => worker.attemptSend(id) }
 }
@@ -82,22 +82,18 @@ t.test(
       { reason: 'manual', kind: 'transactional', isSent: false },
       { reason: 'unsubscribe', kind: 'marketing', isSent: false },
       { reason: 'unsubscribe', kind: 'transactional', isSent: true },
-    ]) {
+    ] as const) {
       const provider = createStandIn()
       const to = [`${randomUUID()}@example.com`, `${reason}.${kind}@Example.com`]
       const email = anEmail(organisation.domain, { to, class: kind })
       const { json } = await post(`${base}/v1/emails`, organisation.liveKey, email)
-      await sql`
-      insert into app.suppressions (id, organisation_id, email, reason)
-      select core.new_id(now()), core.decode_id('org', ${organisation.id}),
-        lower(${to[1] ?? ''}::text), ${reason}::app.suppression_reason`
+      await suppress(sql, organisation, `${reason}.${kind}@example.com`, reason)
       await aWorker(sql, asService, provider).attemptSend(json.id)
       t.equal(provider.handed.length, isSent ? 1 : 0)
       t.match(
         await messageOf(sql, json.id),
         isSent ? { status: 'sent' } : { status: 'rejected', errorCode: 'recipient_suppressed' },
       )
-      await sql`delete from app.suppressions`
     }
   },
 )
@@ -105,20 +101,15 @@ t.test(
 t.test(
   'send_email: after an ambiguous attempt the provider is asked, also if the recipient is suppressed',
   async (t) => {
-    const { provider, id, attemptSend } = await setUp()
+    const { provider, id, attemptSend } = await setUp({ to: 'known@c.example' })
     provider.onSend = () => {
       throw new Error('the line went dead')
     }
     provider.onLookup = () => true
     await attemptSend()
-    await sql`
-    insert into app.suppressions (id, organisation_id, email, reason)
-    select core.new_id(now()), m.organisation_id, b.recipients[1], 'manual'
-    from app.messages m join app.bodies b on b.message_id = m.id
-    where m.id = core.decode_id('em', ${id})`
+    await suppress(sql, organisation, 'known@c.example')
     await attemptSend()
     t.match(await messageOf(sql, id), { status: 'sent' })
-    await sql`delete from app.suppressions`
   },
 )
 

@@ -101,13 +101,10 @@ t.test('sandbox: last digit 5 is deferred once for two seconds and then delivere
 t.test('sandbox: last digit 6 replies STOP, which is confirmed, and 7 START', async (t) => {
   const organisation = await createPayer(sql, { included: 100 })
   const number = '+27820000001'
-  await sql`
-    insert into app.senders (organisation_id, sender, approved_at)
-    values (core.decode_id('org', ${organisation.id}), ${number}, now())`
+  await sql`select ops.approve_sender(${organisation.id}, ${number})`
   const [stops, starts] = [numberWith(6), numberWith(7)]
-  await sql`
-    insert into app.consents (organisation_id, phone, source, consented_at, opted_out_at, opted_out_by)
-    values (core.decode_id('org', ${organisation.id}), ${starts}, 'a form', now(), now(), 'STOP')`
+  await sql`select ops.record_consent(${organisation.id}, ${starts}, 'a form')`
+  await sql`select ops.withdraw_consent(${organisation.id}, ${starts})`
 
   const sms = await outcome(organisation, { to: stops, senderId: number }, 'delivered')
   const { json } = await until('the opt-out', async () => {
