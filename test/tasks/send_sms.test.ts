@@ -261,15 +261,6 @@ t.test('send_sms: an attempt cut off by a crash is ambiguous', async (t) => {
   t.equal(await refundOf(id), null)
 })
 
-t.test('send_sms: a marketing SMS cut off by a crash is not attempted again', async (t) => {
-  const { id, uuid, provider, attemptSend } = await setUp({ kind: 'marketing' })
-  await asService('start_sms', { ids: [uuid] })
-  await attemptSend()
-  t.equal(provider.handed.length, 0)
-  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
-  t.equal(await refundOf(id), null)
-})
-
 t.test('send_sms: a late response does not change the outcome or known parts', async (t) => {
   const { provider, id, uuid, attemptSend } = await setUp({ segments: 2 })
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
