@@ -63,6 +63,17 @@ t.test(
   },
 )
 
+t.test('send_email: without a recorded start the message is not attempted', async (t) => {
+  const { provider, id, attemptSend } = await setUp()
+  await sql`revoke execute on function api.start_emails from postgram_service`
+  await t.rejects(attemptSend(), { message: /permission denied/ })
+  await sql`grant execute on function api.start_emails to postgram_service`
+  t.equal(provider.handed.length, 0)
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 0, attemptStartedAt: null })
+  await attemptSend()
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 1 })
+})
+
 t.test('send_email: a transactional email is attempted as a whole and unchanged', async (t) => {
   const provider = createStandIn()
   const to = ['ann@c.example', 'bob@c.example']
