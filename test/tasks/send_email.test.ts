@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
-import { backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
+import { jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation, liftRate, suppress } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
 import { aWorker, helpersOf, startTestService } from '../fixtures/service.ts'
@@ -39,29 +39,6 @@ async function nextAttempt(id: string) {
     from app.due_messages d where d.message_id = core.decode_id('em', ${id})`
   return row
 }
-
-t.test(
-  'send_email: the start of an attempt is committed before the provider is called',
-  async (t) => {
-    const { provider, id, attemptSend } = await setUp()
-    provider.onSend = async () => {
-      const message = await messageOf(sql, id)
-      t.equal(message.attempts, 1)
-      t.type(message.attemptStartedAt, Date)
-      t.equal(message.status, 'queued')
-      return { outcome: 'sent' }
-    }
-    await attemptSend()
-    t.match(await messageOf(sql, id), {
-      status: 'sent',
-      attempts: 1,
-      attemptStartedAt: null,
-      provider: 'stand-in',
-      sentAt: Date,
-    })
-    t.equal(provider.handed.length, 1)
-  },
-)
 
 t.test('send_email: without a recorded start the message is not attempted', async (t) => {
   const { provider, id, attemptSend } = await setUp()
@@ -218,57 +195,6 @@ t.test('send_email: messages deferred together are retried at different times', 
   t.equal(new Set(delays).size, delays.length)
 })
 
-t.test('send_email: after 24 hours of deferrals a message fails', async (t) => {
-  const { provider, id, attemptSend } = await setUp()
-  const before = await backlogOf(sql, organisation)
-  provider.onSend = () => ({ outcome: 'deferred', code: '421', text: 'Not now.' })
-  const moveFirstDeferral = (interval: string) => sql`
-    update app.events set occurred_at = now() - ${interval}::interval
-    where message_id = core.decode_id('em', ${id})
-      and id = (select min(id) from app.events where message_id = core.decode_id('em', ${id}))`
-
-  await attemptSend()
-  await moveFirstDeferral('23 hours 59 minutes')
-  await attemptSend()
-  t.equal((await messageOf(sql, id)).status, 'queued', 'a minute earlier it is retried')
-  await moveFirstDeferral('24 hours 1 second')
-  await attemptSend()
-  t.match(await messageOf(sql, id), {
-    status: 'failed',
-    errorCode: 'provider_unavailable',
-    errorMessage: 'Not now.',
-    sentAt: null,
-    attempts: 3,
-  })
-  t.same((await timelineOf(sql, id)).map(({ type }) => type).sort(), [
-    'deferred',
-    'deferred',
-    'failed',
-    'queued',
-  ])
-  t.equal(await nextAttempt(id), undefined)
-  t.equal(await backlogOf(sql, organisation), before - 1)
-})
-
-t.test('send_email: a permanent refusal fails the message at once', async (t) => {
-  const { provider, id, attemptSend } = await setUp()
-  const before = await backlogOf(sql, organisation)
-  provider.onSend = () => ({ outcome: 'failed', code: '550', text: 'No such thing.' })
-  await attemptSend()
-  t.match(await messageOf(sql, id), {
-    status: 'failed',
-    errorCode: 'provider_rejected',
-    errorMessage: 'No such thing.',
-    sentAt: null,
-  })
-  t.match(await timelineOf(sql, id), [
-    { type: 'queued' },
-    { type: 'failed', detail: { attempt: 1, provider: 'stand-in', code: '550' } },
-  ])
-  t.equal(await nextAttempt(id), undefined)
-  t.equal(await backlogOf(sql, organisation), before - 1)
-})
-
 t.test(
   'send_email: after a broken connection, a message that the provider knows is sent',
   async (t) => {
@@ -374,16 +300,6 @@ t.test('send_email: a provider with a lookup delay is asked until the delay is o
   t.equal(provider.handed.length, 2)
 })
 
-t.test('send_email: a sandbox message goes to the sandbox, whatever the provider', async (t) => {
-  const provider = createStandIn()
-  const { attemptSend, sandbox } = aWorker(sql, asService, provider)
-  const id = await send(base, organisation)
-  await sql`update app.messages set is_sandbox = true where id = core.decode_id('em', ${id})`
-  await attemptSend(id)
-  t.match(await messageOf(sql, id), { status: 'sent', provider: 'sandbox' })
-  t.same([provider.handed.length, sandbox.handed.length], [0, 1])
-})
-
 t.test('send_email: after an attempt cut off by a crash the provider is asked first', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   // Accepts the email and never responds, as if the process had been killed meanwhile.
@@ -487,28 +403,6 @@ t.test('send_email: a late refusal does not change a sent message', async (t) =>
   t.match(await messageOf(sql, id), { status: 'sent', errorCode: null })
 })
 
-t.test('send_email: concurrent emails each get their own outcome', async (t) => {
-  const provider = createStandIn()
-  const { task } = aWorker(sql, asService, provider)
-  const outcomes = ['sent', 'failed', 'deferred', 'ambiguous'] as const
-  const ids = await Promise.all(
-    Array.from({ length: 80 }, (_, place) =>
-      send(base, organisation, { subject: outcomes[place % outcomes.length] }),
-    ),
-  )
-  provider.onSend = ({ subject }) => ({ outcome: subject as (typeof outcomes)[number] })
-  const messages = await Promise.all(ids.map((id) => messageOf(sql, id)))
-  await Promise.all(messages.map(({ id }) => task({ id }, helpers)))
-  const expected = { sent: 'sent', failed: 'failed', deferred: 'queued', ambiguous: 'queued' }
-  for (const [place, id] of ids.entries()) {
-    const outcome = outcomes[place % outcomes.length] ?? 'sent'
-    const message = await messageOf(sql, id)
-    t.equal(message.status, expected[outcome])
-    t.equal(message.attemptStartedAt !== null, outcome === 'ambiguous')
-  }
-  t.equal(provider.handed.length, ids.length)
-})
-
 t.test('send_email: a job of a deleted, sent or test message does nothing', async (t) => {
   const { provider, task, uuid, attemptSend } = await setUp()
   await attemptSend()
@@ -524,14 +418,6 @@ t.test('send_email: a job of a deleted, sent or test message does nothing', asyn
   t.same(await jobsOf(sql, json.id), [], 'a test message never had a job')
   t.equal(provider.handed.length, 1)
   t.equal(provider.asked.length, 0)
-})
-
-t.test('send_email: a payload that names no message is refused', async (t) => {
-  const { provider, task } = await setUp()
-  for (const payload of [null, {}, [], { id: 7 }, { id: 'em_01' }, { id: "'; drop table" }]) {
-    await t.rejects(Promise.resolve(task(payload as never, helpers)), { name: 'ValiError' })
-  }
-  t.equal(provider.handed.length, 0)
 })
 
 /** The failing provider in the view; asserts that the check and the metric agree. */
