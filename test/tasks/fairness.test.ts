@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { ServiceOptions } from '../../src/service/index.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anSms, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
 import { createSmsStandIn, createStandIn, untakenPartsOf } from '../fixtures/providers.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
@@ -23,11 +23,22 @@ t.test('a message waits behind the backlog of its organisation only', async (t) 
     const before = place + 1
     t.equal(await priorityOf(id), Math.floor(before / 100), `number ${before}`)
   }
-  t.equal(await priorityOf(await send(base, organisation)), 2)
+  const last = await send(base, organisation)
+  t.equal(await priorityOf(last), 2)
   t.equal(await backlogOf(sql, organisation), 251)
 
-  const other = await createOrganisation(sql)
-  t.equal(await priorityOf(await send(base, other)), 0, 'others have their own count')
+  const others = await send(base, await createOrganisation(sql))
+  t.equal(await priorityOf(others), 0, 'others have their own count')
+  const call = serviceCall(url)
+  await sendHeartbeat(call)
+  for (const [id, before] of [
+    [last, 251],
+    [others, 99],
+  ] as const) {
+    const [row] = await sql<{ why: string }[]>`select ops.why(${id})`
+    t.equal(row?.why, `The message waits behind ${before} messages.`, 'of no later priority')
+  }
+  await call('leave', { pool_id: 'the-test-itself' })
   await sql`delete from graphile_worker._private_jobs`
 })
 
