@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
+import type { SmsSendResult } from '../../src/providers/sms.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
+import { jobsOf, messageOf, send, sendSms, timelineOf } from '../fixtures/messages.ts'
 import { startTcpServer } from '../fixtures/network.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
+import { createOrganisation, createPayer, smsOf } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
-import { createStandIn } from '../fixtures/providers.ts'
+import { createSmsStandIn, createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -99,6 +100,23 @@ t.test('stop: ends within its limit', { jobs: 2 }, async (t) => {
     t.equal(await ending, 0)
     t.match(service.output(), /role not stopped in time/)
   })
+})
+
+t.test('stop: an SMS that waits for the limiter is released as not sent', async (t) => {
+  const provider = createSmsStandIn()
+  const closing = Promise.withResolvers<SmsSendResult>()
+  provider.onSend = () => closing.promise
+  provider.close = async () => closing.resolve({ outcome: 'deferred', text: 'not its turn yet' })
+  const service = await startTestService(url, { createSmsProvider: () => provider })
+  const organisation = await createPayer(sql, { included: 100 })
+  const id = await sendSms(service.base, organisation, smsOf(1))
+  await until('the hand-over', async () => provider.handed.length === 1)
+  await service.stop()
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1 })
+  t.match(await jobsOf(sql, id), [{ lockedBy: null }])
+  const [, event] = await timelineOf(sql, id)
+  t.match(event, { type: 'deferred', detail: { text: 'not its turn yet' } })
+  t.notOk(event?.detail.isAmbiguous)
 })
 
 t.test('database silent for 60 s: the process exits', async (t) => {

@@ -1,19 +1,16 @@
 import { hostname } from 'node:os'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { endWaiting, holdSandbox } from '../fixtures/load.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const api = await startTestService(url, { roles: ['api'] })
-const service = connect(url, { role: 'postgram_service', max: 1 })
-t.teardown(() => service.end())
+const call = serviceCall(url, { max: 1 })
 
 type Process = { pool: string; roles: string[]; host: string; pid: number; isAlive: boolean }
 
@@ -39,15 +36,7 @@ const messages = (count: number) =>
   Array.from({ length: count }, () => ({ to: 'delivered@sandbox.postgram.test' }))
 
 /** Sends a heartbeat of another process, which every process does every 2 s. */
-const sweepOnce = () =>
-  caller(service)('record_heartbeat', {
-    pool_id: 'the-test-itself',
-    roles: ['api'],
-    host: 'here',
-    pid: 1,
-    version: '1.2.3',
-    sent_at: new Date(),
-  })
+const sweepOnce = () => sendHeartbeat(call, 'api')
 
 t.test('killed process: is removed from the list, and its jobs are released', async (t) => {
   const worker = await spawnService(url, 'worker', { WORKER_CONCURRENCY: '20' })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
-import { backlogOf, PROMOTION, sendSmsBatch } from '../fixtures/messages.ts'
+import { AT_NOON, backlogOf, PROMOTION, sendSmsBatch } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
 import { startApiAt } from '../fixtures/service.ts'
@@ -8,9 +8,6 @@ import { until } from '../fixtures/time.ts'
 
 const MESSAGES = 100
 const SEGMENTS = 2
-
-/** A Wednesday, on which marketing may be sent. */
-const AT_NOON = '2026-03-04T10:00:00Z'
 
 const { url, sql } = await createDatabase()
 const { base } = await startApiAt(sql, url, AT_NOON)

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { createSecrets } from '../../src/crypto/secrets.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { spawnService } from '../fixtures/processes.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
@@ -76,12 +76,7 @@ t.test(
     await sql.begin(async (tx) => {
       await tx`select from app.webhook_endpoints for update`
       answer(expected.slice(third, 2 * third))
-      await until('an outcome that waits', async () => {
-        const backends = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
-        return backends.length > 0
-      })
+      await untilLocked(sql)
       await victim.end('SIGKILL')
       // Otherwise they would continue later and fail only then, because nothing listens.
       await tx`

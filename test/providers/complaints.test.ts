@@ -1,7 +1,5 @@
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall, untilLocked } from '../fixtures/database.ts'
 import { anyJson, haveSent, type Sent } from '../fixtures/messages.ts'
 import {
   aComplaint,
@@ -10,12 +8,9 @@ import {
   stateOf,
   type TestOrganisation,
 } from '../fixtures/organisation.ts'
-import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
-const service = connect(url, { role: 'postgram_service', max: 20 })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url, { max: 20 })
 
 const record = (receipts: object[]) => call('finish_poll', { receipts: anyJson(receipts) })
 
@@ -234,12 +229,7 @@ async function meet<Result>(
       select from app.organisations
       where id in (select core.decode_id('org', o) from unnest(${ids}::text[]) o) for no key update`
     const work = begin()
-    await until(`${count} transactions to wait`, async () => {
-      const [row] = await sql`
-        select count(*)::integer as count from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
-      return row?.count >= count
-    })
+    await untilLocked(sql, count)
     return { work }
   })
   return work

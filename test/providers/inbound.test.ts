@@ -1,11 +1,9 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt } from '../../src/providers/sms.ts'
 import { createSmsListener } from '../../src/providers/sms-listener.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { get } from '../fixtures/http.ts'
 import { anyJson, backlogOf, jobsOf, messageOf, sendSms, timelineOf } from '../fixtures/messages.ts'
 import { createPayer, type TestOrganisation } from '../fixtures/organisation.ts'
@@ -15,9 +13,7 @@ import { anSmsWorker, startTestService } from '../fixtures/service.ts'
 // Only the API runs: the test is the worker and the network.
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 const worker = anSmsWorker(sql, call, createSmsStandIn())
 
 let numbersMade = 0
@@ -52,9 +48,8 @@ async function withNumber() {
   return { organisation, number }
 }
 
-const approve = ({ id }: TestOrganisation, sender: string) => sql`
-  insert into app.senders (organisation_id, sender, approved_at)
-  values (core.decode_id('org', ${id}), ${sender}, now())`
+const approve = ({ id }: TestOrganisation, sender: string) =>
+  sql`select ops.approve_sender(${id}, ${sender})`
 
 /** An SMS after its attempt. */
 async function sent(organisation: TestOrganisation, overrides: Record<string, unknown>) {
@@ -63,9 +58,8 @@ async function sent(organisation: TestOrganisation, overrides: Record<string, un
   return id
 }
 
-const consent = ({ id }: TestOrganisation, phone: string) => sql`
-  insert into app.consents (organisation_id, phone, source, consented_at)
-  values (core.decode_id('org', ${id}), ${phone}, 'a form', now())`
+const consent = ({ id }: TestOrganisation, phone: string) =>
+  sql`select ops.record_consent(${id}, ${phone}, 'a form')`
 
 async function optOutOf({ id }: TestOrganisation, phone: string) {
   const [row] = await sql<{ optedOutAt: Date | null; optedOutBy: string | null; source: string }[]>`
@@ -168,7 +162,7 @@ t.test('STOP from a phone without messages is recorded and confirmed', async (t)
 
 t.test('STOP to the shared sender opts out of its last organisation', async (t) => {
   const shared = aNumber()
-  await sql`update app.sms_settings set shared_sender = ${shared}`
+  await sql`select ops.set_shared_sender(${shared})`
   const [first, last] = [
     await createPayer(sql, { included: 1000 }),
     await createPayer(sql, { included: 1000 }),
@@ -186,7 +180,7 @@ t.test('STOP to the shared sender opts out of its last organisation', async (t) 
   t.same([await optOutOf(first, phone), await optOutOf(other, phone)], [undefined, undefined])
   t.equal((await optOutsIn(id)).length, 1)
   t.match(await confirmationsTo(phone), [{ organisation: last.id, from: shared }])
-  await sql`update app.sms_settings set shared_sender = default`
+  await sql`select ops.set_shared_sender('Postgram')`
 })
 
 t.test('STOP to an alphanumeric sender ID is recorded and not confirmed', async (t) => {

@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { anyJson, backlogOf, messageOf, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -14,9 +12,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
 // These tests record more complaints than pause an organisation; none of them counts.
 await sql`update app.organisations set complaints_since = now() + interval '1 day'`
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 type Receipt = {
   provider_event_id: string
@@ -460,8 +456,7 @@ t.test('record_receipts: opted_out never replaces a stronger suppression', async
   }
   await forgetSuppressions()
   await sql`
-    insert into app.suppressions (id, organisation_id, email, reason, note)
-    values (gen_random_uuid(), core.decode_id('org', ${organisation.id}), ${recipient}, 'manual', 'ours')`
+    select api.add_suppression(core.decode_id('org', ${organisation.id}), 'live', '', ${recipient}, 'manual', 'ours')`
   const id = aMessage()
   await record(id, [receipt('opted_out', 2)])
   t.match(await suppressionOf(recipient), { reason: 'manual', note: 'ours' })

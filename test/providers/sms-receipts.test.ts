@@ -1,10 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { TakenPart } from '../../src/db/api.gen.ts'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import type { SmsReceipt } from '../../src/providers/sms.ts'
-import { createDatabase, type Tx } from '../fixtures/database.ts'
+import { createDatabase, serviceCall, type Tx } from '../fixtures/database.ts'
 import { anyJson, backlogOf, messageOf, sendSmsBatch, timelineOf } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -14,9 +12,7 @@ import { until } from '../fixtures/time.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createPayer(sql, { included: 1_000_000 })
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 const PHONE = '+27821234567'
 const STARTED_AT = Date.now()

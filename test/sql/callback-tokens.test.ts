@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { anyJson, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { runTask, startTestService } from '../fixtures/service.ts'
-import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -125,12 +124,7 @@ async function race(t: Test, { token, end }: { token: string; end: 'commit' | 'r
     await holder`begin`
     await holder`select api.receive_callbacks(${of(first, 'one')}::text::jsonb)`
     const waiting = call('receive_callbacks', { callbacks: of(second, 'two') })
-    await until('the second to wait', async () => {
-      const rows = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
-      return rows.length === 1
-    })
+    await untilLocked(sql)
     await holder.unsafe(end)
     const [answer] = await waiting
     t.equal(await eventsOf(first.id), end === 'commit' ? 1 : 0)

@@ -254,9 +254,7 @@ t.test('emit_events: an email that an operator retries has an event for each res
 t.test('emit_events: STOP has one event, an unsubscribe from email has none', async (t) => {
   const organisation = await withEndpoint()
   const number = '+27820000001'
-  await sql`
-    insert into app.senders (organisation_id, sender, approved_at)
-    values (core.decode_id('org', ${organisation.id}), ${number}, now())`
+  await sql`select ops.approve_sender(${organisation.id}, ${number})`
   const id = await sendSms(base, organisation, { senderId: number })
   await start(id)
   await finish(id, 'sent', { parts: partsOf(id, 1) })

@@ -114,7 +114,7 @@ t.test('webhook_url_problem: returns the problem of each wrong URL', (t) =>
 
 t.test('webhook_url_problem: WEBHOOK_ALLOW_PRIVATE allows private addresses', (t) =>
   rolledBack(sql, async (tx) => {
-    await tx`update app.webhook_settings set allows_private = true`
+    await tx`select api.set_up_webhooks(true)`
     const allowed = [...wrongInPublic.map(([url]) => url), 'http://localhost:80/', ...right]
     t.same(await problemsOf(tx, allowed), expected(allowed))
     t.same(

@@ -1,22 +1,195 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { jobsOf, messageOf, send } from '../fixtures/messages.ts'
-import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
-import { runTask, startTestService } from '../fixtures/service.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
+import { anEmail, post } from '../fixtures/http.ts'
+import { backlogOf, jobsOf, messageOf, send, sendBatch, timelineOf } from '../fixtures/messages.ts'
+import { createOrganisation, liftRate, type TestOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
+import { runTask, sendHeartbeat, startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
-const { base } = await startTestService(url, { roles: ['api'] })
+const api = await startTestService(url, { roles: ['api'] })
+const call = serviceCall(url)
+
+const provider = createStandIn()
+/** Runs a worker for as long as `work` takes. */
+async function withWorker<Result>(work: () => Promise<Result>): Promise<Result> {
+  const worker = await startTestService(url, {
+    roles: ['worker'],
+    createEmailProvider: () => provider,
+  })
+  try {
+    return await work()
+  } finally {
+    await worker.stop()
+  }
+}
+
+const heldOf = async ({ id }: TestOrganisation) => {
+  const [row] = await sql<{ held: number }[]>`
+    select count(*)::integer as held from app.due_messages
+    where organisation_id = core.decode_id('org', ${id}) and due_at is null`
+  return row?.held
+}
+
+const pause = ({ id }: TestOrganisation) => sql`select ops.pause(${id}, 'a test')`
+const suspend = ({ id }: TestOrganisation) => sql`select ops.suspend(${id}, 'a test')`
+const resume = async ({ id }: TestOrganisation) => {
+  const [row] = await sql<{ released: number }[]>`select ops.resume(${id}) as released`
+  return row?.released
+}
+
+/** Resolves once all have this status and no job is left. */
+const all = (ids: string[], status: string) =>
+  until(`all to be ${status}`, async () => {
+    const messages = await Promise.all(ids.map((id) => messageOf(sql, id)))
+    const jobs = await Promise.all(ids.map((id) => jobsOf(sql, id)))
+    return messages.every((message) => message.status === status) && jobs.flat().length === 0
+  })
+
+const statusesOf = async (ids: string[]) =>
+  new Set((await Promise.all(ids.map((id) => messageOf(sql, id)))).map(({ status }) => status))
+
+t.test('queued messages wait while their organisation is paused', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await sendBatch(api.base, organisation, [{}, {}, {}, {}, {}])
+  await pause(organisation)
+  const email = anEmail(organisation.domain)
+  t.equal((await post(`${api.base}/v1/emails`, organisation.liveKey, email)).status, 423)
+  t.equal((await post(`${api.base}/v1/emails`, organisation.testKey, email)).status, 200)
+
+  await withWorker(async () => {
+    // A later message of another organisation shows that these were taken and held.
+    const other = await send(api.base, await createOrganisation(sql))
+    await all([other], 'sent')
+    await until('all to be held', async () => (await heldOf(organisation)) === ids.length)
+    await all(ids, 'queued')
+  })
+  t.match(await messageOf(sql, ids[0] ?? ''), { attempts: 0, attemptStartedAt: null })
+  t.equal(await backlogOf(sql, organisation), ids.length)
+  t.equal(await call('enqueue_due_messages', {}), 0, 'the clock does not release them')
+  t.equal(await heldOf(organisation), ids.length)
+
+  t.equal(await resume(organisation), ids.length)
+  t.equal(await heldOf(organisation), 0)
+  await withWorker(() => all(ids, 'sent'))
+  t.equal(await backlogOf(sql, organisation), 0)
+  const { id: uuid } = await messageOf(sql, ids[0] ?? '')
+  t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
+})
+
+t.test('a message held during a concurrent resumption is released by the clock', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await send(api.base, organisation)
+  const { id: uuid } = await messageOf(sql, id)
+  await pause(organisation)
+  // The job is taken while the resumption is not committed yet, and finds it paused.
+  await sql.begin(async (tx) => {
+    t.match(await tx`select ops.resume(${organisation.id}) as released`, [{ released: 0 }])
+    t.same(await call('start_emails', { ids: [uuid] }), [])
+  })
+  await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
+  t.equal(await heldOf(organisation), 1)
+  await sendHeartbeat(call)
+  t.match(await sql`select ops.why(${id})`, [
+    {
+      why: 'The message was held while its organisation was paused; the clock releases it within a minute.',
+    },
+  ])
+  await call('leave', { pool_id: 'the-test-itself' })
+
+  t.equal(await runTask('enqueue-due-messages', { call }), 1)
+  t.equal(await heldOf(organisation), 0)
+  await withWorker(() => all([id], 'sent'))
+})
+
+t.test('a message that was deferred twice is sent once', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await send(api.base, organisation)
+  const { id: uuid } = await messageOf(sql, id)
+  await pause(organisation)
+  await call('start_emails', { ids: [uuid] })
+  await call('start_emails', { ids: [uuid] })
+  t.equal(await heldOf(organisation), 1)
+  // The job that found it paused was not completed either, as after a crash.
+  t.equal(await resume(organisation), 1)
+  t.equal((await jobsOf(sql, id)).length, 2)
+  await withWorker(() => all([id], 'sent'))
+  t.equal(provider.handed.filter((handed) => handed === uuid).length, 1)
+})
+
+t.test('queued messages of a suspended organisation are rejected', async (t) => {
+  const [suspended, active] = [await createOrganisation(sql), await createOrganisation(sql)]
+  const ids = await sendBatch(api.base, suspended, [{}, {}, {}])
+  const others = await sendBatch(api.base, active, [{}, {}, {}])
+  await suspend(suspended)
+  await withWorker(async () => {
+    await all(others, 'sent')
+    await all(ids, 'rejected')
+  })
+  for (const id of ids) {
+    const message = await messageOf(sql, id)
+    t.match(message, { errorCode: 'org_suspended', sentAt: null, attempts: 0 })
+    t.notOk(provider.handed.includes(message.id))
+    t.match(await timelineOf(sql, id), [
+      { type: 'queued' },
+      { type: 'rejected', detail: { code: 'org_suspended' } },
+    ])
+  }
+  t.equal(await backlogOf(sql, suspended), 0)
+  t.equal(await backlogOf(sql, active), 0)
+
+  await sql`select ops.reinstate(${suspended.id})`
+  t.same(await statusesOf(ids), new Set(['rejected']), 'and stays rejected')
+  await withWorker(async () => all([await send(api.base, suspended)], 'sent'))
+})
+
+t.test(
+  'paused, suspended and reinstated: new sends are refused and the queue waits until the resumption',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const early = await send(api.base, organisation)
+    await pause(organisation)
+    await suspend(organisation)
+    await withWorker(() => all([early], 'rejected'))
+    await sql`select ops.reinstate(${organisation.id})`
+    const email = anEmail(organisation.domain)
+    t.equal((await post(`${api.base}/v1/emails`, organisation.liveKey, email)).status, 423)
+    await resume(organisation)
+    t.equal((await post(`${api.base}/v1/emails`, organisation.liveKey, email)).status, 200)
+  },
+)
+
+t.test('resume() does not let a suspended organisation send', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const id = await send(api.base, organisation)
+  await pause(organisation)
+  await suspend(organisation)
+  await resume(organisation)
+  const email = anEmail(organisation.domain)
+  t.equal((await post(`${api.base}/v1/emails`, organisation.liveKey, email)).status, 403)
+  await withWorker(() => all([id], 'rejected'))
+})
+
+t.test('messages of a paused organisation are rejected when it is suspended', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const ids = await sendBatch(api.base, organisation, [{}, {}])
+  await pause(organisation)
+  await withWorker(() => until('held', async () => (await heldOf(organisation)) === ids.length))
+  await suspend(organisation)
+  t.equal(await heldOf(organisation), 0)
+  await withWorker(() => all(ids, 'rejected'))
+  t.equal(await backlogOf(sql, organisation), 0)
+})
+
 const organisation = await createOrganisation(sql)
 await liftRate(sql, organisation)
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
 
 /** Creates a message that waits outside the job table; returns its id and the recorded time. */
 async function aDueMessage(delay: string, priority = 7) {
-  const id = await send(base, organisation)
+  const id = await send(api.base, organisation)
   const { id: uuid } = await messageOf(sql, id)
   await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
   const [row] = await sql<{ dueAt: Date }[]>`

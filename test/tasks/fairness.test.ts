@@ -1,9 +1,12 @@
 import t from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import type { ServiceOptions } from '../../src/service/index.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
+import { anSms, post } from '../fixtures/http.ts'
 import { backlogOf, jobsOf, messageOf, send, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { createSmsStandIn, createStandIn, untakenPartsOf } from '../fixtures/providers.ts'
+import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
@@ -20,11 +23,22 @@ t.test('a message waits behind the backlog of its organisation only', async (t) 
     const before = place + 1
     t.equal(await priorityOf(id), Math.floor(before / 100), `number ${before}`)
   }
-  t.equal(await priorityOf(await send(base, organisation)), 2)
+  const last = await send(base, organisation)
+  t.equal(await priorityOf(last), 2)
   t.equal(await backlogOf(sql, organisation), 251)
 
-  const other = await createOrganisation(sql)
-  t.equal(await priorityOf(await send(base, other)), 0, 'others have their own count')
+  const others = await send(base, await createOrganisation(sql))
+  t.equal(await priorityOf(others), 0, 'others have their own count')
+  const call = serviceCall(url)
+  await sendHeartbeat(call)
+  for (const [id, before] of [
+    [last, 251],
+    [others, 99],
+  ] as const) {
+    const [row] = await sql<{ why: string }[]>`select ops.why(${id})`
+    t.equal(row?.why, `The message waits behind ${before} messages.`, 'of no later priority')
+  }
+  await call('leave', { pool_id: 'the-test-itself' })
   await sql`delete from graphile_worker._private_jobs`
 })
 
@@ -84,4 +98,140 @@ t.test('a message does not wait behind 50 000 of another organisation', async (t
   const behind = left.filter((waiting) => waiting > 1000).length
   t.ok(behind > left.length / 2, 'and still wait when it is sent')
   await service.end('SIGKILL')
+})
+
+/** An API and a worker with a database of their own. */
+async function startWorker(options: Partial<ServiceOptions> = {}) {
+  const { url, sql } = await createDatabase()
+  return { sql, ...(await startTestService(url, { roles: ['api', 'worker'], ...options })) }
+}
+
+t.test('a job with an invalid payload fails with its error and delays no other', async (t) => {
+  const { sql, base, stop } = await startWorker()
+  const payloads = ['null', '[]', '{}', '{"id": 7}', '{"id": "em_01"}']
+  await sql`
+    select graphile_worker.add_job('send_email', p.payload::json, priority := -1)
+    from unnest(${payloads}::text[]) as p (payload)`
+  const ids = await sendBatch(base, await createOrganisation(sql), batchOf(20))
+  for (const id of ids) {
+    await until('it to be sent', async () => (await messageOf(sql, id)).sentAt)
+    t.match(await messageOf(sql, id), { attempts: 1 })
+  }
+  const failed = await until('the failures', async () => {
+    const jobs = await sql<{ lastError: string }[]>`
+      select last_error from graphile_worker._private_jobs
+      where last_error is not null and locked_by is null`
+    return jobs.length === payloads.length && jobs
+  })
+  t.ok(failed.every(({ lastError }) => lastError.startsWith('Invalid')))
+  await stop()
+})
+
+/** 3 MB, the maximum that the API accepts. */
+const large = { html: 'a'.repeat(2_000_000), text: 'a'.repeat(1_000_000) }
+
+/** The number of these emails that fit in 24 MB. */
+const AT_A_TIME = 8
+
+t.test(
+  'a worker has 24 MB of large emails in hand, and small ones pass those that wait',
+  async (t) => {
+    const { promise: answer, resolve: take } = Promise.withResolvers<void>()
+    const provider = createStandIn()
+    let inHand = 0
+    let most = 0
+    provider.onSend = async ({ html }) => {
+      if (html === null) return { outcome: 'sent' }
+      inHand += 1
+      most = Math.max(most, inHand)
+      await answer
+      inHand -= 1
+      return { outcome: 'sent' }
+    }
+    const { sql, base, stop } = await startWorker({ createEmailProvider: () => provider })
+    const organisation = await createOrganisation(sql)
+    const ids: string[] = []
+    for (let n = 0; n < AT_A_TIME + 4; n += 1) ids.push(await send(base, organisation, large))
+    await until('as many as fit to be in progress', async () => inHand === AT_A_TIME)
+    const small = await send(base, organisation)
+    await until('the small one', async () => (await messageOf(sql, small)).status === 'sent')
+    const waiting = await sql`select from app.messages where status = 'queued' and attempts = 0`
+    t.equal(waiting.length, 4, 'the waiting ones were not attempted')
+
+    take()
+    for (const id of ids) {
+      await until('each large one', async () => (await messageOf(sql, id)).status === 'sent')
+    }
+    t.equal(most, AT_A_TIME)
+    t.equal(provider.handed.length, ids.length + 1, 'each is attempted once')
+    await stop()
+  },
+)
+
+t.test(
+  'core.large_bytes(): counts at most 16 MB for an email, and 0 for a small one',
+  async (t) => {
+    const [row] = await sql`
+    select core.large_bytes(65536) as small, core.large_bytes(65537) as large, core.large_bytes(10000000000) as largest`
+    t.same(row, { small: 0, large: 65537, largest: 16 * 1024 * 1024 })
+  },
+)
+
+t.test('a slow SMS network does not delay emails', async (t) => {
+  const { promise: answer, resolve: take } = Promise.withResolvers<void>()
+  const network = createSmsStandIn()
+  network.onSend = async (sms) => {
+    await answer
+    return { outcome: 'sent', parts: untakenPartsOf(sms) }
+  }
+  const { sql, base, stop } = await startWorker({
+    createSmsProvider: () => network,
+    workerConcurrency: 2,
+    smsConcurrency: 2,
+  })
+  const organisation = await createOrganisation(sql)
+  const messages = Array.from({ length: 10 }, () => anSms())
+  const { json } = await post(`${base}/v1/sms/batch`, organisation.liveKey, { messages })
+  await until('all attempts of SMS to be in progress', async () => network.handed.length === 2)
+
+  const email = await send(base, organisation, { to: 'delivered@sandbox.postgram.test' })
+  await until('the email', async () => (await messageOf(sql, email)).status !== 'queued')
+  t.equal(network.handed.length, 2, 'no more SMS are in progress than the limit')
+
+  take()
+  for (const { data } of json.results) {
+    await until('each SMS', async () => (await messageOf(sql, data.id)).status === 'sent')
+  }
+  await stop()
+})
+
+t.test('checks of domains that take their time hold up no email', async (t) => {
+  const { promise: answer, resolve: go } = Promise.withResolvers<void>()
+  let checks = 0
+  const checked = new Set<string>()
+  const provider = createStandIn({
+    async checkDomain(name) {
+      checks += 1
+      checked.add(name)
+      await answer
+      return 'active'
+    },
+  })
+  const { sql, base } = await startWorker({
+    createEmailProvider: () => provider,
+    workerConcurrency: 1,
+  })
+  const organisation = await createOrganisation(sql)
+  for (let n = 0; n < 30; n++) {
+    await sql`select ops.verify_domain(${organisation.id}, ${`n${n}.${organisation.domain}`})`
+  }
+  await sql`select api.enqueue_due_domain_checks('stand-in')`
+  await until('checks to be in progress', async () => checks === 10)
+
+  const email = await send(base, organisation)
+  await until('the email', async () => (await messageOf(sql, email)).status === 'sent')
+  t.equal(checks, 10, 'no more checks are in progress than the limit')
+  go()
+  const domains = await sql`select from app.domains`
+  await until('a check of each domain', async () => checked.size === domains.length)
 })

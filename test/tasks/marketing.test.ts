@@ -3,7 +3,7 @@ import type { OutgoingEmail } from '../../src/providers/email.ts'
 import { createSandbox } from '../../src/providers/sandbox/email.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post, request } from '../fixtures/http.ts'
-import { send, type TimelineEvent } from '../fixtures/messages.ts'
+import { send, type TimelineEvent, untilShown } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
@@ -36,10 +36,7 @@ t.test('three recipients get a copy each, whose link unsubscribes that one alone
     html: '<p>News. <a href="{{unsubscribe_url}}">Unsubscribe</a></p>',
     text: 'News. Unsubscribe: {{ unsubscribe_url }}',
   })
-  const message = await until('delivery', async () => {
-    const { json } = await get(`${base}/v1/emails/${id}`, organisation.liveKey)
-    return json.status === 'delivered' && json
-  })
+  const message = await untilShown(base, organisation, id, 'delivered')
   t.same(
     message.events.map(({ type }: TimelineEvent) => type),
     ['queued', 'sent', 'delivered', 'delivered', 'delivered'],

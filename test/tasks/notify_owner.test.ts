@@ -1,11 +1,9 @@
 import type { JobHelpers } from 'graphile-worker'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import type { OutgoingEmail } from '../../src/providers/email.ts'
 import { createSandbox } from '../../src/providers/sandbox/email.ts'
 import notifyOwner from '../../tasks/notify_owner.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn, type StandIn } from '../fixtures/providers.ts'
@@ -14,9 +12,7 @@ import { until } from '../fixtures/time.ts'
 
 // No worker runs, until one is started: a job is run by calling the task.
 const { url, sql } = await createDatabase()
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 const helpers = { abortSignal: new AbortController().signal } as JobHelpers
 
@@ -33,8 +29,7 @@ const aTask = (provider: StandIn) =>
 /** A notice to a new organisation's owner. */
 async function aNotice(ownerEmail = 'Owner@example.com') {
   const { id: organisation } = await createOrganisation(sql, { name: 'Acme' })
-  await sql`update app.organisations set owner_email = ${ownerEmail}
-    where id = core.decode_id('org', ${organisation})`
+  await sql`select ops.set_owner_email(${organisation}, ${ownerEmail})`
   const [row] = await sql<{ id: string }[]>`
     select core.notify_owner(core.decode_id('org', ${organisation}), 'org_paused',
       '{"complaints": 3, "sent": 20}') as id`

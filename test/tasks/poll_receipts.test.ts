@@ -6,7 +6,7 @@ import { ProviderUnavailable, type Receipt } from '../../src/providers/email.ts'
 import { receiptOf } from '../../src/providers/mailgun/callback.ts'
 import { messageIdOf } from '../../src/providers/message-id.ts'
 import pollReceipts from '../../tasks/poll_receipts.ts'
-import { createDatabase, restFailedJobs } from '../fixtures/database.ts'
+import { createDatabase, restFailedJobs, serviceCall } from '../fixtures/database.ts'
 import { get, post } from '../fixtures/http.ts'
 import {
   callbackOf,
@@ -53,9 +53,7 @@ const options = {
 const { base, metricsAddress } = await startTestService(url, options)
 const { metricsAddress: second } = await startTestService(url, { ...options, roles: ['worker'] })
 
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 t.beforeEach(() => {
   asked = []

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { anSms, post } from '../fixtures/http.ts'
 import {
   backlogOf,
@@ -14,7 +14,7 @@ import {
   sweepAt,
   timelineOf,
 } from '../fixtures/messages.ts'
-import type { TestOrganisation } from '../fixtures/organisation.ts'
+import { type TestOrganisation, unbalancedLedgers } from '../fixtures/organisation.ts'
 import { startApiAt } from '../fixtures/service.ts'
 import { atTime } from '../fixtures/time.ts'
 
@@ -170,22 +170,6 @@ t.test(
     }
   },
 )
-
-t.test('start_sms: marketing hours are checked at the release, to the second', async (t) => {
-  const organisation = await anAgreed()
-  for (const [time, day, goes] of [
-    ['07:59:59', '2028-03-01', false],
-    ['08:00:00', '2028-03-01', true],
-    ['19:59:59', '2028-02-29', true],
-    ['20:00:00', '2028-02-29', false],
-    ['19:59:59', '2028-03-04', true],
-    ['08:00:00', '2028-03-05', false],
-    ['08:00:00', '2028-03-06', true],
-  ] as const) {
-    const id = await sendSms(base, organisation, promotion)
-    t.equal((await startSmsAt(sql, at(time, day), id)).length, goes ? 1 : 0, `${day} ${time}`)
-  }
-})
 
 t.test('start_sms: a rejection by statutory hours names them', async (t) => {
   const organisation = await anAgreed()
@@ -371,11 +355,7 @@ t.test('start_sms: one call handles active, paused and suspended organisations',
     await Promise.all([active, paused, suspended].map((one) => backlogOf(sql, one))),
     [2, 3, 0],
   )
-  t.same(
-    [...(await sql`select * from ops.ledger_check where not is_balanced`)],
-    [],
-    'the ledger is balanced',
-  )
+  t.same(await unbalancedLedgers(sql), [])
 })
 
 t.test('start_sms: test messages are not started', async (t) => {
@@ -389,3 +369,22 @@ t.test('start_sms: test messages are not started', async (t) => {
     (tx) => tx`delete from app.messages where id = core.decode_id('sm', ${json.id})`,
   )
 })
+
+t.test(
+  'start_sms: of two workers that start a marketing SMS one sends it, without a refund',
+  async (t) => {
+    const id = await sendSms(base, await anAgreed(), promotion)
+    const { id: uuid } = await messageOf(sql, id)
+    const { second } = await atTime(sql, NOW, async (tx) => {
+      const first = await tx`select * from api.start_sms(array[${uuid}::uuid])`
+      t.equal(first.length, 1)
+      const second = startSmsAt(sql, NOW, id)
+      second.catch(() => undefined)
+      await untilLocked(sql)
+      return { second }
+    })
+    t.same(await second, [])
+    t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
+    t.same(await movementsOf(sql, id), ['sms -1'])
+  },
+)

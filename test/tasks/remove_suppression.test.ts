@@ -1,10 +1,8 @@
 import type { JobHelpers } from 'graphile-worker'
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import { ProviderUnavailable } from '../../src/providers/email.ts'
 import removeSuppression from '../../tasks/remove_suppression.ts'
-import { createDatabase, restFailedJobs } from '../fixtures/database.ts'
+import { createDatabase, restFailedJobs, serviceCall } from '../fixtures/database.ts'
 import { request } from '../fixtures/http.ts'
 import { createOrganisation, suppress } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
@@ -14,8 +12,7 @@ import { until } from '../fixtures/time.ts'
 const { url, sql } = await createDatabase()
 const tryAgain = await restFailedJobs(sql)
 
-const service = connect(url, { role: 'postgram_service', max: 1 })
-t.teardown(() => service.end())
+const call = serviceCall(url, { max: 1 })
 
 /** A provider that records the removed suppressions and fails as often as a test sets. */
 function aRemover() {
@@ -29,7 +26,7 @@ function aRemover() {
       removed.push([domain, email])
     },
   })
-  const task = removeSuppression(caller(service), provider)
+  const task = removeSuppression(call, provider)
   const run = async (payload: unknown, abortSignal = new AbortController().signal) =>
     task(payload as never, { abortSignal, job: { id: '0' } } as JobHelpers)
   return { removed, failing, provider, run }

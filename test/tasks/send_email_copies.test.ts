@@ -1,8 +1,6 @@
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import type { SendResult } from '../../src/providers/email.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anyJson, backlogOf, jobsOf, messageOf, send, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
@@ -12,9 +10,7 @@ import { aWorker, startTestService } from '../fixtures/service.ts'
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const organisation = await createOrganisation(sql)
-const service = connect(url, { role: 'postgram_service' })
-t.teardown(() => service.end())
-const call = caller(service)
+const call = serviceCall(url)
 
 let made = 0
 

@@ -1,30 +1,24 @@
 import t from 'tap'
-import { caller } from '../../src/db/call.ts'
-import { connect } from '../../src/db/client.ts'
 import type { SmsSendResult } from '../../src/providers/sms.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import {
+  AT_NOON,
   backlogOf,
   messageOf,
   PROMOTION,
   sendSms,
-  sendSmsBatch,
   timelineOf,
 } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/organisation.ts'
 import { createSmsStandIn, untakenPartsOf } from '../fixtures/providers.ts'
-import { anSmsWorker, helpersOf, startApiAt } from '../fixtures/service.ts'
+import { anSmsWorker, sendHeartbeat, startApiAt } from '../fixtures/service.ts'
 
 // Only the API runs: a test runs a job by calling its task.
 const { url, sql } = await createDatabase()
-/** A Wednesday, on which marketing may be sent. */
-const AT_NOON = '2026-03-04T10:00:00Z'
 const { base } = await startApiAt(sql, url, AT_NOON)
 const organisation = await createPayer(sql, { included: 1_000_000 })
 await sql`select ops.record_consent(${organisation.id}, '+447700900000', 'a form')`
-const service = connect(url, { role: 'postgram_service', clock: { 'postgram.now': AT_NOON } })
-t.teardown(() => service.end())
-const asService = caller(service)
+const asService = serviceCall(url, { clock: { 'postgram.now': AT_NOON } })
 
 /** One worker with its own provider, and a queued SMS. */
 async function setUp({ segments = 1, kind = 'transactional' } = {}) {
@@ -59,34 +53,18 @@ async function refundOf(id: string) {
   return refund?.given ?? null
 }
 
-t.test(
-  'send_sms: the start of an attempt is committed before the provider is called',
-  async (t) => {
-    const { provider, id, attemptSend } = await setUp()
-    provider.onSend = async (sms) => {
-      t.match(await messageOf(sql, id), {
-        status: 'queued',
-        attempts: 1,
-        attemptStartedAt: Date,
-      })
-      t.match(sms, { attempt: 1, segments: 1, takenParts: [], class: 'transactional' })
-      t.match(sms, { sender: 'Postgram', recipient: '+447700900000', body: smsOf(1).body })
-      return { outcome: 'sent', parts: untakenPartsOf(sms) }
-    }
-    const before = await backlogOf(sql, organisation)
-    await attemptSend()
-    t.match(await messageOf(sql, id), {
-      status: 'sent',
-      attempts: 1,
-      attemptStartedAt: null,
-      provider: 'stand-in',
-      sentAt: Date,
-    })
-    t.match(await partsTaken(id), [{ part: 1, provider: 'stand-in', phone: '+447700900000' }])
-    t.equal(await backlogOf(sql, organisation), before - 1)
-    t.equal(await refundOf(id), null)
-  },
-)
+t.test('send_sms: the provider gets the complete SMS', async (t) => {
+  const { provider, id, attemptSend } = await setUp()
+  await attemptSend()
+  t.match(provider.handed, [
+    {
+      ...{ attempt: 1, segments: 1, takenParts: [], class: 'transactional' },
+      ...{ sender: 'Postgram', recipient: '+447700900000', body: smsOf(1).body },
+    },
+  ])
+  t.match(await partsTaken(id), [{ part: 1, provider: 'stand-in', phone: '+447700900000' }])
+  t.equal(await refundOf(id), null)
+})
 
 t.test('send_sms: each part of a long SMS is recorded with its network ID', async (t) => {
   const { id, uuid, attemptSend } = await setUp({ segments: 3 })
@@ -95,26 +73,6 @@ t.test('send_sms: each part of a long SMS is recorded with its network ID', asyn
     await partsTaken(id),
     [1, 2, 3].map((part) => ({ part, networkId: `${uuid}.${part}` })),
   )
-})
-
-t.test('send_sms: a permanent refusal fails the SMS at once and refunds it', async (t) => {
-  const { provider, id, attemptSend } = await setUp({ segments: 2 })
-  const before = await backlogOf(sql, organisation)
-  provider.onSend = () => ({ outcome: 'failed', code: 'ESME_RINVDSTADR', text: 'No such number.' })
-  await attemptSend()
-  t.match(await messageOf(sql, id), {
-    status: 'failed',
-    errorCode: 'provider_rejected',
-    errorMessage: 'No such number.',
-    sentAt: null,
-  })
-  t.match(await timelineOf(sql, id), [
-    { type: 'queued' },
-    { type: 'failed', detail: { attempt: 1, provider: 'stand-in', code: 'ESME_RINVDSTADR' } },
-  ])
-  t.equal(await backlogOf(sql, organisation), before - 1)
-  t.equal(await refundOf(id), 2)
-  t.notOk(await isDeferred(id))
 })
 
 t.test(
@@ -151,27 +109,6 @@ t.test('send_sms: an SMS deferred after some parts continues with the other part
     t.match(await messageOf(sql, id), { status: 'sent', attempts: 2 })
     t.equal((await partsTaken(id)).length, 3)
   }
-})
-
-t.test('send_sms: after 24 hours of deferrals an SMS fails and is refunded', async (t) => {
-  const { provider, id, attemptSend } = await setUp()
-  provider.onSend = () => ({ outcome: 'deferred', text: 'Not now.' })
-  await attemptSend()
-  t.strictSame((await timelineOf(sql, id)).at(-1)?.detail, {
-    attempt: 1,
-    provider: 'stand-in',
-    text: 'Not now.',
-  })
-  await sql`
-    update app.events set occurred_at = occurred_at - interval '24 hours 1 second'
-    where message_id = core.decode_id('sm', ${id})`
-  await attemptSend()
-  t.match(await messageOf(sql, id), {
-    status: 'failed',
-    errorCode: 'provider_unavailable',
-    errorMessage: 'Not now.',
-  })
-  t.equal(await refundOf(id), 1)
 })
 
 t.test(
@@ -266,15 +203,6 @@ t.test('send_sms: an attempt cut off by a crash is ambiguous', async (t) => {
   t.equal(await refundOf(id), null)
 })
 
-t.test('send_sms: a marketing SMS cut off by a crash is not attempted again', async (t) => {
-  const { id, uuid, provider, attemptSend } = await setUp({ kind: 'marketing' })
-  await asService('start_sms', { ids: [uuid] })
-  await attemptSend()
-  t.equal(provider.handed.length, 0)
-  t.match(await messageOf(sql, id), { status: 'failed', errorCode: 'provider_unavailable' })
-  t.equal(await refundOf(id), null)
-})
-
 t.test('send_sms: a late response does not change the outcome or known parts', async (t) => {
   const { provider, id, uuid, attemptSend } = await setUp({ segments: 2 })
   const { promise: isTaken, resolve: take } = Promise.withResolvers<void>()
@@ -302,44 +230,6 @@ t.test('send_sms: a worker that stops before the provider is called defers the S
   t.ok(await isDeferred(id))
 })
 
-t.test('send_sms: a sandbox message goes to the sandbox, whatever the provider', async (t) => {
-  const provider = createSmsStandIn()
-  const { attemptSend, sandbox } = anSmsWorker(sql, asService, provider)
-  const id = await sendSms(base, organisation)
-  await sql`update app.messages set is_sandbox = true where id = core.decode_id('sm', ${id})`
-  await attemptSend(id)
-  t.match(await messageOf(sql, id), { status: 'sent', provider: 'sandbox' })
-  t.match(await partsTaken(id), [{ provider: 'sandbox' }])
-  t.same([provider.handed.length, sandbox.handed.length], [0, 1])
-})
-
-t.test('send_sms: concurrent SMS each get their own outcome', async (t) => {
-  const provider = createSmsStandIn()
-  const { task } = anSmsWorker(sql, asService, provider)
-  const outcomes = ['sent', 'failed', 'deferred', 'ambiguous'] as const
-  const ids = await sendSmsBatch(
-    base,
-    organisation,
-    Array.from({ length: 80 }, (_, place) => ({ body: outcomes[place % outcomes.length] })),
-  )
-  provider.onSend = (sms) => ({ outcome: sms.body as 'sent', parts: untakenPartsOf(sms) })
-  const messages = await Promise.all(ids.map((id) => messageOf(sql, id)))
-  await Promise.all(messages.map(({ id }) => task({ id }, helpersOf('0'))))
-  const expected = { sent: 'sent', failed: 'failed', deferred: 'queued', ambiguous: 'queued' }
-  for (const [place, id] of ids.entries()) {
-    const outcome = outcomes[place % outcomes.length] ?? 'sent'
-    t.equal((await messageOf(sql, id)).status, expected[outcome])
-    t.equal((await partsTaken(id)).length, 1, 'whatever the outcome')
-  }
-})
-
-t.test('send_sms: a payload that names no SMS sends nothing', async (t) => {
-  const { provider, task, uuid } = await setUp()
-  t.same(await asService('start_emails', { ids: [uuid] }), [], 'an SMS is no email')
-  await t.rejects(Promise.resolve(task({ id: 'sm_01' }, helpersOf('0'))), { name: 'ValiError' })
-  t.equal(provider.handed.length, 0)
-})
-
 t.test('ops.why(): names the failing provider that an SMS waits for', async (t) => {
   const { provider, id, attemptSend } = await setUp()
   provider.onSend = () => ({
@@ -350,14 +240,7 @@ t.test('ops.why(): names the failing provider that an SMS waits for', async (t) 
   await attemptSend()
   // The time of the service is fixed, the time of an operator is not.
   await sql`update app.provider_health set last_failed_at = now()`
-  await asService('record_heartbeat', {
-    pool_id: 'the-test-itself',
-    roles: ['worker'],
-    host: 'here',
-    pid: 1,
-    version: '1.2.3',
-    sent_at: new Date(),
-  })
+  await sendHeartbeat(asService)
   const [row] = await sql<{ why: string }[]>`select ops.why(${id}) as why`
   t.match(
     row?.why,

@@ -60,15 +60,6 @@ t.test('send(): all fields of an email reach Mailgun unchanged', async (t) => {
   })
 })
 
-t.test('send(): a copy has its own Message-ID', async (t) => {
-  const email = anEmail({ copy: 2 })
-  await provider.send(email)
-  t.match(lastTaken().id, /^em_[0-9a-z]{26}\.2@mail\.sender\.example$/)
-  t.equal(await provider.lookup(email), true)
-  t.equal(await provider.lookup({ ...email, copy: 1 }), false)
-  t.equal(await provider.lookup({ ...email, copy: null }), false)
-})
-
 t.test('send(): empty fields are sent as a blank', async (t) => {
   const empty = { subject: '', text: '', html: null, headers: { 'X-Empty': '' } }
   t.same(await provider.send(anEmail(empty)), { outcome: 'sent' })

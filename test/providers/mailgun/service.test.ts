@@ -3,7 +3,7 @@ import { createMailgun } from '../../../src/providers/mailgun/index.ts'
 import { createDatabase } from '../../fixtures/database.ts'
 import { anEmail, get, isRefused, post, request } from '../../fixtures/http.ts'
 import { callbackOf, mailgunEvent, sign, startMailgun } from '../../fixtures/mailgun.ts'
-import { messageOf } from '../../fixtures/messages.ts'
+import { messageOf, untilShown } from '../../fixtures/messages.ts'
 import { createOrganisation } from '../../fixtures/organisation.ts'
 import { startTestService } from '../../fixtures/service.ts'
 import { until } from '../../fixtures/time.ts'
@@ -18,7 +18,8 @@ const { base } = await startTestService(url, {
       callbackUrl: 'https://postgram.test/providers/mailgun/events',
     }),
 })
-const { liveKey } = await createOrganisation(sql)
+const organisation = await createOrganisation(sql)
+const { liveKey } = organisation
 const DOMAIN = 'shop.example'
 
 const verify = (id: string) => post(`${base}/v1/domains/${id}/verify`, liveKey, {})
@@ -31,11 +32,7 @@ const accept = async (overrides: Record<string, unknown>) => {
   t.equal(status, 200, text)
   return json.id as string
 }
-const becomes = (id: string, status: string) =>
-  until(`${id} to be ${status}`, async () => {
-    const { json } = await get(`${base}/v1/emails/${id}`, liveKey)
-    return json.status === status && json
-  })
+const becomes = (id: string, status: string) => untilShown(base, organisation, id, status)
 const report = (event: string, message: string, overrides: Record<string, unknown>) => {
   const body = callbackOf(
     mailgunEvent(event, `${message}@mail.${DOMAIN}`, overrides),

@@ -269,6 +269,7 @@ t.test('close(): ends at closeTimeoutMs if the SMSC does not respond', async (t)
   await until('the submit', async () => smsc.submits.length === 1)
   await provider.close()
   t.match(await send, { outcome: 'ambiguous' })
+  t.notOk(smsc.steps.includes('unbind'), 'no unbind to an SMSC that does not respond')
 
   const mute = await startSmsc(t, { bind_transceiver: () => 'silence' })
   const unbound = smppTo(mute)

@@ -2,7 +2,13 @@ import t from 'tap'
 import { createSmsProvider } from '../../../src/providers/index.ts'
 import { createDatabase } from '../../fixtures/database.ts'
 import { get } from '../../fixtures/http.ts'
-import { PROMOTION, sendSms, type TimelineEvent } from '../../fixtures/messages.ts'
+import {
+  AT_NOON,
+  PROMOTION,
+  sendSms,
+  type TimelineEvent,
+  untilShown,
+} from '../../fixtures/messages.ts'
 import { createPayer, smsOf } from '../../fixtures/organisation.ts'
 import { startTestService } from '../../fixtures/service.ts'
 import { type Smsc, startSmsc } from '../../fixtures/smpp.ts'
@@ -10,9 +16,6 @@ import { atTime, until } from '../../fixtures/time.ts'
 
 const PHONE = '+27820000000'
 const NUMBER = '+27110000000'
-
-/** A Wednesday, on which marketing may be sent. */
-const AT_NOON = '2026-03-04T10:00:00Z'
 
 const receiptFor = (id: string, state = 'DELIVRD') => ({
   esm_class: 4,
@@ -51,13 +54,7 @@ const organisation = await createPayer(sql, { included: 1000 })
 await sql`select ops.approve_sender(${organisation.id}, ${NUMBER})`
 await sql`select ops.record_consent(${organisation.id}, ${PHONE}, 'a form')`
 
-/** Returns the SMS from the API once it has this status. */
-const once = (id: string, status: string) =>
-  until(`${id} to be ${status}`, async () => {
-    const { json } = await get(`${base}/v1/sms/${id}`, organisation.liveKey)
-    return json.status === status && json
-  })
-
+const once = (id: string, status: string) => untilShown(base, organisation, id, status)
 const typesOf = ({ events }: { events: TimelineEvent[] }) => events.map(({ type }) => type)
 
 t.test('smpp: an SMS is sent in parts and is delivered with the last one', async (t) => {

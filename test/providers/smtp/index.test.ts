@@ -118,18 +118,6 @@ t.test('smtp: recipients refused in a further transaction are named', async (t) 
   }
 })
 
-t.test('smtp: each copy of an email has its own Message-ID', { skip: noSmtpServer }, async (t) => {
-  const server = await startSmtpServer(t)
-  const smtp = smtpTo(server.address)
-  const first = { ...emailTo(ann), copy: 1 }
-  const second = { ...first, to: [bob], recipients: [bob], copy: 2 }
-  t.match(await smtp.send(first), { outcome: 'sent' })
-  t.match(await smtp.send(second), { outcome: 'sent' })
-  t.same(await arrivals(server, first), [[ann]])
-  t.same(await arrivals(server, second), [[bob]])
-  await smtp.close()
-})
-
 t.test('smtp: a key that cannot be opened defers the email and is not revealed', async (t) => {
   const others = createSecrets([Buffer.alloc(32, 8).toString('base64')])
   const smtp = smtpTo('127.0.0.1:9')

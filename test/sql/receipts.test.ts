@@ -1,8 +1,8 @@
 import t from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
-import { createDatabase } from '../fixtures/database.ts'
-import { sendBatch } from '../fixtures/messages.ts'
+import { createDatabase, rolledBack, untilLocked } from '../fixtures/database.ts'
+import { messageOf, send, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn } from '../fixtures/providers.ts'
 import { runTask, startTestService } from '../fixtures/service.ts'
@@ -183,4 +183,97 @@ t.test('receipt polls: a run reads only its windows', async (t) => {
   t.comment(`${read?.rows} rows read`)
   t.ok(Number(read?.rows) > 10)
   t.ok(Number(read?.rows) < 100)
+})
+
+type Message = { channel: string; class: string; status: string; recipients: number }
+
+/** Returns the status of a message after one receipt for one of its recipients. */
+async function statusAfter(message: Message, type: string) {
+  let result: { status: string | null; errorCode: string | null } | undefined
+  await rolledBack(sql, async (tx) => {
+    const { channel, status, recipients } = message
+    const [row] = await tx<{ id: string }[]>`
+      insert into app.messages (
+        status, id, organisation_id, channel, mode, class, from_address, to_address, subject, tags,
+        recipients, created_at, sent_at
+      )
+      values (
+        ${status}, core.new_id(now()), core.decode_id('org', ${organisation.id}), ${channel}, 'live',
+        ${message.class}, 'from', 'to', 'Hi', '{}', ${recipients}, now(),
+        ${status === 'sent' ? new Date() : null}
+      )
+      returning id`
+    await tx`
+      insert into app.events (message_id, type, occurred_at, provider_event_id, detail)
+      values (${row?.id ?? ''}, ${type}, now(), 'e1', '{"recipient": "to"}')`
+    const [found] = await tx<{ status: string | null; errorCode: string | null }[]>`
+      select v.status, v.error_code from app.messages m, core.receipt_status(m) v where m.id = ${row?.id ?? ''}`
+    result = found && { ...found }
+  })
+  return result
+}
+
+const sent = { channel: 'email', class: 'transactional', status: 'sent', recipients: 1 }
+
+t.test(
+  'receipt_status: the error code of a permanent refusal depends on the channel',
+  async (t) => {
+    t.strictSame(await statusAfter(sent, 'failed'), {
+      status: 'failed',
+      errorCode: 'provider_rejected',
+    })
+    t.strictSame(await statusAfter({ ...sent, channel: 'sms' }, 'failed'), {
+      status: 'failed',
+      errorCode: 'network_rejected',
+    })
+  },
+)
+
+t.test(
+  'receipt_status: one copy of a queued marketing email does not decide its status',
+  async (t) => {
+    const copies = { ...sent, class: 'marketing', status: 'queued', recipients: 2 }
+    for (const [message, status] of [
+      [copies, null],
+      [{ ...copies, status: 'sent' }, 'bounced'],
+      [{ ...copies, recipients: 1 }, 'bounced'],
+      [{ ...copies, class: 'transactional' }, 'bounced'],
+    ] as const) {
+      t.equal((await statusAfter(message, 'bounced'))?.status, status)
+    }
+  },
+)
+
+t.test('record_receipts: concurrent receipts that end attempts do not deadlock', async (t) => {
+  const one = await createOrganisation(sql)
+  const other = await createOrganisation(sql)
+  const receipts: { id: string; type: string }[] = []
+  for (const [organisation, type] of [
+    [one, 'sent'],
+    [other, 'delivered'],
+    [other, 'sent'],
+    [one, 'delivered'],
+  ] as const) {
+    receipts.push({ id: await send(base, organisation), type })
+  }
+  const messages = () => Promise.all(receipts.map(({ id }) => messageOf(sql, id)))
+  await sql`select api.start_emails(${(await messages()).map(({ id }) => id)}::uuid[])`
+  const record = (two: typeof receipts) => sql`
+    select core.record_receipts((
+      select jsonb_agg(jsonb_build_object('message_id', m.id, 'type', r.type,
+        'provider_event_id', r.id || r.type, 'occurred_at', now(), 'recipient', m.to_address))
+      from jsonb_to_recordset(${JSON.stringify(two)}::text::jsonb) r (id text, type text)
+      join app.messages m on m.id = core.decode_id('em', r.id)))`
+  const { both } = await sql.begin(async (tx) => {
+    await tx`select from app.counters for update`
+    const both = Promise.all([record(receipts.slice(0, 2)), record(receipts.slice(2))])
+    both.catch(() => undefined)
+    await untilLocked(sql, 2)
+    return { both }
+  })
+  await t.resolves(both)
+  t.same(
+    (await messages()).map(({ status }) => status),
+    receipts.map(({ type }) => type),
+  )
 })

@@ -4,6 +4,12 @@ import t, { type Test } from 'tap'
 import { selfSigned } from '../../fixtures/network.ts'
 import { smsTo } from '../../fixtures/providers.ts'
 import { type Reply, sendInVain, smppTo, startSmsc } from '../../fixtures/smpp.ts'
+import { HELD_MS, holdLimits, until } from '../../fixtures/time.ts'
+
+const WRONG_BIND_STATE = 0x04
+const WRONG_PASSWORD = 0x0e
+
+const PHONE = '+27820000000'
 
 const certificate = selfSigned()
 const skip = certificate ? false : 'openssl is not installed'
@@ -61,9 +67,9 @@ t.test('check(): refuses an untrusted certificate by default', { skip }, async (
   const lax = { url: `${smsc.url}?tls.rejectUnauthorized=false` }
   t.equal(await hintFor(t, lax.url), null)
   const provider = smppTo(lax)
-  t.match(await provider.send(smsTo('+27820000000')), { outcome: 'sent' })
+  t.match(await provider.send(smsTo(PHONE)), { outcome: 'sent' })
   await provider.close()
-  t.match(await sendInVain(t, smsc, smsTo('+27820000000')), {
+  t.match(await sendInVain(t, smsc, smsTo(PHONE)), {
     outcome: 'deferred',
     code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
   })
@@ -90,4 +96,33 @@ t.test('check(): a server that accepts and does not respond fails at the time li
   const times = { connectTimeoutMs: 100 }
   t.match(await hintFor(t, `smpps://${address}`, times), /does not respond/)
   t.match(await hintFor(t, `smpp://${address}`, { responseTimeoutMs: 100 }), /does not respond/)
+})
+
+t.test('submit_sm: a lost bind reopens the link and loses or doubles no message', async (t) => {
+  const answers: ((reply: Reply) => void)[] = []
+  const smsc = await startSmsc(t, {
+    submit_sm: (number) => (number > 3 ? 'well' : new Promise((resolve) => answers.push(resolve))),
+    unbind: () => 'silence',
+  })
+  const limits = holdLimits(t)
+  const provider = smppTo(smsc, { times: { closeTimeoutMs: HELD_MS } })
+  const sendings = Array.from({ length: 3 }, () => provider.send(smsTo(PHONE)))
+  await until('three submits', async () => answers.length === 3)
+  answers[0]?.({ status: WRONG_BIND_STATE })
+  await until('the first again, over a new link', async () => smsc.submits.length === 4)
+  answers[1]?.({ status: WRONG_BIND_STATE })
+  await until('the second again', async () => smsc.submits.length === 5)
+  answers[2]?.('well')
+  for (const sending of sendings) t.match(await sending, { outcome: 'sent' })
+  t.equal(smsc.submits.length, 5, 'none was submitted twice')
+  const closed = provider.close()
+  limits.endAll()
+  await closed
+})
+
+t.test('bind: a wrong password is retried only after wrongLoginDelayMs', async (t) => {
+  const smsc = await startSmsc(t, { bind_transceiver: () => ({ status: WRONG_PASSWORD }) })
+  const answer = await sendInVain(t, smsc, smsTo(PHONE), { wrongLoginDelayMs: 600_000 })
+  t.match(answer, { outcome: 'deferred', code: 'ESME_RINVPASWD' })
+  t.equal(smsc.steps.filter((step) => step === 'bind_transceiver').length, 1)
 })
