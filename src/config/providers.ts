@@ -25,8 +25,13 @@ type Variables = v.InferOutput<typeof providerVariables>
 /** The variables that sending email to real recipients requires, with any provider. */
 const REAL_EMAIL = ['DKIM_ZONE', 'SYSTEM_FROM', 'PUBLIC_URL'] as const
 
+/** A provider other than the sandbox, as its variable selects it. */
+type Choice = {
+  [Name in 'EMAIL_PROVIDER' | 'SMS_PROVIDER']: `${Name}=${Exclude<Variables[Name], 'sandbox'>}`
+}['EMAIL_PROVIDER' | 'SMS_PROVIDER']
+
 /** The variables that a service requires, by the choice of its providers. */
-export const requiredByProvider: Record<string, readonly string[]> = {
+export const requiredByProvider: Record<Choice, readonly string[]> = {
   'EMAIL_PROVIDER=mailgun': [...mailgunRequired, ...REAL_EMAIL],
   'EMAIL_PROVIDER=smtp': [...smtpRequired, ...REAL_EMAIL],
   'SMS_PROVIDER=smpp': smppRequired,
@@ -46,5 +51,10 @@ export function emailSettings(variables: Variables): EmailSettings {
 
 /** Returns the settings of the SMS provider that SMS_PROVIDER names. */
 export function smsSettings(variables: Variables): SmsSettings {
-  return variables.SMS_PROVIDER === 'smpp' ? smppSettings(variables) : sandboxSettings
+  switch (variables.SMS_PROVIDER) {
+    case 'sandbox':
+      return sandboxSettings
+    case 'smpp':
+      return smppSettings(variables)
+  }
 }

@@ -5,7 +5,13 @@ import { STOP_WORDS } from '../../src/sms/keywords.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { get, request, STATUS } from '../fixtures/http.ts'
-import { type PageParts, partsOf, readPage, settingNames } from '../fixtures/pages.ts'
+import {
+  messageFields,
+  type PageParts,
+  partsOf,
+  readPage,
+  settingNames,
+} from '../fixtures/pages.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()
@@ -172,7 +178,22 @@ t.test('every setting is described, and nothing else', async (t) => {
   const { tables } = await readPage('operations')
   const firstCells = tables.flatMap(({ rows }) => rows.flatMap(([first]) => first?.codes ?? []))
   const described = firstCells.filter((code) => /^[A-Z][A-Z_]+$/.test(code))
-  t.same(described.sort(), settingNames.sort())
+  t.same(described.sort(), settingNames.sort(), 'in the tables of src/docs/operations.md')
+})
+
+t.test('the examples of messages and events have every field of the message object', async (t) => {
+  const examples = [...pages].flatMap(([name, { blocks }]) =>
+    blocks
+      .filter(({ language }) => language === 'json')
+      .map(({ text }) => JSON.parse(text))
+      .map((example) => ({ name, message: example.data ?? example }))
+      .filter(({ message }) => message.channel),
+  )
+  t.equal(examples.length, 3)
+  for (const { name, message } of examples) {
+    const fields = Object.keys(message).filter((field) => field !== 'events')
+    t.same(fields, await messageFields(message.channel), `src/docs/${name}.md`)
+  }
 })
 
 t.test('what the pages and the README name in psql is there', async (t) => {
@@ -193,7 +214,7 @@ t.test('what the pages and the README name in psql is there', async (t) => {
   t.same(
     known.filter((name) => !named.has(name)),
     [],
-    'and nothing that is there goes unnamed',
+    'a page or the README names every object of ops; most are in src/docs/operations.md',
   )
 })
 

@@ -146,9 +146,11 @@ t.test('responses of the service have the described properties', async (t) => {
     [deleted, paths[`${suppressions}/{id}`].delete],
   ] as const) {
     const { schema } = responses[status].content['application/json']
-    t.same(Object.keys(json), Object.keys(schema.properties))
+    const described = 'src/http/responses.ts has the same fields in the same order'
+    t.same(Object.keys(json), Object.keys(schema.properties), described)
     if (!json.data) continue
-    t.same(Object.keys(json.data[0]), Object.keys(schema.properties.data.items.properties))
+    const { properties } = schema.properties.data.items
+    t.same(Object.keys(json.data[0]), Object.keys(properties), described)
   }
 })
 

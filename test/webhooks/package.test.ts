@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { sign } from '../../src/webhooks/attempt.ts'
+import { messageFields } from '../fixtures/pages.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
@@ -74,10 +75,19 @@ t.test('verify.js works as a single copied file', async (t) => {
   t.strictSame(verifyEvent({ body: '{}', signature, secrets: [secret] }), {})
 })
 
-t.test('TypeScript narrows the event by its type', async (t) => {
+/** A statement that compiles if the type has exactly the fields of the API reference. */
+async function hasFields(type: string, channel: 'email' | 'sms'): Promise<string> {
+  const fields = (await messageFields(channel)).map((name) => `${name}: true`)
+  return `const ${channel}: Record<keyof ${type}, true> = { ${fields.join(', ')} }`
+}
+
+t.test('TypeScript narrows the event by its type, and knows the fields of messages', async (t) => {
   await save(
     'receiver.mts',
-    `import { verifyEvent, WebhookSignatureError, type WebhookEvent } from 'postgram/webhooks'
+    `import { verifyEvent, WebhookSignatureError } from 'postgram/webhooks'
+import type { EmailMessage, SmsMessage, WebhookEvent } from 'postgram/webhooks'
+${await hasFields('EmailMessage', 'email')}
+${await hasFields('SmsMessage', 'sms')}
 declare const body: Uint8Array
 const event: WebhookEvent = verifyEvent({ body, signature: null, secrets: ['whsec_'] })
 switch (event.type) {
@@ -124,5 +134,5 @@ verifyEvent({ body: {}, signature: '', secrets: '' })
   // The test runner passes its loader to every process; a receiver has none.
   const plain = ['-c', 'unset NODE_OPTIONS; exec "$0" "$1"', process.execPath, tsc]
   const output = await run('sh', plain, { cwd: project }).catch((error) => error)
-  t.strictSame([output.stdout, output.stderr], ['', ''])
+  t.strictSame([output.stdout, output.stderr], ['', ''], 'src/webhooks/verify.d.ts fits')
 })
