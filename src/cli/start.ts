@@ -28,7 +28,6 @@ import {
   prepareEmbedded,
   secretsOf,
 } from './database.ts'
-import type { Demo } from './demo.ts'
 import { listenProblem, namingSetting } from './explain.ts'
 import { startMessage } from './start-message.ts'
 import { stopSignal } from './stop-signal.ts'
@@ -131,14 +130,12 @@ function smsConcurrencyOf({ sms, workerConcurrency }: Config): number {
   return sms.provider === 'smpp' ? Math.min(2 * sms.window, 10 * sms.rate) : workerConcurrency
 }
 
-type Prepared = { demo: Demo; isNew: boolean } | null
-
 /** Brings the database to this version if the login owns it. Returns the demo of an embedded database. */
 async function prepare(
   config: Config,
   database: Database,
   { log, signal }: { log: Logger; signal: AbortSignal },
-): Promise<Prepared> {
+) {
   const { url, ownerUrl } = database
   const sql = connect(config.isEmbedded ? ownerUrl : url, { max: 1, clock: config.clock })
   try {

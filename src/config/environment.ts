@@ -8,7 +8,6 @@ import {
   dnsServers,
   domainName,
   EMBEDDED,
-  folder,
   hostLabel,
   listenAddress,
   mailbox,
@@ -24,7 +23,7 @@ export type Environment = Record<string, string | undefined>
 export const environment = v.object({
   DATABASE_URL: v.optional(databaseUrlOrEmbedded),
   MIGRATE_DATABASE_URL: v.optional(databaseUrl),
-  POSTGRAM_DATA: v.optional(folder, '.postgram'),
+  POSTGRAM_DATA: v.optional(v.string(), '.postgram'),
   HOST: v.optional(listenAddress, '127.0.0.1'),
   PORT: v.optional(integer(0, 65_535), '3000'),
   PUBLIC_URL: v.optional(publicUrl),

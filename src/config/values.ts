@@ -9,8 +9,6 @@ import { httpUrl } from '../text/values.ts'
 const MAX_ITEMS = 10
 const DOMAIN_NAME = /^(?:(?!-)[a-z0-9-]{1,63}(?<!-)\.)+(?!-)[a-z0-9-]{1,63}(?<!-)$/
 
-export const folder = v.pipe(v.string(), v.minLength(1, 'must name a folder'))
-
 export const listenAddress = v.pipe(
   v.string(),
   v.check((text) => isIP(text) !== 0 || /^[a-z0-9.-]+$/i.test(text), 'must be an address'),

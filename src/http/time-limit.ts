@@ -1,25 +1,21 @@
 import type { Context } from 'koa'
 import { CLIENT_TIME_LIMIT, OutcomeUnknown } from '../db/repeated-call.ts'
 
-export type TimeLimit = {
-  /**
-   * Returns the result of database work. When the time of the request is up, `signal` aborts: work that has
-   * not begun then never begins. For other work OutcomeUnknown is thrown.
-   */
-  wait<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result>
-}
-
 /** Returns the limit on the time that a request waits for the database; receiving its body does not count. */
-export function timeLimitOf(ctx: Context): TimeLimit {
+export function timeLimitOf(ctx: Context): ReturnType<typeof createTimeLimit> {
   ctx.state.timeLimit ??= createTimeLimit(CLIENT_TIME_LIMIT.respondsWithinMs)
   return ctx.state.timeLimit
 }
 
 /** `waitsMs` limits the total time of all work. */
-export function createTimeLimit(waitsMs: number): TimeLimit {
+export function createTimeLimit(waitsMs: number) {
   let leftMs = waitsMs
   return {
-    async wait(work) {
+    /**
+     * Returns the result of database work. When the time of the request is up, `signal` aborts: work that has
+     * not begun then never begins. For other work OutcomeUnknown is thrown.
+     */
+    async wait<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
       const started = performance.now()
       const ending = new AbortController()
       const { promise: late, reject } = Promise.withResolvers<never>()

@@ -1,14 +1,11 @@
-/** Runs work round-robin by owner, and yields to the event loop in between. */
-export type Yield = {
-  /** Runs `work` when it is the owner's turn, and settles with its result. */
-  run<Result>(owner: string, work: () => Result | Promise<Result>): Promise<Result>
-}
+export type Yield = ReturnType<typeof createYield>
 
 /**
- * In each iteration of the event loop runs one piece of work, and more until `maxMs` are over. Without this all
- * requests that arrive together would run before the event loop receives the next.
+ * Runs work round-robin by owner, and yields to the event loop in between: each iteration runs one piece of work,
+ * and more until `maxMs` are over. Otherwise all requests that arrive together would run before the event loop
+ * receives the next.
  */
-export function createYield(maxMs: number): Yield {
+export function createYield(maxMs: number) {
   /** Waiting work by owner; the owner that has waited longest comes first. */
   const waiting = new Map<string, (() => void)[]>()
   let isScheduled = false
@@ -37,7 +34,8 @@ export function createYield(maxMs: number): Yield {
   }
 
   return {
-    run: (owner, work) =>
+    /** Runs `work` after that of owners that wait longer, and settles with its result. */
+    run: <Result>(owner: string, work: () => Result | Promise<Result>): Promise<Result> =>
       new Promise((resolve) => {
         const start = () => resolve((async () => work())())
         const starts = waiting.get(owner)

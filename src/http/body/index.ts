@@ -8,19 +8,6 @@ import { receive } from './receive.ts'
 import { createReservations, inMb } from './reservations.ts'
 import { type Encoding, isEncoding, isTooLarge, unpack } from './unpack.ts'
 
-/** Returns the decompressed body of a request, which must be UTF-8 of at most `maxBytes`; empty if there is none. */
-export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
-
-export type Bodies = {
-  /** Receives or discards the rest of a request before the response, and releases its reservation. */
-  drain: Middleware
-  /** Counts a request among those in progress of its organisation. */
-  reserve(ctx: Context, organisationId: string): void
-  read: ReadBody
-  /** Returns the bytes of all requests in progress. */
-  inProgress(): number
-}
-
 /** Node reads so much of a connection at once; most bodies are smaller. */
 const CHUNK_BYTES = 64 * 1024
 
@@ -29,11 +16,13 @@ const DISCARDED_BYTES = 64 * MB
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 
+export type Bodies = ReturnType<typeof createBodies>
+
 /**
  * Reads request bodies. Libraries (koa-body, raw-body) limit one body, but not the memory of all bodies
  * together, and they decompress all that arrive at the same time.
  */
-export function createBodies({ bytesInProgress, bodyMs }: HttpLimits): Bodies {
+export function createBodies({ bytesInProgress, bodyMs }: HttpLimits) {
   const reservations = createReservations(bytesInProgress)
   const { reserve } = reservations
   // Each iteration of the event loop reads one chunk of a body, and discards one of a refused body.
@@ -45,6 +34,7 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits): Bodies {
     { maxWeight: 1, fairness: { ownerOf: ({ owner }) => owner, share: 1, maxSharedWeight: 1 } },
   )
 
+  /** Returns the decompressed body of a request, which must be UTF-8 of at most `maxBytes`; empty if there is none. */
   async function read(ctx: Context, maxBytes: number): Promise<Buffer> {
     const encoding = encodingOf(ctx)
     refuseOtherCharsets(ctx)
@@ -79,6 +69,7 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits): Bodies {
     return body
   }
 
+  /** Receives or discards the rest of a request before the response, and releases its reservation. */
   const drain: Middleware = async (ctx, next) => {
     try {
       await next()
@@ -108,7 +99,13 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits): Bodies {
     )
   }
 
-  return { drain, reserve, read, inProgress: reservations.total }
+  return {
+    drain,
+    reserve,
+    read,
+    /** Returns the bytes of all requests in progress. */
+    inProgress: reservations.total,
+  }
 }
 
 /** A compressed body, and how large it may be decompressed. */

@@ -7,7 +7,7 @@ import type { Callback, EmailProvider } from '../../providers/email.ts'
 import { structureProblem } from '../../schemas/json.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { summarise } from '../../telemetry/summary.ts'
-import type { ReadBody } from '../body/index.ts'
+import type { Bodies } from '../body/index.ts'
 import { MB } from '../limits.ts'
 import { timeLimitOf } from '../time-limit.ts'
 
@@ -15,7 +15,7 @@ type CallbackOptions = {
   call: Call
   log: Logger
   emailProvider: EmailProvider
-  readBody: ReadBody
+  readBody: Bodies['read']
   metrics: Pick<Metrics, 'receipt'>
 }
 

@@ -13,7 +13,7 @@ const idempotencyKey = {
 }
 
 /** Returns the OpenAPI 3.1 document of endpoints. */
-export function openapi(endpoints: Endpoint[], publicUrl: string): Schema {
+function openapi(endpoints: Endpoint[], publicUrl: string): Schema {
   const paths: Record<string, Record<string, Schema>> = {}
   for (const endpoint of endpoints) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
