@@ -35,7 +35,7 @@ import { USAGE } from './usage.ts'
 
 /**
  * Longer than the 14 s that the parts of the service take at most, and shorter than the 20 s after which the
- * supervisors of src/docs kill the process: so the log says what happened.
+ * supervisors of src/docs/deployment.md kill the process: the log then says what happened.
  */
 const STOPS_WITHIN_MS = 18_000
 

@@ -24,7 +24,7 @@ export type AcceptOptions = { call: Call; publicUrl: string; metrics: Metrics }
 /** The limits of one transaction: a larger one gains nothing, as its overhead is already small. */
 const MAX_ITEMS = 1000
 const MAX_BYTES = 8 * MB
-/** So many recipients of one email cost as much as an ordinary item. */
+/** This number of recipients of one email costs the database as much time as an ordinary item. */
 const RECIPIENTS_PER_ITEM = 2
 
 /** An ordinary send has weight 1 and takes some 50 µs of its transaction. */

@@ -5,7 +5,7 @@ import * as net from 'node:net'
 /** Connections that wait to be accepted. The client of a further one retries after a second. */
 const BACKLOG = 4096
 
-/** The sockets of one port. Four accept a thousand connections at once in a tenth of a second. */
+/** The sockets of one port. Four accept a thousand simultaneous connections within 0.1 s. */
 const SOCKETS = 4
 
 export type Listening = {

@@ -8,7 +8,7 @@ import { receive } from './receive.ts'
 import { createReservations, inMb } from './reservations.ts'
 import { type Encoding, isEncoding, isTooLarge, unpack } from './unpack.ts'
 
-/** Node reads so much of a connection at once; most bodies are smaller. */
+/** Node reads at most this of a connection at once; most bodies are smaller. */
 const CHUNK_BYTES = 64 * 1024
 
 /** The rest of a refused body is read up to this: many clients read the response only after they have sent all. */

@@ -32,7 +32,7 @@ const IN_LOOP_BYTES = 64 * 1024
 /** Small bodies are parsed for this time before the event loop goes on. */
 const IN_LOOP_MS = 1
 
-/** The thread has one body larger than LARGE_BYTES at a time, and smaller ones of SMALL_BYTES_IN_THREAD. */
+/** The thread has at most one body larger than LARGE_BYTES at a time, and SMALL_BYTES_IN_THREAD of smaller ones. */
 const LARGE_BYTES = MB
 const SMALL_BYTES_IN_THREAD = 2 * MB
 

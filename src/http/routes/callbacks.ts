@@ -19,11 +19,11 @@ type CallbackOptions = {
   metrics: Pick<Metrics, 'receipt'>
 }
 
-/** An event of a provider has some KB. */
+/** A callback has a few KB. */
 const LIMIT_BYTES = MB
 const MAX_VALUES = 10_000
 
-/** More callbacks in one commit only make it longer. */
+/** More callbacks in one commit save nothing, and it takes longer. */
 const MAX_IN_ONE_COMMIT = 100
 
 /** Anyone can send callbacks, so refusals of one reason are one log line a minute, with their number. */
