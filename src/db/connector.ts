@@ -6,7 +6,7 @@ export type ConnectorOptions = {
   open(limitMs: number): Promise<void>
   /** How many connections should be opening now. */
   wanted(): number
-  /** Called with an error that further attempts will meet as well. */
+  /** Called with an error that further attempts would repeat. */
   onPermanentError(error: unknown): void
 }
 

@@ -19,7 +19,7 @@ export class TimedOut extends Error {
   }
 }
 
-/** Returns whether an error is about the database: each call of a batch would meet it alone as well. */
+/** Returns whether an error is about the database: each call of a batch would fail with it alone as well. */
 export function concernsAll(error: unknown): boolean {
   return [Unreachable, OutcomeUnknown, TimedOut].some((kind) => error instanceof kind)
 }

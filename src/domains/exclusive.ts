@@ -15,9 +15,9 @@ export type Change = {
   begin(again: { since?: Date }): Promise<DomainWork>
   /** Asks the provider and commits the result. */
   carryOut(work: DomainWork): Promise<Reply[]>
-  /** Gives up the reservation. If this fails, the reservation lapses after some minutes. */
+  /** Ends the reservation. If this fails, the reservation lapses after some minutes. */
   abandon(work: DomainWork): Promise<unknown>
-  /** Whether a second run does nothing twice. Then the change is run again after a lost connection. */
+  /** Whether the change may run twice. If so, it runs again after a lost connection. */
   isRepeatable: boolean
 }
 

@@ -4,7 +4,7 @@ import { summarise } from '../telemetry/summary.ts'
 import { LocalFailure } from './failures.ts'
 import type { Poster } from './post.ts'
 
-/** A local failure meets every delivery, so each reason is logged once a minute with a count. */
+/** A local failure affects every delivery, so each reason is logged once a minute with a count. */
 const LOG_EVERY_MS = 60_000
 
 /**

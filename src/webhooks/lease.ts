@@ -28,7 +28,7 @@ type LeaseEnd = 'released' | 'ended' | 'deferred'
 export type Lease = {
   /** Delivers until the lease ends and nothing is in progress. Throws when an attempt was not recorded. */
   run(): Promise<LeaseEnd>
-  /** Reports that something fell due. Returns false when the lease has looked for the last time. */
+  /** Reports that something fell due. Returns false if the lease will not look for deliveries again. */
   notify(): boolean
   /** Makes the lease notice at once that it has to stop. */
   wake(): void
@@ -37,7 +37,7 @@ export type Lease = {
 /** After this time other endpoints get their lease. */
 const LEASE_MS = 5000
 
-/** How often a slow endpoint is looked at for deliveries whose job another process took. */
+/** How often the lease of a slow endpoint looks for deliveries whose jobs another process took. */
 const LOOK_AGAIN_AFTER_MS = 1000
 
 /**

@@ -8,7 +8,7 @@ const MAX_ADDRESSES = 4
 
 /**
  * How long to wait for the other address family once one has a public address ("Resolution Delay",
- * RFC 8305 section 3). Longer than the 50 ms of the RFC, because nobody waits at a screen; far shorter
+ * RFC 8305 section 3). Longer than the 50 ms of the RFC, because no person waits for a delivery; far shorter
  * than the seconds lost to a name server that does not respond to AAAA.
  */
 const RESOLUTION_DELAY_MS = 500
@@ -21,7 +21,7 @@ const LOCAL = ['ECONNREFUSED', 'ENOMEM']
 
 /**
  * Returns the lookup of a connection: it resolves a name to its public addresses only. The connection is
- * made to exactly these addresses, so changing DNS in between gains nothing. It asks `servers`
+ * made to exactly these addresses, so a change of DNS in between has no effect. It asks `servers`
  * (`host[:port]`; empty: the system's) through its own resolver: getaddrinfo would block one of the four
  * threads of the pool for as long as a name server does not respond.
  */

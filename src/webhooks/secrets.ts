@@ -2,15 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 
-/*
- * Threat model of signing secrets. An operator creates a secret in psql, which has no SECRET_KEY, so
- * Postgres stores the secret as plain text and marks it as not sealed. The service seals it at the first
- * delivery or in the next run of the scheduled task seal-webhook-secrets, within a minute. Until then
- * anyone who can read the table, or a backup of that minute, can read the secret. The write-ahead log
- * and its archive keep the plain text for as long as they are kept, and the data files until vacuum has
- * removed the old row. Afterwards the table holds AES-256-GCM text, which is worthless without SECRET_KEY.
- */
-
 /** A signing secret that none of the keys in SECRET_KEY opens. */
 export class UnopenableSecret extends Error {
   constructor(cause: unknown) {
@@ -33,7 +24,8 @@ export function openSecret(secrets: Secrets, sealed: string): string {
 
 /**
  * Returns a function that seals secrets which are not sealed, and seals again those of an older
- * SECRET_KEY, at most 1 000 in a call. It returns how many it sealed. Calls at the same time share a run.
+ * SECRET_KEY, at most 1 000 in a call. It returns how many it sealed. Calls at the same time share a run. Who can
+ * read a secret before it is sealed: src/docs/security.md#webhook-signing-secrets.
  */
 export function createSealer(call: Call, secrets: Secrets): () => Promise<number> {
   const [keyId = ''] = secrets.keyIds

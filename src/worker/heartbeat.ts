@@ -18,10 +18,8 @@ const MAX_UNANSWERED = 30
  */
 const STOP_WAITS_MS = 1000
 
-type Registration = {
-  /** Removes the process from the list. Without `waitMs` it waits for as long as the calls do. */
-  remove(waitMs?: number): Promise<void>
-}
+/** Removes the process from the list. Without `waitMs` it waits for as long as the calls do. */
+type Deregister = (waitMs?: number) => Promise<void>
 
 type HeartbeatOptions = {
   /** Over one connection that stays open, because the connection holds a lock for each worker pool. */
@@ -41,26 +39,29 @@ export function createHeartbeat(
   roles: readonly string[],
   options: HeartbeatOptions,
 ): { register(poolId: string): Promise<void>; stop(): Promise<void> } {
-  let registration: Registration | undefined
+  let deregister: Deregister = async () => undefined
   let registering: Promise<void> = Promise.resolve()
-  const remove = async (old: Registration | undefined, waitMs?: number) =>
-    old?.remove(waitMs).catch((error) => options.log.warn({ err: error }, 'deregistration failed'))
+  const remove = async (waitMs?: number) => {
+    const current = deregister
+    deregister = async () => undefined
+    await current(waitMs).catch((error) =>
+      options.log.warn({ err: error }, 'deregistration failed'),
+    )
+  }
   return {
     // One after the other: of two at the same time, one registration would never be removed.
     register(poolId) {
       registering = registering
         .catch(() => undefined)
         .then(async () => {
-          const old = registration
-          registration = undefined
-          await remove(old)
-          registration = await start({ poolId, roles, pid: process.pid }, options)
+          await remove()
+          deregister = await start(poolId, roles, options)
         })
       return registering
     },
     async stop() {
       await registering.catch(() => undefined)
-      await remove(registration, STOP_WAITS_MS)
+      await remove(STOP_WAITS_MS)
     },
   }
 }
@@ -70,15 +71,16 @@ export function createHeartbeat(
  * heartbeat. Each heartbeat frees the jobs of processes whose lock is gone.
  */
 async function start(
-  { poolId, roles, pid }: { poolId: string; roles: readonly string[]; pid: number },
+  poolId: string,
+  roles: readonly string[],
   { call, log, availability, onSilence }: HeartbeatOptions,
-): Promise<Registration> {
+): Promise<Deregister> {
   async function register() {
     const gone = await call('record_heartbeat', {
       pool_id: poolId,
       roles: [...roles],
       host: hostname(),
-      pid,
+      pid: process.pid,
       version: VERSION,
       sent_at: new Date(),
     })
@@ -110,13 +112,11 @@ async function start(
   }, INTERVAL_MS)
   availability?.onDue(sendUnlessSending)
 
-  return {
-    async remove(waitMs) {
-      clearInterval(timer)
-      availability?.onDue(() => undefined)
-      // A heartbeat that arrived after the removal would register the process again.
-      await (waitMs ? Promise.race([sending, pause(waitMs, undefined, { ref: false })]) : sending)
-      await call('leave', { pool_id: poolId }, { ...(waitMs && { waitMs }) })
-    },
+  return async (waitMs) => {
+    clearInterval(timer)
+    availability?.onDue(() => undefined)
+    // A heartbeat that arrived after the removal would register the process again.
+    await (waitMs ? Promise.race([sending, pause(waitMs, undefined, { ref: false })]) : sending)
+    await call('leave', { pool_id: poolId }, { ...(waitMs && { waitMs }) })
   }
 }

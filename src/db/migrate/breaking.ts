@@ -16,8 +16,8 @@ export function breakingMigrations(applied: readonly SqlFile[]): string[] {
 }
 
 /**
- * Throws SetupError if there are problems and a process that runs, with `role` one in that role. `outcome` says what is
- * changed so far.
+ * Throws SetupError if there are problems and processes run; with `role`, only those in that role count. `outcome`
+ * says what is changed so far.
  */
 export async function refuseToBreak(
   sql: Sql | postgres.TransactionSql,

@@ -32,8 +32,8 @@ const createRoles = `
   end $$`
 
 /**
- * Lets only the owner create temporary objects: anybody else could put a type or table in front of ours, where a
- * statement that runs with other rights looks for it. A login that does not own the database cannot revoke this;
+ * Lets only the owner create temporary objects. Otherwise a statement that runs with other rights could find the
+ * temporary type or table of somebody else before ours. A login that does not own the database cannot revoke this;
  * ops.checks reports that.
  */
 const revokeTemporary = `

@@ -109,7 +109,7 @@ const bookkeeping = `
   comment on schema app is 'What holds data; changed by migrations only.';
   create table if not exists app.migrations (
     id text primary key, sha256 text not null, applied_at timestamptz not null default now());
-  comment on table app.migrations is 'Which files of sql/migrations were applied, as they were then.';
+  comment on table app.migrations is 'The applied files of sql/migrations, with their hashes at that time.';
   create table if not exists app.code (
     is_only_row boolean primary key default true constraint code_one_row check (is_only_row),
     sha256 text not null, replaced_at timestamptz not null);
@@ -117,7 +117,7 @@ const bookkeeping = `
   create table if not exists app.former_code (
     sha256 text primary key, replaced_at timestamptz not null);
   comment on table app.former_code is
-    'Versions of the SQL code that others took the place of: a process of one of them that is started again does not bring it back.'`
+    'Versions of the SQL code that were replaced. A process of one of them does not install its code again.'`
 
 /** Applies the migrations that are not applied yet, and returns them. */
 async function applyMigrations(tx: postgres.TransactionSql): Promise<SqlFile[]> {

@@ -12,8 +12,8 @@ type Report = Pick<Receipt, 'type' | 'code' | 'text' | 'is_hard'>
 
 /**
  * Creates an email provider that sends nothing and simulates a network. The recipient's address at
- * sandbox.postgram.test selects the outcome: bounce@, softbounce@ and complaint@ as they say, slow@ is deferred
- * once, reject@ is refused permanently, unavailable@ temporarily; every other address is delivered. The
+ * sandbox.postgram.test selects the outcome: bounce@, softbounce@ and complaint@ get receipts of these names, slow@
+ * is deferred once, reject@ is refused permanently, unavailable@ temporarily; every other address is delivered. The
  * database stores what the sandbox took, so it survives a restart of the process.
  */
 export function createSandbox(call: Call): EmailProvider {

@@ -1,10 +1,11 @@
+import { once } from 'node:events'
 import { isIP, connect as overTcp, type Socket } from 'node:net'
 import { connect as overTls } from 'node:tls'
 import { LinkFailed, SILENT } from './failure.ts'
 import type { Smsc } from './smsc.ts'
 
 /** Connects to the SMSC, over TLS if its URL says so. Throws LinkFailed. */
-export function connect(smsc: Smsc, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+export async function connect(smsc: Smsc, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
   const { host, port, isSecure, isCertificateChecked } = smsc
   const socket = isSecure
     ? overTls({
@@ -14,25 +15,17 @@ export function connect(smsc: Smsc, timeoutMs: number, signal: AbortSignal): Pro
         ...(isIP(host) ? {} : { servername: host }),
       })
     : overTcp({ host, port, noDelay: true })
-  return new Promise((resolve, reject) => {
-    const fail = (code: string) => {
-      cleanUp()
-      socket.destroy()
-      reject(LinkFailed.lost(code))
-    }
-    const stop = () => fail('ESTOPPED')
-    const timer = setTimeout(fail, timeoutMs, SILENT)
-    const cleanUp = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
-    }
-    signal.addEventListener('abort', stop)
-    // Stays after the promise is settled; `close` reports later errors as well.
-    socket.on('error', ({ code }: NodeJS.ErrnoException) => fail(code ?? 'ECONNECTION'))
-    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-      cleanUp()
-      resolve(socket)
+  // Stays after the socket is connected: `close` reports later errors as well.
+  socket.on('error', () => undefined)
+  const limit = AbortSignal.timeout(timeoutMs)
+  try {
+    await once(socket, isSecure ? 'secureConnect' : 'connect', {
+      signal: AbortSignal.any([signal, limit]),
     })
-    if (signal.aborted) stop()
-  })
+    return socket
+  } catch (error) {
+    socket.destroy()
+    const { code = 'ECONNECTION' } = error as NodeJS.ErrnoException
+    throw LinkFailed.lost(signal.aborted ? 'ESTOPPED' : limit.aborted ? SILENT : code)
+  }
 }
