@@ -13,11 +13,11 @@ import { secrets, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
-const { liveKey, domain } = await createOrganisation(sql)
+const sender = await createOrganisation(sql)
 const READ_ONLY = 'the database is read-only: default_transaction_read_only is on'
 const OUT_OF_SPACE = 'the database server is out of disk space'
 
-const send = (base: string, subject = 'Hello') =>
+const send = (base: string, subject = 'Hello', { liveKey, domain } = sender) =>
   post(`${base}/v1/emails`, liveKey, anEmail(domain, { subject }))
 
 async function readyz(base: string): Promise<string> {
@@ -60,77 +60,90 @@ async function wrongs(): Promise<Record<string, string>> {
   return Object.fromEntries(checks.filter(({ ok }) => !ok).map(({ name, hint }) => [name, hint]))
 }
 
+// Both wait for limits of the service, so they wait at the same time.
 t.test(
-  'database that closes all connections: each process responds, and logs one line for the loss and one for the return',
+  'database away: each process responds while it is, and goes on after it',
+  { jobs: 2 },
   async (t) => {
-    const proxy = await startDatabaseProxy(url)
-    const processes: Record<string, ServiceProcess & { health: string }> = {}
-    const roles = ['api', 'worker', 'clock'] as const
-    const spawned = await Promise.all(
-      roles.map((role) => spawnService(proxy.url, role, { METRICS_PORT: '0' })),
+    t.test(
+      'database that closes all connections: each process responds, and logs one line for the loss and one for the return',
+      async (t) => {
+        const proxy = await startDatabaseProxy(url)
+        const processes: Record<string, ServiceProcess & { health: string }> = {}
+        const roles = ['api', 'worker', 'clock'] as const
+        const spawned = await Promise.all(
+          roles.map((role) => spawnService(proxy.url, role, { METRICS_PORT: '0' })),
+        )
+        for (const [place, process] of spawned.entries()) {
+          const role = roles[place] ?? ''
+          const [, health = ''] =
+            /^ {2}metrics {3}(http:\S+)\/metrics$/m.exec(process.output()) ?? []
+          processes[role] = { ...process, health }
+          t.equal(await readyz(health), 'ready', role)
+        }
+        for (let loss = 1; loss <= 2; loss++) {
+          proxy.set('refuse')
+          proxy.cut()
+          const all = Object.values(processes)
+          await Promise.all(
+            all.map(({ health }) => untilReadyzSays(health, 'the database cannot be reached')),
+          )
+          if (loss === 1) {
+            const { status, json } = await send(processes.api?.base ?? '')
+            t.equal(status, 500)
+            t.match(json.error, { code: 'internal_error', message: /nothing was sent/ })
+          }
+          proxy.set('pass')
+          await Promise.all(all.map(({ health }) => untilReadyzSays(health, 'ready')))
+        }
+        // After their ends, because a line may be read later than the response that followed it.
+        for (const { end } of Object.values(processes)) t.equal(await end('SIGTERM'), 0)
+        const once = ['database unavailable', 'database available again']
+        const twice = [...once, ...once]
+        for (const [role, { output }] of Object.entries(processes)) {
+          // A process whose heartbeats came late after the loss counts as dead to the others until its next one.
+          const about = (line: string) =>
+            line !== 'request failed' && line !== 'jobs of dead processes freed'
+          t.same(linesOf(output()).filter(about), twice, role)
+        }
+        t.match(
+          processes.worker?.output(),
+          /"reason":"the database cannot be reached".*"msg":"database unavailable"/,
+        )
+        t.match(processes.worker?.output(), /"seconds":[\d.]+,"msg":"database available again"/)
+      },
     )
-    for (const [place, process] of spawned.entries()) {
-      const role = roles[place] ?? ''
-      const [, health = ''] = /^ {2}metrics {3}(http:\S+)\/metrics$/m.exec(process.output()) ?? []
-      processes[role] = { ...process, health }
-      t.equal(await readyz(health), 'ready', role)
-    }
-    for (let loss = 1; loss <= 2; loss++) {
-      proxy.set('refuse')
-      proxy.cut()
-      const all = Object.values(processes)
-      await Promise.all(
-        all.map(({ health }) => untilReadyzSays(health, 'the database cannot be reached')),
-      )
-      if (loss === 1) {
-        const { status, json } = await send(processes.api?.base ?? '')
+
+    t.test('database that never responds: every send gets a true response', async (t) => {
+      // Its own: the processes of the other test would appear in its log.
+      const { url, sql } = await createDatabase()
+      const organisation = await createOrganisation(sql)
+      const proxy = await startDatabaseProxy(url)
+      const { base, lines } = await startApi(proxy.url)
+      t.equal((await send(base, 'Hello', organisation)).status, 200)
+      proxy.set('stall')
+      const subjects = Array.from({ length: 30 }, (_, n) => `stalled ${n}`)
+      const answers = Promise.all(subjects.map((subject) => send(base, subject, organisation)))
+      await untilReadyzSays(base, 'the database cannot be reached')
+      for (const { status, json } of await answers) {
         t.equal(status, 500)
         t.match(json.error, { code: 'internal_error', message: /nothing was sent/ })
       }
       proxy.set('pass')
-      await Promise.all(all.map(({ health }) => untilReadyzSays(health, 'ready')))
-    }
-    // After their ends, because a line may be read later than the response that followed it.
-    for (const { end } of Object.values(processes)) t.equal(await end('SIGTERM'), 0)
-    const once = ['database unavailable', 'database available again']
-    const twice = [...once, ...once]
-    for (const [role, { output }] of Object.entries(processes)) {
-      // A process whose heartbeats came late after the loss counts as dead to the others until its next one.
-      const about = (line: string) =>
-        line !== 'request failed' && line !== 'jobs of dead processes freed'
-      t.same(linesOf(output()).filter(about), twice, role)
-    }
-    t.match(
-      processes.worker?.output(),
-      /"reason":"the database cannot be reached".*"msg":"database unavailable"/,
-    )
-    t.match(processes.worker?.output(), /"seconds":[\d.]+,"msg":"database available again"/)
+      await untilReadyzSays(base, 'ready')
+      t.equal((await send(base, 'Hello', organisation)).status, 200)
+      t.same(await sql`select from app.messages where subject like 'stalled %'`, [])
+      // The heartbeat waits longer for a response than a request does.
+      await until('the line', async () => lines().includes('database available again'))
+      t.same(
+        lines().filter((line) => line !== 'request failed'),
+        ['database unavailable', 'database available again'],
+      )
+      // Calls that are still stalled would hold up the stop of the service.
+      proxy.cut()
+    })
   },
 )
-
-t.test('database that never responds: every send gets a true response', async (t) => {
-  const proxy = await startDatabaseProxy(url)
-  const { base, lines } = await startApi(proxy.url)
-  t.equal((await send(base)).status, 200)
-  proxy.set('stall')
-  const subjects = Array.from({ length: 30 }, (_, n) => `stalled ${n}`)
-  const answers = Promise.all(subjects.map((subject) => send(base, subject)))
-  await untilReadyzSays(base, 'the database cannot be reached')
-  for (const { status, json } of await answers) {
-    t.equal(status, 500)
-    t.match(json.error, { code: 'internal_error', message: /nothing was sent/ })
-  }
-  proxy.set('pass')
-  await untilReadyzSays(base, 'ready')
-  t.equal((await send(base)).status, 200)
-  t.same(await sql`select from app.messages where subject like 'stalled %'`, [])
-  // The heartbeat waits longer for a response than a request does.
-  await until('the line', async () => lines().includes('database available again'))
-  t.same(
-    lines().filter((line) => line !== 'request failed'),
-    ['database unavailable', 'database available again'],
-  )
-})
 
 t.test('single connection of the worker lost: logged at its ordinary level', async (t) => {
   const { base, lines } = await startApi(url, ['api', 'worker'])
