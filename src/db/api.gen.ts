@@ -497,6 +497,8 @@ export type Api = {
   delete_old_task_runs: { args: Record<string, never>; result: number }
   /** Remove an organisation's own suppression, here and at the provider. If the address has another reason, a new entry is created for that. Refuses not_found, also for an entry that a hard bounce created. */
   delete_suppression: { args: { organisation_id: string; id: string }; result: null }
+  /** Remove a stopping process from the list and release the jobs that it still holds. */
+  deregister: { args: { pool_id: string }; result: boolean }
   /** Returns the work for a domain whose check is due; no row if the domain is gone or another process is working on it. */
   domain_to_check: { args: { id: string }; result: DomainWork[] }
   /** Returns a verified domain that has no identity at a provider yet, as after ops.verify_domain; no row if it has one or does not exist. */
@@ -541,8 +543,6 @@ export type Api = {
   has_test_clock: { args: Record<string, never>; result: boolean }
   /** Returns the SHA-256 of the installed SQL code. A process with another SHA-256 is of another version. */
   health: { args: Record<string, never>; result: string }
-  /** Remove a stopping process from the list and release the jobs that it still holds. */
-  leave: { args: { pool_id: string }; result: boolean }
   /** Returns the domain objects of an organisation as JSON text, newest first. */
   list_domains: { args: { organisation_id: string }; result: string }
   /** Returns a page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
@@ -632,6 +632,7 @@ export const signatures = {
   delete_old_sums: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_task_runs: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_suppression: { types: { organisation_id: 'uuid', id: 'text' }, required: ['organisation_id', 'id'], returns: 'value', results: { value: 'void' } },
+  deregister: { types: { pool_id: 'text' }, required: ['pool_id'], returns: 'value', results: { value: 'boolean' } },
   domain_to_check: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   domain_to_sign: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   drop_expired: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
@@ -654,7 +655,6 @@ export const signatures = {
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   has_test_clock: { types: {}, required: [], returns: 'value', results: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', results: { value: 'text' } },
-  leave: { types: { pool_id: 'text' }, required: ['pool_id'], returns: 'value', results: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', results: { value: 'text' } },
   make_partitions: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },

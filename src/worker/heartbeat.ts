@@ -117,6 +117,6 @@ async function start(
     availability?.onDue(() => undefined)
     // A heartbeat that arrived after the removal would register the process again.
     await (waitMs ? Promise.race([sending, pause(waitMs, undefined, { ref: false })]) : sending)
-    await call('leave', { pool_id: poolId }, { ...(waitMs && { waitMs }) })
+    await call('deregister', { pool_id: poolId }, { ...(waitMs && { waitMs }) })
   }
 }

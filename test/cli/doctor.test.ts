@@ -193,10 +193,10 @@ t.test('doctor: warns when processes of another version run', async (t) => {
   }
   await session`select api.record_heartbeat('process-of-this', '{api}', 'here', 1, ${VERSION}, now())`
   t.match(await version(), { ok: true, note: VERSION })
-  await session`select api.leave('process-of-this')`
+  await session`select api.deregister('process-of-this')`
   await session`select api.record_heartbeat('process-of-that', '{api}', 'here', 1, '9.8.7', now())`
   t.match(await version(), { ok: false, severity: 'warning', hint: /of version 9\.8\.7 run/ })
-  await session`select api.leave('process-of-that')`
+  await session`select api.deregister('process-of-that')`
 })
 
 t.test('doctor: reports any error of the check for disk space', async (t) => {

@@ -56,12 +56,12 @@ t.test('readContract: shows changes of functions and types', async (t) => {
       alter type api.reply drop attribute body cascade;
       alter type api.admission add attribute region text cascade;
       alter function api.health rename to healthy;
-      drop function api.leave(text);
-      create function api.leave(pool_id text, why text default '', host text default null) returns setof boolean
+      drop function api.deregister(text);
+      create function api.deregister(pool_id text, why text default '', host text default null) returns setof boolean
       language sql volatile as 'select true'`)
     t.same(
       breaks(before, await readContract(tx)).filter((problem) => !/ body text$/.test(problem)),
-      ['api.health is gone', 'api.leave returns values, not value'],
+      ['api.health is gone', 'api.deregister returns values, not value'],
     )
     t.ok(
       breaks(before, await readContract(tx)).includes(

@@ -23,7 +23,7 @@ function repeated(
   const call = repeatedCall(attempt, new Set(['admit']), options)
   return {
     admit: () => call('admit', { keys: [] }) as Promise<unknown>,
-    leave: () => call('leave', { pool_id: '' }) as Promise<unknown>,
+    deregister: () => call('deregister', { pool_id: '' }) as Promise<unknown>,
     attempts: () => attempts,
   }
 }
@@ -73,7 +73,7 @@ t.test('repeatedCall: a call that does not end throws OutcomeUnknown', async (t)
 })
 
 t.test('repeatedCall: a function that is not named is called once', async (t) => {
-  const { leave, attempts } = repeated([lost, 'answer'])
-  await t.rejects(leave(), { name: 'ConnectionLost' })
+  const { deregister, attempts } = repeated([lost, 'answer'])
+  await t.rejects(deregister(), { name: 'ConnectionLost' })
   t.equal(attempts(), 1)
 })

@@ -14,7 +14,7 @@ async function pretendWorker() {
   const session = connect(url, { max: 1 })
   await session`select api.record_heartbeat('pretended-worker', '{worker}', 'here', 1, '1.2.3', now())`
   return async () => {
-    await session`select api.leave('pretended-worker')`
+    await session`select api.deregister('pretended-worker')`
     await session.end()
   }
 }

@@ -53,7 +53,7 @@ t.test('point-in-time recovery: a server is restored', { skip: noPostgres }, asy
     await session`select api.record_heartbeat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
     const [check] = await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
     t.match(check, { ok: false, hint: /a\s+failover\s+loses\s+messages/ })
-    await session`select api.leave('process-that-commits')`
+    await session`select api.deregister('process-that-commits')`
     await session.end()
 
     const standby = runPostgres(

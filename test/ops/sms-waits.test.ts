@@ -42,7 +42,7 @@ async function pretend(...roles: string[]) {
   const session = connect(url, { max: 1 })
   await session`select api.record_heartbeat('pretended-process', ${roles}::text[], 'here', 1, '1.2.3', now())`
   return async () => {
-    await session`select api.leave('pretended-process')`
+    await session`select api.deregister('pretended-process')`
     await session.end()
   }
 }

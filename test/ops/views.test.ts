@@ -66,7 +66,7 @@ t.test(
       await tx`update app.processes set heartbeat_at = now() - interval '31 seconds'`
       t.same(await ill(tx), ['heartbeats'])
     })
-    await session`select api.leave('checked-process')`
+    await session`select api.deregister('checked-process')`
   },
 )
 
@@ -83,10 +83,10 @@ t.test('ops.checks: warns of processes of several versions', async (t) => {
       [...(await tx`select version from ops.processes order by pid`)],
       [{ version: '1.2.3' }, { version: '1.2.4' }],
     )
-    await other`select api.leave('process-of-other')`
+    await other`select api.deregister('process-of-other')`
     t.equal((await checks(tx)).get('versions')?.ok, true)
   })
-  await one`select api.leave('process-of-one')`
+  await one`select api.deregister('process-of-one')`
 })
 
 t.test("ops.checks: warns of a clock that differs from the database's by over 5 s", async (t) => {
@@ -108,7 +108,7 @@ t.test("ops.checks: warns of a clock that differs from the database's by over 5 
   t.ok(Math.abs(behind.seconds + 90) < 1, `${behind.seconds} s`)
   t.equal(behind.check?.ok, false)
   t.equal((await measured('-10 years')).seconds, -86_400, 'the measure is bounded by a day')
-  await session`select api.leave('process-with-clock')`
+  await session`select api.deregister('process-with-clock')`
   t.equal((await sql<Check[]>`select * from ops.checks where name = 'clocks'`)[0]?.ok, true)
 })
 
@@ -127,7 +127,7 @@ t.test('ops.checks: finds processes whose commits do not wait for the disk', asy
       [...(await sql`select synchronous_commit from ops.processes`)],
       [{ synchronousCommit: setting }],
     )
-    await session`select api.leave('process-that-commits')`
+    await session`select api.deregister('process-that-commits')`
     await session.end()
   }
 })
@@ -181,7 +181,7 @@ t.test('ops.processes: a process is alive while it holds its lock', async (t) =>
       },
     ],
   )
-  await session`select api.leave('living-process')`
+  await session`select api.deregister('living-process')`
   await session.end()
   t.match([...(await sql`select * from ops.processes`)], [{ pool: 'gone-process' }])
   await sql`delete from app.processes`

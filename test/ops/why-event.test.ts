@@ -99,7 +99,7 @@ t.test('ops.why(event): a due delivery waits behind a number of deliveries', asy
       'the event has been due for attempt 1 since TIME, behind 2 deliveries; the endpoint has failed since TIME: responded 500.',
     ),
   )
-  await session`select api.leave('a-worker')`
+  await session`select api.deregister('a-worker')`
   await session.end()
 })
 

@@ -98,7 +98,7 @@ t.test('a message held during a concurrent resumption is released by the clock',
       why: 'The message was held while its organisation was paused; the clock releases it within a minute.',
     },
   ])
-  await call('leave', { pool_id: 'the-test-itself' })
+  await call('deregister', { pool_id: 'the-test-itself' })
 
   t.equal(await runTask('enqueue-due-messages', { call }), 1)
   t.equal(await heldOf(organisation), 0)

@@ -38,7 +38,7 @@ t.test('a message waits behind the backlog of its organisation only', async (t) 
     const [row] = await sql<{ why: string }[]>`select ops.why(${id})`
     t.equal(row?.why, `The message waits behind ${before} messages.`, 'of no later priority')
   }
-  await call('leave', { pool_id: 'the-test-itself' })
+  await call('deregister', { pool_id: 'the-test-itself' })
   await sql`delete from graphile_worker._private_jobs`
 })
 
