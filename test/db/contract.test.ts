@@ -61,7 +61,7 @@ t.test('readContract: shows changes of functions and types', async (t) => {
       language sql volatile as 'select true'`)
     t.same(
       breaks(before, await readContract(tx)).filter((problem) => !/ body text$/.test(problem)),
-      ['api.health is gone', 'api.deregister returns values, not value'],
+      ['api.deregister returns values, not value', 'api.health is gone'],
     )
     t.ok(
       breaks(before, await readContract(tx)).includes(
