@@ -73,7 +73,7 @@ t.test('PowerDNS serves the zone from the database', { skip }, async (t) => {
   t.test('PowerDNS: denies names that do not exist', async (t) => {
     t.same(await look(`pg3.${token}.dkim.zone`, 'TXT'), [])
     t.same(await look(`pg1.${token}.dkim.zone`, 'CNAME'), [])
-    await t.rejects(look('acme.net', 'TXT'), { code: 'EREFUSED' })
+    await t.rejects(look('acme.net', 'TXT'), { message: /: EREFUSED$/ })
   })
 
   t.test('PowerDNS: the zone has its name servers and a serial of the current time', async (t) => {
