@@ -5,8 +5,11 @@ import * as net from 'node:net'
 /** Connections that wait to be accepted. The client of a further one retries after a second. */
 const BACKLOG = 4096
 
-/** The sockets of one port. Four accept a thousand simultaneous connections within 0.1 s. */
-const SOCKETS = 4
+/**
+ * The sockets of one port. With four, a burst of a thousand connections is accepted so quickly that parsing their
+ * requests delays others by half a second.
+ */
+const SOCKETS = 2
 
 export type Listening = {
   /** The URL of the server. */

@@ -36,8 +36,8 @@ t.test(
     }
     iterate()
     await all
-    // The system divides connections by a hash, so one socket may have twice the average.
-    t.ok(iterations < clients.length * 0.6, `${iterations} iterations`)
+    // The system divides connections by a hash, so one socket may have more than half.
+    t.ok(iterations < clients.length * 0.8, `${iterations} iterations`)
   },
 )
 
