@@ -294,7 +294,7 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
     for (const broken of [resolver, silent, gone]) {
       t.same(await checkRecords(before, broken), before)
     }
-    const refused = recordsFor('nobodys.zone')
+    const refused = recordsFor('unserved.zone')
     t.same(await checkRecords(refused, resolver), refused)
   })
 
