@@ -11,6 +11,7 @@ const commands: Record<string, () => Promise<Command>> = {
   start: async () => (await import('./cli/start.ts')).runStart,
   migrate: async () => (await import('./cli/migrate.ts')).runMigrate,
   seed: async () => (await import('./cli/seed.ts')).runSeed,
+  login: async () => (await import('./cli/login.ts')).runLogin,
   sql: async () => (await import('./cli/sql.ts')).runSql,
   doctor: async () => (await import('./cli/doctor/index.ts')).runDoctor,
   types: async () => (await import('./cli/types.ts')).runTypes,

@@ -23,10 +23,12 @@ export type NotifyOwnerOptions = {
   systemFrom: string
   mailFromLabel: string
   publicUrl: string
+  /** Decrypts what SECRET_KEY sealed. */
+  openSecret(sealed: string): string
 }
 
 /**
- * Sends one notice to the owner of an organisation. As for a message, the attempt is committed before the
+ * Sends one notice to the owner of an organisation or to a user of the dashboard. As for a message, the attempt is committed before the
  * provider is called, and after an ambiguous attempt the provider is asked before the next one. An attempt
  * that does not settle the notice fails the job, which graphile-worker retries for some days.
  */
@@ -37,7 +39,10 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
     const { id } = v.parse(payloadSchema, payload)
     const [notice] = await call('start_notice', { id, from_domain: sender.domain })
     if (!notice) return
-    const email = { ...emailOf(notice, sender), ...writeNotice(notice, publicUrl) }
+    const email = {
+      ...emailOf(notice, sender),
+      ...writeNotice(withToken(notice, options), publicUrl),
+    }
     const chosen = isSandbox(email.recipients) ? sandbox : provider
     const attempt = await attemptEmail(chosen, await options.sign(chosen, email), {
       signal,
@@ -49,6 +54,13 @@ export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Ta
     if (!isSettled)
       throw new Error(`the notice is ${attempt.outcome}; see ops.notices for the reason`)
   }
+}
+
+/** Returns a notice with the token of its link in plain text. */
+function withToken(notice: Notice, { openSecret }: NotifyOwnerOptions): Notice {
+  const { sealedToken } = (notice.detail ?? {}) as { sealedToken?: unknown }
+  if (typeof sealedToken !== 'string') return notice
+  return { ...notice, detail: { token: openSecret(sealedToken) } }
 }
 
 type Sender = Address & { text: string; mailFromDomain: string }
@@ -63,6 +75,8 @@ function emailOf(notice: Notice, sender: Sender): Omit<OutgoingEmail, 'subject' 
   const { ownerEmail, ambiguousSince } = notice
   return {
     ...notice,
+    // Only unsubscribe links of marketing email name it.
+    organisationId: notice.organisationId ?? '',
     isAmbiguous: ambiguousSince !== null,
     isSandbox: false,
     domain: sender.domain,

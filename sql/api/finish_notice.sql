@@ -8,6 +8,8 @@ as $$
     set
       sent_at = case r.outcome when 'sent' then core.now() end,
       failed_at = case r.outcome when 'failed' then core.now() end,
+      -- A token that was sent needs no copy.
+      detail = case when r.outcome in ('sent', 'failed') then n.detail - 'sealedToken' else n.detail end,
       attempt_started_at = case r.outcome
         when 'ambiguous' then coalesce(r.ambiguous_since, n.attempt_started_at) end,
       error_message = case when r.outcome <> 'sent' then coalesce(r.text, r.code, 'no reason given') end

@@ -60,7 +60,10 @@ create type api.notice as (
   dkim_selector text,
   dkim_private_key text
 );
-comment on type api.notice is 'A notice to an owner, with a started attempt.';
+comment on type api.notice is 'A notice to an owner or a user, with a started attempt.';
+comment on column api.notice.organisation_id is 'null for a link that signs in';
+comment on column api.notice.organisation_name is 'null for a link that signs in';
+comment on column api.notice.owner_email is 'The address to which it is sent.';
 comment on column api.notice.ambiguous_since is 'null unless ambiguous: when the attempt started whose outcome is unknown';
 comment on column api.notice.dkim_selector is 'null when the provider signs';
 comment on column api.notice.dkim_private_key is 'null when the provider signs; sealed';

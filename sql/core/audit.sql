@@ -6,7 +6,7 @@ as $$
   -- Real time, even if POSTGRAM_NOW is set.
   select clock_timestamp(),
     case current_setting('role')
-      when 'postgram_service' then 'service'
+      when 'postgram_service' then coalesce(nullif(current_setting('postgram.user', true), ''), 'service')
       when 'none' then session_user
       else format('%s as %s', session_user, current_setting('role'))
     end,
@@ -15,4 +15,4 @@ as $$
 $$;
 
 comment on function core.audit is
-  'Write a row to the audit in the transaction of the change: action, organisation, target, and the changed values before and after. Writes no row if before equals after.';
+  'Write a row to the audit in the transaction of the change: action, organisation, target, and the changed values before and after. Writes no row if before equals after. The actor of a change in the dashboard is the user that core.session_of found.';

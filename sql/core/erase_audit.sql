@@ -15,8 +15,9 @@ as $$
         case lower(x.target) when person then core.redact_change(x.before) else x.before end as before,
         case lower(x.target) when person then core.redact_change(x.after) else x.after end as after
       ) w
-      -- The address of an owner is the organisation's.
-      where x.action not in ('create_organisation', 'set_owner_email')
+      -- The address of an owner is the organisation's, and users of the dashboard are named as who acted.
+      where x.action not in ('create_organisation', 'set_owner_email', 'invite', 'remove_member', 'make_operator',
+          'create_sign_in_link', 'sign_out')
         and core.redact(concat_ws(' ', x.target, x.before, x.after), person)
           <> concat_ws(' ', x.target, x.before, x.after)
     ) t

@@ -16,9 +16,10 @@ begin
   insert into app.counters (organisation_id) values (v_id);
   perform core.audit('create_organisation', v_id, core.encode_id('org', v_id), null, jsonb_build_object(
     'name', create_organisation.name, 'owner_email', create_organisation.owner_email, 'plan', v_plan));
+  perform core.set_member(v_id, create_organisation.owner_email, 'owner');
   return core.encode_id('org', v_id);
 end
 $$;
 
 comment on function ops.create_organisation is
-  'Create an organisation and return its ID. Its first billing period starts now.';
+  'Create an organisation and return its ID. Its first billing period starts now. The owner may sign in to its dashboard.';

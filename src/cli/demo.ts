@@ -11,6 +11,9 @@ export type Demo = v.InferOutput<typeof demoSchema>
 
 const DEMO_DOMAIN = 'sandbox.postgram.test'
 
+/** The owner of the demo organisation of an embedded database, which `start` makes an operator as well. */
+export const DEMO_OWNER = `owner@${DEMO_DOMAIN}`
+
 /** The advisory lock of a seed that runs. */
 const SEED_LOCK = 5_402_119
 
@@ -26,7 +29,7 @@ export async function seed(sql: Sql): Promise<Demo> {
     const [{ organisation }] = await tx<[{ organisation: string }]>`
       select coalesce(
         (select d.organisation from ops.domains d where d.name = ${DEMO_DOMAIN} limit 1),
-        ops.create_organisation('Demo', ${`owner@${DEMO_DOMAIN}`})
+        ops.create_organisation('Demo', ${DEMO_OWNER})
       ) as organisation`
     await tx`select ops.verify_domain(${organisation}, ${DEMO_DOMAIN})`
     const [keys] = await tx<{ liveKey: string; testKey: string }[]>`

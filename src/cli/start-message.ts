@@ -11,13 +11,17 @@ type Started = {
   embedded: { demo: Demo; psqlUrl: string; dataFolder: string } | null
   /** Whether keys and passwords are shown. */
   hasSecrets: boolean
+  /** The link that signs in to the dashboard; null if none is shown. */
+  dashboardLink: string | null
 }
 
 /** Returns what a start prints for people. A journal may keep it, so secrets are shown to a terminal, or once. */
-export function startMessage({ roles, service, database, embedded, hasSecrets }: Started): string {
+export function startMessage(started: Started): string {
+  const { roles, service, database, embedded, hasSecrets, dashboardLink } = started
   const { address, metricsAddress } = service
   const lines = [`Postgram runs (${roles.join(', ')}).`]
   if (address) lines.push(`  API       ${address}/v1`)
+  if (dashboardLink) lines.push(`  dashboard ${dashboardLink}`)
   if (metricsAddress) lines.push(`  metrics   ${metricsAddress}/metrics`)
   lines.push(`  database  ${database}`)
   if (embedded) {

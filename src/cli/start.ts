@@ -28,7 +28,9 @@ import {
   prepareEmbedded,
   secretsOf,
 } from './database.ts'
+import { DEMO_OWNER } from './demo.ts'
 import { listenProblem, namingSetting } from './explain.ts'
+import { signInPath } from './login.ts'
 import { startMessage } from './start-message.ts'
 import { stopSignal } from './stop-signal.ts'
 import { USAGE } from './usage.ts'
@@ -82,6 +84,9 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
     })
     const { address, metricsAddress } = service
     const place = describeDatabase(config, url)
+    const hasSecrets = prepared !== null && (prepared.isNew || process.stdout.isTTY)
+    const dashboardLink =
+      hasSecrets && address ? `${address}${await linkOfDemo(ownerUrl, config)}` : null
     const message = startMessage({
       roles,
       service,
@@ -91,7 +96,8 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
         psqlUrl: ownerUrl,
         dataFolder: config.dataFolder,
       },
-      hasSecrets: prepared !== null && (prepared.isNew || process.stdout.isTTY),
+      hasSecrets,
+      dashboardLink,
     })
     console.log(withCommands(config.commandPrefix, message))
     const addresses = { address, ...(metricsAddress && { metricsAddress }) }
@@ -111,6 +117,17 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
     await database.close()
     // Work that has not stopped would keep the process alive.
     setTimeout(() => process.exit(), EXITS_WITHIN_MS).unref()
+  }
+}
+
+/** Returns the path of a link that signs in as the demo's owner and as operator. */
+async function linkOfDemo(ownerUrl: string, { clock }: Config): Promise<string> {
+  const sql = connect(ownerUrl, { max: 1, clock })
+  try {
+    await sql`select ops.make_operator(${DEMO_OWNER})`
+    return await signInPath(sql, DEMO_OWNER)
+  } finally {
+    await sql.end()
   }
 }
 

@@ -124,11 +124,14 @@ export type Metric = {
 
 export type Notice = {
   id: string
-  kind: 'org_paused' | 'domain_failed' | 'domain_not_found' | 'webhook_failing' | 'webhook_disabled'
+  kind: 'org_paused' | 'domain_failed' | 'domain_not_found' | 'webhook_failing' | 'webhook_disabled' | 'sign_in' | 'invited'
   detail: unknown
   createdAt: Date
-  organisationId: string
-  organisationName: string
+  /** null for a link that signs in */
+  organisationId: string | null
+  /** null for a link that signs in */
+  organisationName: string | null
+  /** The address to which it is sent. */
   ownerEmail: string
   attempt: number
   startedAt: Date
@@ -481,6 +484,14 @@ export type Api = {
   close_periods: { args: Record<string, never>; result: number }
   /** Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here). */
   code_age: { args: { sha256: string }; result: string }
+  /** Create an API key as ops.create_api_key does, for an owner with a fresh sign-in. Returns the key. Refuses as core.member_of does. */
+  dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
+  /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
+  dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
+  /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
+  dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
+  /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
+  dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
   /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
   delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Delete complaints older than a week, which no rate counts. Returns their number. */
@@ -543,6 +554,8 @@ export type Api = {
   has_test_clock: { args: Record<string, never>; result: boolean }
   /** Returns the SHA-256 of the installed SQL code. A process with another SHA-256 is of another version. */
   health: { args: Record<string, never>; result: string }
+  /** Returns whether a link with this token (SHA-256 in hex) can still sign in. */
+  is_sign_in_link: { args: { token_sha256: string }; result: boolean }
   /** Returns the domain objects of an organisation as JSON text, newest first. */
   list_domains: { args: { organisation_id: string }; result: string }
   /** Returns a page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
@@ -567,6 +580,8 @@ export type Api = {
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** Release the leases of jobs, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
   release_leases: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: number }
+  /** Email a link that signs in to the dashboard once within 15 minutes, if the address is that of a user. token_sha256: the SHA-256 of its token in hex; sealed_token: the token sealed with SECRET_KEY, for the email. Refuses with rate_limited after 5 requests for an address or 20 of a client within 15 minutes, whether the address is known or not. */
+  request_sign_in: { args: { email: string; client_address: string; token_sha256: string; sealed_token: string }; result: null }
   /** Returns for each of these messages, in order, whether the sandbox network has taken it before. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
   /** Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages. */
@@ -583,13 +598,17 @@ export type Api = {
   set_scheduled_tasks: { args: { tasks: readonly ScheduledTask[] | Json<readonly ScheduledTask[]> }; result: null }
   /** Store the setting WEBHOOK_ALLOW_PRIVATE, which ops.create_webhook_endpoint and ops.set_webhook_endpoint obey. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
+  /** Use a link: store a session of its user with the SHA-256 of the session's token in hex. client: the User-Agent. Returns false if the link was used, has expired or does not exist. */
+  sign_in: { args: { token_sha256: string; session_sha256: string; client: string }; result: boolean }
+  /** End the session with this token hash (SHA-256 in hex). */
+  sign_out: { args: { session: string }; result: null }
   /** Returns the DKIM key that signs for a verified domain; no row if the service holds none. */
   signing_key: { args: { name: string }; result: SigningKey[] }
   /** Returns the deliveries to post next. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own. */
   start_deliveries: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: Delivery[] }
   /** Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. */
   start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
-  /** Start an attempt to send a notice to an owner, with the DKIM key of the sending domain if the service holds one. The caller commits before it calls the provider. Returns no row if the notice was sent or has failed permanently. */
+  /** Start an attempt to send a notice to an owner or a user, with the DKIM key of the sending domain if the service holds one. The caller commits before it calls the provider. Returns no row if the notice was sent or has failed permanently, or if its link has expired. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Returns those of these emails that have no final receipt yet. Skips emails whose domain was removed: its provider no longer knows them. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
@@ -624,6 +643,10 @@ export const signatures = {
   clear_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
+  dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
+  dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
   delete_old_callbacks: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_complaints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_early_receipts: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
@@ -655,6 +678,7 @@ export const signatures = {
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   has_test_clock: { types: {}, required: [], returns: 'value', results: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', results: { value: 'text' } },
+  is_sign_in_link: { types: { token_sha256: 'text' }, required: ['token_sha256'], returns: 'value', results: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', results: { value: 'text' } },
   make_partitions: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
@@ -667,6 +691,7 @@ export const signatures = {
   record_table_sizes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   record_task_run: { types: { task: 'text', duration_ms: 'integer', rows: 'integer', error: 'text' }, required: ['task', 'duration_ms'], returns: 'value', results: { value: 'void' } },
   release_leases: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'value', results: { value: 'integer' } },
+  request_sign_in: { types: { email: 'text', client_address: 'text', token_sha256: 'text', sealed_token: 'text' }, required: ['email', 'client_address', 'token_sha256', 'sealed_token'], returns: 'value', results: { value: 'void' } },
   sandbox_knows: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'values', results: { value: 'boolean' } },
   sandbox_report: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   sandbox_take: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', results: { value: 'void' } },
@@ -675,6 +700,8 @@ export const signatures = {
   secrets_to_seal: { types: { key_ids: 'text[]' }, required: ['key_ids'], returns: 'rows', results: { endpoint_id: 'uuid', secret: 'text', is_sealed: 'boolean' } },
   set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', results: { value: 'void' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', results: { value: 'void' } },
+  sign_in: { types: { token_sha256: 'text', session_sha256: 'text', client: 'text' }, required: ['token_sha256', 'session_sha256', 'client'], returns: 'value', results: { value: 'boolean' } },
+  sign_out: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { selector: 'text', private_key: 'text' } },
   start_deliveries: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'rows', results: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },
   start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },

@@ -1,4 +1,4 @@
-import Koa from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
@@ -37,6 +37,11 @@ export type AppOptions = PostOptions & {
   metrics: Metrics
   emailProvider: EmailProvider
   limits: HttpLimits
+  /** Creates the middleware of the dashboard, which passes requests for other paths on. */
+  createDashboard(tools: {
+    publicUrl: string
+    readBody(ctx: Context, maxBytes: number): Promise<Buffer>
+  }): Middleware
 }
 
 /** Error codes of connections that the client has closed or reset. */
@@ -71,6 +76,7 @@ export function createApp(options: AppOptions) {
   app.use(fairStart())
   app.use(rendered.middleware)
   app.use(plainPath)
+  app.use(options.createDashboard({ publicUrl, readBody: bodies.read }))
   app.use(mount(endpoints, { admit, bodies, reader }).routes())
   app.use(callbacks.router.routes())
   app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })).routes())

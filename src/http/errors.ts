@@ -15,7 +15,8 @@ import { routeOf } from './observe.ts'
 
 /**
  * Renders what later middlewares throw as the error envelope (src/docs/api.md#error-object). An error other than
- * a Refusal is a fault: it is logged and becomes `internal_error`.
+ * a Refusal is a fault: it is logged and becomes `internal_error`. The dashboard sets `ctx.state.errorPage`, which
+ * returns a page instead.
  */
 export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: string }) {
   const faults = summarise<object>((line, requests) =>
@@ -34,12 +35,19 @@ export function renderErrors({ log, publicUrl }: { log: Logger; publicUrl: strin
         const line = { err: error, requestId, method: ctx.method, route }
         faults.note([ctx.method, route, cause.code ?? cause.message].join(' '), line)
       }
-      const { code, fields, status, message, retryAfter } = refusal ?? fault(error, ctx)
+      const shown = refusal ?? fault(error, ctx)
+      const { code, fields, status, message, retryAfter } = shown
       ctx.state.code = code
       ctx.status = status
-      ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
+      const { errorPage } = ctx.state
+      if (errorPage) {
+        ctx.set('Content-Type', 'text/html; charset=utf-8')
+        ctx.body = errorPage(shown)
+        return
+      }
       if (status === 401) ctx.set('WWW-Authenticate', 'Bearer')
+      ctx.set('Content-Type', 'application/json; charset=utf-8')
       ctx.body = envelope(publicUrl, code, fields, message)
     }
   }

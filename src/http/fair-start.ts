@@ -13,7 +13,7 @@ const MAX_KEYS = 10_000
 export const UNKNOWN_OWNER = 'unknown'
 
 /** Path prefixes whose requests have an owner of their own. */
-const PATH_OWNER = /^\/(healthz|readyz|providers)(?:\/|$)/
+const PATH_OWNER = /^\/(healthz|readyz|providers|dashboard|operator|login)(?:\/|$)/
 
 /**
  * Starts requests round-robin by owner, so that a burst of one organisation does not delay the others. The

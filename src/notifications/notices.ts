@@ -6,6 +6,9 @@ export type Occasion = Pick<Notice, 'kind' | 'detail' | 'createdAt' | 'organisat
 
 export type Mail = { subject: string; text: string }
 
+/** The life of a link (core.create_sign_in_link). */
+const LINK_LIFETIME_MS = 15 * 60 * 1000
+
 const complaints = v.object({ complaints: v.number(), sent: v.number() })
 const endpoint = v.object({
   endpoint: v.string(),
@@ -14,6 +17,9 @@ const endpoint = v.object({
   lastError: v.nullable(v.string()),
 })
 const records = v.object({ domain: v.string(), records: v.array(v.string()) })
+
+const link = v.object({ token: v.string() })
+const invitation = v.object({ role: v.string(), invitedBy: v.string() })
 
 const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) => Mail> = {
   org_paused({ detail, createdAt, organisationName }, publicUrl) {
@@ -55,6 +61,30 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         'Effect: the domain cannot send, and automatic checks have stopped.',
         'What to do: publish the records. GET /v1/domains lists them, each with the value that was found instead. Then request a check with POST /v1/domains/{id}/verify, at any time. Until the domain is verified, another organisation may add it.',
         `${publicUrl}/docs/errors#domain_not_verified`,
+      ),
+    }
+  },
+
+  sign_in({ detail, createdAt }, publicUrl) {
+    const { token } = v.parse(link, detail)
+    return {
+      subject: 'Sign in to Postgram',
+      text: paragraphs(
+        `Open this link to sign in to ${publicUrl}/dashboard. It works once, until ${minute(new Date(createdAt.getTime() + LINK_LIFETIME_MS))}.`,
+        `${publicUrl}/login/${token}`,
+        'If you did not request it, ignore this email: nobody can sign in without the link.',
+      ),
+    }
+  },
+
+  invited({ detail, organisationName }, publicUrl) {
+    const { role, invitedBy } = v.parse(invitation, detail)
+    return {
+      subject: `${invitedBy} invites you to ${organisationName} on Postgram`,
+      text: paragraphs(
+        `${invitedBy} added you to the dashboard of ${organisationName} with the role ${role}.`,
+        'Request a link with this email address to sign in:',
+        `${publicUrl}/login`,
       ),
     }
   },

@@ -9,7 +9,7 @@ export type Parsed<Value> = { value: Value } | { fields: Fields }
 /** Reports a problem of a value, or of the part of it at `path`. */
 export type Report = (problem: string, ...path: (string | number)[]) => void
 
-type BodySchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
+export type BodySchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
 
 // A body can have very many problems, and the response to a batch is stored for replay.
 export const MAX_FIELDS = 1000

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { startClock } from '../clock/index.ts'
+import { createDashboard } from '../dashboard/index.ts'
 import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
 import { createRegistry } from '../domains/registry.ts'
@@ -63,6 +64,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       emailProvider,
       readiness,
       metrics,
+      createDashboard: (tools) => createDashboard({ ...tools, call: pools.requests, secrets }),
     })
     shutdown.addRole(api)
     return api.address

@@ -84,6 +84,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
           systemFrom: options.systemFrom,
           mailFromLabel: options.mailFromLabel,
           publicUrl: options.publicUrl,
+          openSecret: options.openSecret,
         }),
         send_email: sendEmail(call, {
           ...email,

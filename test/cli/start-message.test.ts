@@ -8,15 +8,36 @@ const database = 'postgram on 127.0.0.1:5432 as postgram_app'
 const service = { address: 'http://127.0.0.1:3000', metricsAddress: null }
 
 t.test('a start that may show secrets prints keys, the psql address and a curl', async (t) => {
-  const text = startMessage({ roles: ['api'], service, database, embedded, hasSecrets: true })
-  for (const part of [demo.liveKey, demo.testKey, psqlUrl, 'curl -s http://127.0.0.1:3000/v1/']) {
+  const dashboardLink = 'http://127.0.0.1:3000/login/secret'
+  const text = startMessage({
+    roles: ['api'],
+    service,
+    database,
+    embedded,
+    hasSecrets: true,
+    dashboardLink,
+  })
+  for (const part of [
+    dashboardLink,
+    demo.liveKey,
+    demo.testKey,
+    psqlUrl,
+    'curl -s http://127.0.0.1:3000/v1/',
+  ]) {
     t.ok(text.includes(part), part)
   }
 })
 
 t.test('a start that may not show secrets prints where they are', async (t) => {
   t.equal(
-    startMessage({ roles: ['api'], service, database, embedded, hasSecrets: false }),
+    startMessage({
+      roles: ['api'],
+      service,
+      database,
+      embedded,
+      hasSecrets: false,
+      dashboardLink: null,
+    }),
     [
       'Postgram runs (api).',
       '  API       http://127.0.0.1:3000/v1',

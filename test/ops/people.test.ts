@@ -385,7 +385,8 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.sandbox_messages.kind app.senders.sender app.sms_parts.network_id app.sms_parts.provider
   app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.webhook_endpoints.event_types
   app.webhook_endpoints.old_secret app.webhook_endpoints.old_secret_sealed_by app.webhook_endpoints.secret
-  app.webhook_endpoints.secret_sealed_by app.webhook_endpoints.url`
+  app.webhook_endpoints.secret_sealed_by app.webhook_endpoints.url app.users.email app.notices.email app.sign_in_links.sha256
+  app.sign_in_requests.sha256 app.sessions.sha256 app.sessions.client`
 
 t.test(
   'what others wrote about a person is erased from every column that can hold it',

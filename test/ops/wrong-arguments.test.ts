@@ -47,6 +47,7 @@ const nullable = [
 ]
 
 const noOrganisation = /^there is no organisation /
+const noUser = /^there is no user '/
 const noTemplate = /^there is no template '/
 const noMessage = /^there is no message /
 const aName = 'the name must be 1 to 200 characters in one line, not only spaces'
@@ -147,6 +148,14 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['rename_organisation', [org, long(201)], aName],
   ['set_owner_email', [unknownOrg, 'owner@acme.example'], noOrganisation],
   ['set_owner_email', [org, 'owner@'], "'owner@' is not an email address"],
+  ['invite', [unknownOrg, 'ann@acme.example', 'member'], noOrganisation],
+  ['invite', [org, 'ann@', 'member'], "'ann@' is not an email address"],
+  ['invite', [org, 'ann@acme.example', 'admin'], 'the role must be owner, member or viewer'],
+  ['remove_member', [unknownOrg, 'ann@acme.example'], noOrganisation],
+  ['remove_member', [org, 'nobody@acme.example'], noUser],
+  ['make_operator', ['ann@', true], "'ann@' is not an email address"],
+  ['create_sign_in_link', ['nobody@acme.example'], noUser],
+  ['sign_out', ['nobody@acme.example'], noUser],
   ['create_organisation', ['Acme', "o'brien", 'starter'], "'o''brien' is not an email address"],
   ['create_organisation', ['Acme', 'owner@acme.example', 'gold'], "there is no plan 'gold'"],
   ['create_organisation', ['Acme', 'owner@acme.example', ''], "there is no plan ''"],

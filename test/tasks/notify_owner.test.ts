@@ -7,7 +7,7 @@ import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn, type StandIn } from '../fixtures/providers.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { secrets, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 // No worker runs, until one is started: a job is run by calling the task.
@@ -24,6 +24,7 @@ const aTask = (provider: StandIn) =>
     systemFrom: 'Postgram <notices@system.example>',
     mailFromLabel: 'mail',
     publicUrl: 'https://postgram.test',
+    openSecret: secrets.open,
   })
 
 /** A notice to a new organisation's owner. */

@@ -1,0 +1,67 @@
+// Improves the pages of the dashboard; each of them works without it.
+
+/**
+ * Shows times in the reader's zone. The text keeps its length, so that nothing moves.
+ *
+ * @param {ParentNode} root
+ */
+function showLocalTimes(root) {
+  for (const time of root.querySelectorAll('time')) {
+    const at = new Date(time.dateTime)
+    if (Number.isNaN(at.getTime())) continue
+    const two = (/** @type {number} */ value) => String(value).padStart(2, '0')
+    const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+    time.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}`
+  }
+}
+
+/**
+ * Adds a button behind each text that people copy.
+ *
+ * @param {ParentNode} root
+ */
+function addCopyButtons(root) {
+  if (!navigator.clipboard) return
+  for (const text of root.querySelectorAll('[data-copy]')) {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'plain'
+    button.textContent = 'Copy'
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(text.textContent ?? '')
+      button.textContent = 'Copied'
+    })
+    text.after(' ', button)
+  }
+}
+
+/** "/" searches, "?" lists the keys, "g" and a letter open a page. */
+function listenToKeys() {
+  const help = /** @type {HTMLDialogElement | null} */ (document.querySelector('#help'))
+  let isGoing = false
+  document.addEventListener('keydown', (event) => {
+    const isTyping = document.activeElement?.matches('input, textarea, select, [contenteditable]')
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+    /** @type {HTMLElement | null} */
+    const link = isGoing ? document.querySelector(`[data-key="${CSS.escape(event.key)}"]`) : null
+    isGoing = false
+    if (link) {
+      event.preventDefault()
+      link.click()
+    } else if (event.key === 'g') {
+      isGoing = true
+    } else if (event.key === '/') {
+      /** @type {HTMLElement | null} */
+      const search = document.querySelector('input[type="search"]')
+      if (!search) return
+      event.preventDefault()
+      search.focus()
+    } else if (event.key === '?') {
+      help?.showModal()
+    }
+  })
+}
+
+showLocalTimes(document)
+addCopyButtons(document)
+listenToKeys()

@@ -1,0 +1,56 @@
+import type { Context } from 'koa'
+import type * as v from 'valibot'
+import { type Fields, Refusal } from '../errors.ts'
+import { type BodySchema, parseBody } from '../schemas/fields.ts'
+import { storable } from '../text/storable.ts'
+
+/** What a form sent, by field. A field that is sent several times, such as checkboxes, has several values. */
+export type Form = ReadonlyMap<string, readonly string[]>
+
+/** Reads the body of a request within a limit on its bytes. */
+export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
+
+/** Larger than any list that is uploaded: 100 000 addresses are some 3 MB. */
+const MAX_BYTES = 8 * 1024 * 1024
+
+/** Reads a form, urlencoded or multipart. The value of a file is its text. */
+export async function readForm(ctx: Context, readBody: ReadBody): Promise<Form> {
+  const bytes = await readBody(ctx, MAX_BYTES)
+  if (bytes.length === 0) return new Map()
+  const headers = { 'Content-Type': ctx.get('Content-Type') }
+  const data = await new Response(new Uint8Array(bytes), { headers }).formData().catch(() => {
+    throw new Refusal('validation_error', { _: ['the form cannot be read'] })
+  })
+  const form = new Map<string, string[]>()
+  for (const [name, sent] of data) {
+    const text = typeof sent === 'string' ? sent : await sent.text()
+    // Browsers send line breaks as CRLF.
+    const value = storable(text).replaceAll('\r\n', '\n')
+    form.set(name, [...(form.get(name) ?? []), value])
+  }
+  return form
+}
+
+/** Returns the first value of a field; empty if it was not sent. */
+export function textOf(form: Form, name: string): string {
+  return form.get(name)?.[0] ?? ''
+}
+
+/**
+ * Validates a form: fields named in `lists` are arrays, the others texts without space around them. Throws a
+ * Refusal with the problems by field.
+ */
+export function parseForm<const Schema extends BodySchema>(
+  schema: Schema,
+  form: Form,
+  lists: readonly string[] = [],
+): v.InferOutput<Schema> {
+  const values: Record<string, unknown> = Object.fromEntries(lists.map((name) => [name, []]))
+  for (const [name, sent] of form) values[name] = lists.includes(name) ? sent : sent[0]?.trim()
+  const parsed = parseBody(schema, values)
+  if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
+  return parsed.value
+}
+
+/** What a form showed when it was refused: the values that were typed, and the problems by field. */
+export type Refused = { form: Form; problems: Fields; message: string }

@@ -1,0 +1,223 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import { Router, type RouterContext } from '@koa/router'
+import type { Context, Middleware } from 'koa'
+import helmet from 'koa-helmet'
+import type { Secrets } from '../crypto/secrets.ts'
+import type { Call } from '../db/call.ts'
+import { Refusal } from '../errors.ts'
+import { type Form, type ReadBody, type Refused, readForm } from './form.ts'
+import { html } from './html.ts'
+import { layout } from './layout.ts'
+import type { Frame, Outcome, Page, Resource, View, Visit } from './page.ts'
+import { pages, resources } from './pages/index.ts'
+import { sameOrigin } from './same-origin.ts'
+import { type SessionCookie, sessionCookie } from './session.ts'
+import { signInRouter } from './sign-in.ts'
+
+export type DashboardOptions = {
+  call: Call
+  secrets: Secrets
+  publicUrl: string
+  readBody: ReadBody
+}
+
+const PATHS = /^\/(dashboard|operator|login|logout)(\/|$)/
+
+const ASSETS = new URL('assets/', import.meta.url)
+
+/** SQLSTATE of an error that a function of ops raises: one sentence for people. */
+const RAISED = 'P0001'
+
+/** Creates the middleware that serves the dashboard and passes other requests on. */
+export function createDashboard(options: DashboardOptions): Middleware {
+  const { call, publicUrl, readBody } = options
+  const cookie = sessionCookie(publicUrl)
+  const router = new Router()
+
+  for (const name of readdirSync(ASSETS)) {
+    const content = readFileSync(new URL(name, ASSETS), 'utf8')
+    router.get(`/dashboard/assets/${name}`, (ctx) => {
+      ctx.type = extname(name)
+      ctx.set('Cache-Control', 'public, max-age=300')
+      ctx.body = content
+    })
+  }
+  router.use(signInRouter({ ...options, cookie }).routes())
+  router.get('/dashboard', async (ctx) => {
+    const { frame } = await visitOf(ctx, { call, cookie })
+    const [only, ...others] = frame.organisations
+    if (only && others.length === 0) return ctx.redirect(`/dashboard/${only.id}`)
+    if (!only && frame.isOperator) return ctx.redirect('/operator')
+    show(ctx, frame, cookie, chooseOrganisation(frame))
+  })
+  for (const resource of resources(call)) mountResource(router, resource, { call, cookie })
+  for (const page of pages(call)) mountPage(router, page, { call, cookie, readBody })
+  const routes = router.routes()
+
+  const serve: Middleware = async (ctx, next) => {
+    if (!PATHS.test(ctx.path)) return next()
+    ctx.set('Cache-Control', 'no-store')
+    ctx.state.errorPage = (refusal: Refusal) =>
+      errorPage(refusal, ctx.state.frame ?? null, ctx.path)
+    await headers(ctx, async () => {
+      await sameOrigin(ctx, async () => {
+        await routes(ctx as RouterContext, async () => notFound())
+      })
+    })
+  }
+  return serve
+}
+
+/** Nothing of another host is loaded, and no script or style stands in a page. */
+const headers = helmet({
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'", 'data:'],
+      connectSrc: ["'self'"],
+      frameSrc: ["'self'"],
+      formAction: ["'self'"],
+      baseUri: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+  },
+  // The operator's proxy decides about HTTPS.
+  strictTransportSecurity: false,
+})
+
+function notFound(): never {
+  throw new Refusal('not_found', null, {
+    message: 'This page does not exist, or you may not see it.',
+  })
+}
+
+type Tools = { call: Call; cookie: SessionCookie }
+
+/** Returns the visit of a signed-in user. Refuses with unauthorized or not_found. */
+async function visitOf(ctx: Context, { call, cookie }: Tools): Promise<Visit> {
+  const session = cookie.read(ctx)
+  if (!session) throw new Refusal('unauthorized')
+  const organisation: string = ctx.params?.organisation ?? ''
+  const frame = (await call('dashboard_frame', {
+    session,
+    ...(organisation && { organisation }),
+  })) as Frame
+  if (ctx.path.startsWith('/operator') && !frame.isOperator) notFound()
+  ctx.state.frame = frame
+  const query = Object.fromEntries(
+    Object.entries(ctx.query).map(([name, value]) => [name, String([value].flat()[0] ?? '')]),
+  )
+  return { ctx, session, frame, organisation, id: ctx.params?.id ?? '', query, refused: null }
+}
+
+function mountResource(router: Router, { path, respond }: Resource, tools: Tools): void {
+  router.get(path, (ctx) => guarded(ctx, async () => respond(await visitOf(ctx, tools))))
+}
+
+function mountPage(
+  router: Router,
+  page: Page,
+  { readBody, ...tools }: Tools & { readBody: ReadBody },
+): void {
+  router.get(page.path, (ctx) =>
+    guarded(ctx, async () => {
+      const visit = await visitOf(ctx, tools)
+      show(ctx, visit.frame, tools.cookie, await page.show(visit))
+    }),
+  )
+  for (const [name, act] of Object.entries(page.actions ?? {})) {
+    router.post(`${page.path}/${name}`, (ctx) =>
+      guarded(ctx, async () => {
+        const visit = await visitOf(ctx, tools)
+        const form = await readForm(ctx, readBody)
+        const outcome = await act(visit, form).catch((error) =>
+          reshow(ctx, page, visit, form, error),
+        )
+        respondWith(ctx, visit.frame, tools.cookie, outcome)
+      }),
+    )
+  }
+}
+
+/** Shows the page of a refused form again, with what was typed and what is wrong with it. */
+async function reshow(
+  ctx: Context,
+  page: Page,
+  visit: Visit,
+  form: Form,
+  error: unknown,
+): Promise<Outcome> {
+  const refused = refusedBy(error, form)
+  if (!refused) throw error
+  ctx.status = error instanceof Refusal ? error.status : 422
+  return page.show({ ...visit, refused })
+}
+
+/** Returns what to show of an error that the user can mend; undefined for others. */
+function refusedBy(error: unknown, form: Form): Refused | undefined {
+  if (error instanceof Refusal) {
+    if (error.code === 'unauthorized' || error.code === 'not_found' || error.status >= 500)
+      return undefined
+    return { form, problems: error.fields ?? {}, message: error.message }
+  }
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
+  return code === RAISED ? { form, problems: {}, message: sentence(String(message)) } : undefined
+}
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+
+function respondWith(ctx: Context, frame: Frame, cookie: SessionCookie, outcome: Outcome): void {
+  if (!('to' in outcome)) return show(ctx, frame, cookie, outcome)
+  if (outcome.notice) cookie.writeNotice(ctx, outcome.notice)
+  ctx.redirect(outcome.to)
+  ctx.status = 303
+}
+
+function show(ctx: Context, frame: Frame, cookie: SessionCookie, view: View): void {
+  const notice = cookie.takeNotice(ctx)
+  ctx.type = 'html'
+  ctx.body = layout({ ...view, frame, path: ctx.path, notice })
+}
+
+/** Leads a user without a session, or whose sign-in is too old for the action, to the sign-in. */
+async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'unauthorized') throw error
+    ctx.redirect(ctx.state.frame ? '/login?again' : '/login')
+    ctx.status = 303
+  }
+}
+
+function errorPage(refusal: Refusal, frame: Frame | null, path: string): string {
+  const title =
+    TITLES[refusal.status] ?? (refusal.status < 500 ? 'This is not possible' : 'Something failed')
+  const message =
+    refusal.status < 500
+      ? refusal.message
+      : 'The service failed, and the failure was logged. Try again; if it stays, tell the operator.'
+  const content = html`<p>${message}</p><p><a href="/dashboard">To the dashboard</a></p>`
+  return layout({ title, content, frame, path, notice: null })
+}
+
+const TITLES: Record<number, string> = {
+  403: 'You may not do this',
+  404: 'Not found',
+  429: 'Too many requests',
+}
+
+function chooseOrganisation({ organisations }: Frame): View {
+  const content =
+    organisations.length === 0
+      ? html`<p>You belong to no organisation. Ask an owner to invite you.</p>`
+      : html`<ul class="organisations">${organisations.map(
+          ({ id, name, role }) =>
+            html`<li><a href=${`/dashboard/${id}`}>${name}</a> <span>${role}</span></li>`,
+        )}</ul>`
+  return { title: 'Organisations', content }
+}

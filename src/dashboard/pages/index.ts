@@ -1,0 +1,37 @@
+import type { Call } from '../../db/call.ts'
+import { operatorPages } from '../operator/index.ts'
+import type { Page, Resource } from '../page.ts'
+import { domainPages } from './domains.ts'
+import { homePage } from './home.ts'
+import { keysPage } from './keys.ts'
+import { messagePage, messageResources } from './message.ts'
+import { messagesPage, messagesResources } from './messages.ts'
+import { smsPage } from './sms.ts'
+import { suppressionPages, suppressionResources } from './suppressions.ts'
+import { teamPage } from './team.ts'
+import { templatePages } from './templates.ts'
+import { usagePage } from './usage.ts'
+import { webhookPages } from './webhooks.ts'
+
+/** The pages of the dashboard, for members and for operators. */
+export function pages(call: Call): Page[] {
+  return [
+    homePage(call),
+    messagesPage(call),
+    messagePage(call),
+    ...domainPages(call),
+    ...suppressionPages(call),
+    ...templatePages(call),
+    ...webhookPages(call),
+    keysPage(call),
+    smsPage(call),
+    usagePage(call),
+    teamPage(call),
+    ...operatorPages(call),
+  ]
+}
+
+/** What pages link to or load that is no page. */
+export function resources(call: Call): Resource[] {
+  return [...messagesResources(call), ...messageResources(call), ...suppressionResources(call)]
+}

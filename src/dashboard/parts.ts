@@ -1,0 +1,180 @@
+/** Parts of pages that several pages show. */
+import type { Refused } from './form.ts'
+import { textOf } from './form.ts'
+import { type Content, html } from './html.ts'
+
+/** A time in UTC; script shows it in the reader's zone, with UTC in the title. */
+export function time(iso: string | null, none = '–'): Content {
+  if (iso === null) return none
+  const utc = `${iso.slice(0, 10)} ${iso.slice(11, 16)}`
+  return html`<time datetime=${iso} title=${`${utc}:${iso.slice(17, 19)} UTC`}>${utc}</time>`
+}
+
+/** The colour of a status: good, bad, busy (it will change by itself) or plain. */
+const TONES: Record<string, string> = {
+  delivered: 'good',
+  verified: 'good',
+  active: 'good',
+  enabled: 'good',
+  ok: 'good',
+  sent: 'busy',
+  queued: 'busy',
+  scheduled: 'busy',
+  pending: 'busy',
+  deferred: 'busy',
+  paused: 'bad',
+  suspended: 'bad',
+  bounced: 'bad',
+  complained: 'bad',
+  failed: 'bad',
+  expired: 'bad',
+  rejected: 'bad',
+  missing: 'bad',
+  mismatch: 'bad',
+  disabled: 'bad',
+  failing: 'bad',
+}
+
+/** A status as a word with a colour. */
+export function status(name: string): Content {
+  return html`<span class=${`status ${TONES[name] ?? 'plain'}`}>${name}</span>`
+}
+
+/** A number with thin spaces between thousands: 12 345. */
+export function count(value: number): string {
+  return value.toLocaleString('en-GB').replaceAll(',', '\u202f')
+}
+
+type Column<Row> = {
+  label: string
+  cell(row: Row): Content
+  /** A number, aligned to the right. */
+  isNumber?: boolean
+}
+
+/**
+ * A table of rows, which is a list of cards on a phone. `empty` stands in place of a table without rows: it says
+ * what to do next.
+ */
+export function table<Row>(
+  label: string,
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  empty: Content,
+): Content {
+  if (rows.length === 0) return html`<div class="empty">${empty}</div>`
+  return html`<div class="table-frame">
+    <table aria-label=${label}>
+      <thead><tr>${columns.map(
+        ({ label, isNumber }) =>
+          html`<th scope="col" class=${isNumber ? 'number' : null}>${label}</th>`,
+      )}</tr></thead>
+      <tbody>${rows.map(
+        (row) =>
+          html`<tr>${columns.map(
+            ({ label, cell, isNumber }) =>
+              html`<td data-label=${label} class=${isNumber ? 'number' : null}><div>${cell(row)}</div></td>`,
+          )}</tr>`,
+      )}</tbody>
+    </table>
+  </div>`
+}
+
+type FieldOptions = {
+  name: string
+  label: string
+  refused: Refused | null
+  hint?: Content
+  type?: 'text' | 'email' | 'url' | 'number' | 'search' | 'tel' | 'date' | 'datetime-local'
+  value?: string
+  isRequired?: boolean
+  /** Lines of a text area; absent: one line. */
+  lines?: number
+  /** The choices of a select; absent: a text. */
+  options?: readonly { value: string; label: string }[]
+  autocomplete?: string
+}
+
+/** A labelled field. After a refusal it shows what was typed, with its problems beside it. */
+export function field(options: FieldOptions): Content {
+  const { name, label, refused, hint, type = 'text', lines, isRequired = false } = options
+  const problems = refused?.problems[name] ?? []
+  const value = refused?.form.has(name) ? textOf(refused.form, name) : (options.value ?? '')
+  const id = `field-${name}`
+  const describedBy = [hint && `${id}-hint`, problems.length > 0 && `${id}-problem`].filter(Boolean)
+  const common = {
+    id,
+    name,
+    required: isRequired,
+    'aria-invalid': problems.length > 0 ? 'true' : null,
+    'aria-describedby': describedBy.join(' ') || null,
+  }
+  const control = options.options
+    ? html`<select ...${common}>${options.options.map(
+        (option) =>
+          html`<option value=${option.value} selected=${option.value === value}>${option.label}</option>`,
+      )}</select>`
+    : lines
+      ? html`<textarea ...${common} rows=${lines}>${value}</textarea>`
+      : html`<input ...${common} type=${type} value=${value} autocomplete=${options.autocomplete ?? 'off'} />`
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${control}
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${problems.length > 0 && html`<p class="problem" id=${`${id}-problem`}>${problems.join('; ')}</p>`}
+  </div>`
+}
+
+/** Check boxes of one name. */
+export function choices(options: {
+  name: string
+  legend: string
+  values: readonly string[]
+  chosen: readonly string[]
+  refused: Refused | null
+}): Content {
+  const { name, legend, values, refused } = options
+  const chosen = refused ? (refused.form.get(name) ?? []) : options.chosen
+  const problems = refused?.problems[name] ?? []
+  return html`<fieldset class="choices">
+    <legend>${legend}</legend>
+    ${values.map(
+      (value) =>
+        html`<label><input type="checkbox" name=${name} value=${value} checked=${chosen.includes(value)} /> ${value}</label>`,
+    )}
+    ${problems.length > 0 && html`<p class="problem">${problems.join('; ')}</p>`}
+  </fieldset>`
+}
+
+/** The problems of a whole form, above it. */
+export function problemsOf(refused: Refused | null): Content {
+  if (!refused) return null
+  const general = refused.problems._ ?? []
+  const text = general.length > 0 ? general.join('; ') : refused.message
+  return html`<p class="problem" role="alert">${text}</p>`
+}
+
+/** A button that posts to an action by itself, with hidden fields. */
+export function actionButton(
+  action: string,
+  label: string,
+  fields: Readonly<Record<string, string>> = {},
+  kind: 'plain' | 'danger' = 'plain',
+): Content {
+  return html`<form method="post" action=${action} class="inline">
+    ${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+    <button class=${kind}>${label}</button>
+  </form>`
+}
+
+/** A text that script can copy; without script it can be selected. */
+export function copyable(text: string): Content {
+  return html`<code class="copyable" data-copy>${text}</code>`
+}
+
+/** Links to the next page of a list; null on the last one. */
+export function nextLink(href: string | null): Content {
+  return (
+    href && html`<nav class="pager" aria-label="Pages"><a rel="next" href=${href}>Older</a></nav>`
+  )
+}

@@ -1,0 +1,145 @@
+import { Router } from '@koa/router'
+import type { Context } from 'koa'
+import * as v from 'valibot'
+import type { Secrets } from '../crypto/secrets.ts'
+import type { Call } from '../db/call.ts'
+import { Refusal } from '../errors.ts'
+import { parseBareAddress } from '../schemas/address.ts'
+import { isPublicAddress } from '../webhooks/addresses.ts'
+import { parseForm, type ReadBody, type Refused, readForm } from './form.ts'
+import { html } from './html.ts'
+import { layout } from './layout.ts'
+import { field, problemsOf } from './parts.ts'
+import { hashOf, newToken, type SessionCookie } from './session.ts'
+
+type SignInOptions = {
+  call: Call
+  secrets: Secrets
+  cookie: SessionCookie
+  readBody: ReadBody
+}
+
+const requestSchema = v.strictObject({
+  email: v.pipe(
+    v.string(),
+    v.check((text) => !('problem' in parseBareAddress(text)), 'must be an email address'),
+  ),
+})
+
+/**
+ * The routes that sign in and out. A link in an email leads to a page with a button, because scanners open links as
+ * well; its POST uses the link.
+ */
+export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions): Router {
+  const router = new Router()
+
+  router.get('/login', (ctx) => {
+    const reason = ctx.query.again === '' ? 'Sign in again to go on.' : null
+    respond(ctx, 'Sign in', requestForm(null), reason)
+  })
+
+  router.post('/login', async (ctx) => {
+    const form = await readForm(ctx, readBody)
+    try {
+      const { email } = parseForm(requestSchema, form)
+      const token = newToken()
+      await call('request_sign_in', {
+        email,
+        client_address: clientOf(ctx),
+        token_sha256: hashOf(token),
+        sealed_token: secrets.seal(token),
+      })
+      respond(
+        ctx,
+        'Look into your mailbox',
+        html`<p>If ${email} may sign in, an email with a link is on its way. The link works once, within 15 minutes.</p>
+          <p><a href="/login">Use another address</a></p>`,
+      )
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status >= 500) throw error
+      const { fields: problems = {}, message, status, retryAfter } = error
+      ctx.status = status
+      if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
+      respond(ctx, 'Sign in', requestForm({ form, problems, message }))
+    }
+  })
+
+  router.get('/login/:token', async (ctx) => {
+    const { token = '' } = ctx.params
+    hideToken(ctx)
+    const isUsable = await call('is_sign_in_link', { token_sha256: hashOf(token) })
+    if (!isUsable) return respondExpired(ctx)
+    respond(
+      ctx,
+      'Sign in',
+      html`<form method="post" action=${`/login/${token}`}><button>Sign in to Postgram</button></form>`,
+    )
+  })
+
+  router.post('/login/:token', async (ctx) => {
+    const { token = '' } = ctx.params
+    hideToken(ctx)
+    const session = newToken()
+    const isSignedIn = await call('sign_in', {
+      token_sha256: hashOf(token),
+      session_sha256: hashOf(session),
+      client: ctx.get('User-Agent'),
+    })
+    if (!isSignedIn) return respondExpired(ctx)
+    cookie.write(ctx, session)
+    ctx.status = 303
+    ctx.redirect('/dashboard')
+  })
+
+  router.post('/logout', async (ctx) => {
+    const session = cookie.read(ctx)
+    if (session) await call('sign_out', { session })
+    cookie.clear(ctx)
+    ctx.status = 303
+    ctx.redirect('/login')
+  })
+
+  return router
+}
+
+function requestForm(refused: Refused | null) {
+  return html`<form method="post" action="/login" class="stack">
+    ${problemsOf(refused?.problems.email ? null : refused)}
+    ${field({ name: 'email', label: 'Email address', type: 'email', refused, isRequired: true, autocomplete: 'email' })}
+    <button>Email me a link</button>
+  </form>`
+}
+
+function respond(
+  ctx: Context,
+  title: string,
+  content: ReturnType<typeof html>,
+  notice: string | null = null,
+) {
+  ctx.type = 'html'
+  ctx.body = layout({ title, content, frame: null, path: '/login', notice })
+}
+
+function respondExpired(ctx: Context): void {
+  ctx.status = 410
+  respond(
+    ctx,
+    'This link no longer works',
+    html`<p>A link works once, within 15 minutes. <a href="/login">Request a new link</a></p>`,
+  )
+}
+
+/**
+ * The IP address of the browser. A reverse proxy on this machine or in a private network adds it as the last value
+ * of X-Forwarded-For; from other clients the header is not trusted.
+ */
+function clientOf(ctx: Context): string {
+  const address = ctx.ip.replace(/^::ffff:/, '')
+  const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim()
+  return (!isPublicAddress(address) && forwarded) || address
+}
+
+/** The path must not reach a log: until it is used, the token signs in. */
+function hideToken(ctx: Context): void {
+  ctx.path = '/login'
+}
