@@ -171,7 +171,10 @@ function refusedBy(error: unknown, form: Form): Refused | undefined {
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
 function respondWith(ctx: Context, frame: Frame, cookie: SessionCookie, outcome: Outcome): void {
-  if (!('to' in outcome)) return show(ctx, frame, cookie, outcome)
+  if (!('to' in outcome)) {
+    show(ctx, frame, cookie, outcome)
+    return
+  }
   if (outcome.notice) cookie.writeNotice(ctx, outcome.notice)
   ctx.redirect(outcome.to)
   ctx.status = 303
