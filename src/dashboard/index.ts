@@ -6,7 +6,7 @@ import helmet from 'koa-helmet'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
-import { type Form, type ReadBody, type Refused, readForm } from './form.ts'
+import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
 import { html } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame, Outcome, Page, Resource, View, Visit } from './page.ts'
@@ -25,9 +25,6 @@ export type DashboardOptions = {
 const PATHS = /^\/(dashboard|operator|login|logout)(\/|$)/
 
 const ASSETS = new URL('assets/', import.meta.url)
-
-/** SQLSTATE of an error that a function of ops raises: one sentence for people. */
-const RAISED = 'P0001'
 
 /** Creates the middleware that serves the dashboard and passes other requests on. */
 export function createDashboard(options: DashboardOptions): Middleware {
@@ -154,21 +151,8 @@ async function reshow(
   const refused = refusedBy(error, form)
   if (!refused) throw error
   ctx.status = error instanceof Refusal ? error.status : 422
-  return page.show({ ...visit, refused })
+  return { ...(await page.show({ ...visit, refused })), problem: refused.message }
 }
-
-/** Returns what to show of an error that the user can mend; undefined for others. */
-function refusedBy(error: unknown, form: Form): Refused | undefined {
-  if (error instanceof Refusal) {
-    if (error.code === 'unauthorized' || error.code === 'not_found' || error.status >= 500)
-      return undefined
-    return { form, problems: error.fields ?? {}, message: error.message }
-  }
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
-  return code === RAISED ? { form, problems: {}, message: sentence(String(message)) } : undefined
-}
-
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
 function respondWith(ctx: Context, frame: Frame, cookie: SessionCookie, outcome: Outcome): void {
   if (!('to' in outcome)) {
@@ -205,7 +189,7 @@ function errorPage(refusal: Refusal, frame: Frame | null, path: string): string 
       ? refusal.message
       : 'The service failed, and the failure was logged. Try again; if it stays, tell the operator.'
   const content = html`<p>${message}</p><p><a href="/dashboard">To the dashboard</a></p>`
-  return layout({ title, content, frame, path, notice: null })
+  return layout({ title, content, frame, path })
 }
 
 const TITLES: Record<number, string> = {

@@ -41,6 +41,8 @@ export type Visit = {
 export type View = {
   title: string
   content: Content
+  /** Why the form of the page was refused; null or absent unless it was. */
+  problem?: string | null
 }
 
 /** What follows from an action: another page, with a sentence on it, or a page that is shown at once (a secret). */

@@ -146,14 +146,6 @@ export function choices(options: {
   </fieldset>`
 }
 
-/** The problems of a whole form, above it. */
-export function problemsOf(refused: Refused | null): Content {
-  if (!refused) return null
-  const general = refused.problems._ ?? []
-  const text = general.length > 0 ? general.join('; ') : refused.message
-  return html`<p class="problem" role="alert">${text}</p>`
-}
-
 /** A button that posts to an action by itself, with hidden fields. */
 export function actionButton(
   action: string,
