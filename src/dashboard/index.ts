@@ -6,6 +6,7 @@ import helmet from 'koa-helmet'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
+import { storable } from '../text/storable.ts'
 import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
 import { html } from './html.ts'
 import { layout } from './layout.ts'
@@ -99,7 +100,7 @@ type Tools = { call: Call; cookie: SessionCookie; publicUrl: string }
 async function visitOf(ctx: Context, { call, cookie, publicUrl }: Tools): Promise<Visit> {
   const session = cookie.read(ctx)
   if (!session) throw new Refusal('unauthorized')
-  const organisation: string = ctx.params?.organisation ?? ''
+  const organisation = storable(ctx.params?.organisation ?? '')
   const frame = (await call('dashboard_frame', {
     session,
     ...(organisation && { organisation }),
@@ -107,9 +108,9 @@ async function visitOf(ctx: Context, { call, cookie, publicUrl }: Tools): Promis
   if (ctx.path.startsWith('/operator') && !frame.isOperator) notFound()
   ctx.state.frame = frame
   const query = Object.fromEntries(
-    Object.entries(ctx.query).map(([name, value]) => [name, String([value].flat()[0] ?? '')]),
+    Object.entries(ctx.query).map(([name, value]) => [name, storable([value].flat()[0] ?? '')]),
   )
-  const id = ctx.params?.id ?? ''
+  const id = storable(ctx.params?.id ?? '')
   return { ctx, session, frame, organisation, id, publicUrl, query, refused: null }
 }
 
