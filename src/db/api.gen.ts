@@ -484,14 +484,32 @@ export type Api = {
   close_periods: { args: Record<string, never>; result: number }
   /** Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here). */
   code_age: { args: { sha256: string }; result: string }
+  /** Change the role of a member as ops.invite does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
+  dashboard_change_role: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Create an API key as ops.create_api_key does, for an owner with a fresh sign-in. Returns the key. Refuses as core.member_of does. */
   dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
   /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
+  /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
+  dashboard_home: { args: { session: string; organisation: string }; result: unknown }
+  /** Record consents as core.import_consents does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Returns the numbers that were skipped because they opted out. Refuses as core.member_of does. */
+  dashboard_import_consents: { args: { session: string; organisation: string; phones: string[]; sources: string[]; ends_opt_outs: boolean }; result: string[] }
+  /** Invite a person as ops.invite does, for an owner with a fresh sign-in, and send the person an email. Refuses as core.member_of does, with validation_error for a member, and with rate_limited after 50 invitations within an hour. */
+  dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
+  /** Remove a member as ops.remove_member does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
+  dashboard_remove_member: { args: { session: string; organisation: string; email: string }; result: null }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
+  /** End a session of the user; for an owner with a fresh sign-in also one of a member who belongs to no other organisation. Refuses as core.member_of does, and with not_found for other sessions. */
+  dashboard_revoke_session: { args: { session: string; organisation: string; id: string }; result: null }
+  /** Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; at most 51 of each. Refuses as core.member_of does. */
+  dashboard_sms: { args: { session: string; organisation: string; phone?: string; consents_after?: string; ledger_before?: string }; result: unknown }
+  /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
+  dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
+  /** Returns the usage of an organisation: usage (core.usage_object), days (core.usage_by_day), and statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
+  dashboard_usage: { args: { session: string; organisation: string; statements_before?: Date }; result: unknown }
   /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
   delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Delete complaints older than a week, which no rate counts. Returns their number. */
@@ -548,7 +566,7 @@ export type Api = {
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** Returns the message object with its events as JSON text; null if the organisation has no such message. channel: email or sms. */
   get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
-  /** Returns the usage object of an organisation. If the usage exceeds the plan, as after a change to a smaller plan, 0 remains. */
+  /** Returns the usage object of an organisation (core.usage_object). */
   get_usage: { args: { organisation_id: string }; result: string }
   /** Returns whether the database follows POSTGRAM_NOW. A process that sets POSTGRAM_NOW refuses to start on any other database. */
   has_test_clock: { args: Record<string, never>; result: boolean }
@@ -643,10 +661,19 @@ export const signatures = {
   clear_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
+  dashboard_change_role: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_home: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_import_consents: { types: { session: 'text', organisation: 'text', phones: 'text[]', sources: 'text[]', ends_opt_outs: 'boolean' }, required: ['session', 'organisation', 'phones', 'sources', 'ends_opt_outs'], returns: 'value', results: { value: 'text[]' } },
+  dashboard_invite_member: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_remove_member: { types: { session: 'text', organisation: 'text', email: 'text' }, required: ['session', 'organisation', 'email'], returns: 'value', results: { value: 'void' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_revoke_session: { types: { session: 'text', organisation: 'text', id: 'text' }, required: ['session', 'organisation', 'id'], returns: 'value', results: { value: 'void' } },
+  dashboard_sms: { types: { session: 'text', organisation: 'text', phone: 'text', consents_after: 'text', ledger_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_team: { types: { session: 'text', organisation: 'text', members_after: 'text', sessions_before: 'text', audit_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_usage: { types: { session: 'text', organisation: 'text', statements_before: 'timestamp with time zone' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   delete_old_callbacks: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_complaints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_early_receipts: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
