@@ -74,3 +74,8 @@ export function hasRole({ frame }: Visit, role: Role): boolean {
 export function pathOf({ organisation }: Visit, page = ''): string {
   return `/dashboard/${organisation}${page && `/${page}`}`
 }
+
+/** Returns what the form of this action showed when it was refused; null if another form of the page was. */
+export function refusedIn({ ctx, refused }: Visit, action: string): Refused | null {
+  return ctx.path.endsWith(`/${action}`) ? refused : null
+}
