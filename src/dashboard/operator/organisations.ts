@@ -216,8 +216,7 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
   const note = (label: string) => field({ name: 'note', label, refused, isRequired: true })
   return html`
     <p><code>${id}</code> ${status(state)} ${state_reason}</p>
-    <p>Owner: ${organisation.owner_email}. Created ${time(organisation.created_at)}.
-      ${count(organisation.messages_waiting)} messages wait.</p>
+    <p>Owner: ${organisation.owner_email}, created ${time(organisation.created_at)}, ${count(organisation.messages_waiting)} messages wait.</p>
     <p>${actionButton(`${path}/view`, 'View its dashboard')}</p>
     <h2>State</h2>
     <div class="row">
@@ -233,9 +232,11 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
       }
     </div>
     <h2>Plan and credits</h2>
-    <p>Emails ${count(organisation.emails_used)} of ${count(organisation.emails_included)},
-      SMS ${count(organisation.sms_used)} of ${count(organisation.sms_included)},
-      ${count(organisation.sms_credits)} credits.</p>
+    <dl class="figures">
+      <div><dt>Emails</dt><dd>${count(organisation.emails_used)} of ${count(organisation.emails_included)}</dd></div>
+      <div><dt>SMS segments</dt><dd>${count(organisation.sms_used)} of ${count(organisation.sms_included)}</dd></div>
+      <div><dt>SMS credits</dt><dd>${count(organisation.sms_credits)} credits</dd></div>
+    </dl>
     <div class="row">
       <form method="post" action=${`${path}/set-plan`} class="row">
         ${field({ name: 'plan', label: 'Plan', refused, value: organisation.plan, options: plans.map((value) => ({ value, label: value })) })}

@@ -32,8 +32,10 @@ export function peoplePage(call: Call): Page {
           <button>Export</button>
         </form>
         <h2>Erase</h2>
-        <p>Erasing removes the person from messages, events, suppressions, consents and notes of all organisations. It
-          cannot be undone. That nothing may be sent to the person is kept as a hash.</p>
+        <p>
+          Erasing removes the person from messages, events, suppressions, consents and notes of all organisations.${' '}
+          It cannot be undone. That nothing may be sent to the person is kept as a hash.
+        </p>
         <form method="post" action="/operator/people/erase" class="stack">
           ${field({ name: 'person', label: 'Email address, or number in E.164', refused, isRequired: true })}
           ${field({ name: 'again', label: 'The same again', refused, isRequired: true })}
