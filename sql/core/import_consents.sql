@@ -5,6 +5,7 @@ as $$
 declare
   v_opted_out text[];
   v_before jsonb;
+  v_recorded integer;
 begin
   -- Replies lock consents in the order of their arrival (core.record_inbound).
   perform pg_advisory_xact_lock(hashtextextended('postgram inbound', 0));
@@ -34,11 +35,13 @@ begin
     having count(*) > 0;
   end if;
 
+  v_recorded := cardinality(phones) - case when ends_opt_outs then 0 else cardinality(v_opted_out) end;
   -- One row for all: with a row for each number, lists that are imported again would fill the audit.
-  perform core.audit('import_consents', import_consents.organisation_id, core.encode_id('org', import_consents.organisation_id), null, jsonb_build_object(
-      'consents', cardinality(phones) - case when ends_opt_outs then 0 else cardinality(v_opted_out) end,
-      'opt_outs_ended', case when ends_opt_outs then cardinality(v_opted_out) else 0 end))
-  where ends_opt_outs or cardinality(v_opted_out) < cardinality(phones);
+  if v_recorded > 0 then
+    perform core.audit('import_consents', import_consents.organisation_id, core.encode_id('org', import_consents.organisation_id),
+      null, jsonb_build_object(
+        'consents', v_recorded, 'opt_outs_ended', case when ends_opt_outs then cardinality(v_opted_out) else 0 end));
+  end if;
   return case when ends_opt_outs then '{}' else v_opted_out end;
 end
 $$;

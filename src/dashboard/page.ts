@@ -45,6 +45,11 @@ export type View = {
   content: Content
   /** Why the form of the page was refused; null or absent unless it was. */
   problem?: string | null
+  /**
+   * What follows the content while a long action goes on: its progress, then its result. The browser shows each
+   * piece when it arrives. The action goes on if the browser leaves.
+   */
+  pieces?: AsyncIterable<Content>
 }
 
 /** What follows from an action: another page, with a sentence on it, or a page that is shown at once (a secret). */

@@ -10,6 +10,7 @@ import {
   type TestOrganisation,
 } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
+import { until } from '../fixtures/time.ts'
 
 const { sql, url } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -173,6 +174,7 @@ t.test('an import without anything to record records nothing', async (t) => {
   const { organisation, member, path } = await setUp()
   const page = await member.post(`${path}/import`, { lines: '+27820000001', source: '' })
   t.match(page.text, /0 of 1 lines .* has no source/)
+  await member.post(`${path}/import`, { lines: 'x1', source: 'a form', endsOptOuts: 'yes' })
   t.same(await importAudit(organisation), [])
   const empty = await member.post(`${path}/import`, { lines: ' \n', source: 'a "form" <b>' })
   t.match(empty, { status: 422, text: /paste lines here, or choose a file/ })
@@ -224,33 +226,69 @@ t.test('an import ends opt-outs only if the form says so', async (t) => {
   t.match(hashes, { left: 0 })
 })
 
-t.test('a file of 100 000 lines is imported, and the first 100 bad lines are shown', async (t) => {
-  const { organisation, member, path } = await setUp()
-  const lines = Array.from({ length: 100_000 }, (_, n) =>
-    n % 500 === 0 ? `bad ${n}` : `+2782${String(n).padStart(7, '0')}`,
-  )
-  const send = async (lines: string[]) => {
-    const body = new FormData()
-    body.set('lines', '')
-    body.set('source', 'the list')
-    body.set('file', new Blob([`\uFEFFCell number\r\n${lines.join('\r\n')}`]), 'list.csv')
-    const response = await fetch(`${base}${path}/import`, {
-      method: 'POST',
-      body,
-      headers: { Cookie: member.cookies(), 'Sec-Fetch-Site': 'same-origin' },
-    })
-    return { status: response.status, html: await response.text() }
-  }
-  const page = await send(lines)
-  t.match(page.html, '99\u202f800 of 100\u202f000 lines were recorded')
-  t.match(page.html, '200 were not:')
-  t.equal(page.html.split('is not a number in E.164').length - 1, 100)
-  t.match(page.html, 'The first 100 are listed.')
-  t.equal((await consentsOf(organisation)).length, 99_800)
-  t.match(await send([...lines, '+27829999999']), {
-    status: 422,
-    html: /at most 100\u202f000 lines at a time; the list has 100\u202f001/,
+/** Uploads a file as a browser does; the response can be read while it arrives. */
+function upload(browser: Browser, path: string, lines: string[], signal?: AbortSignal) {
+  const body = new FormData()
+  body.set('lines', '')
+  body.set('source', 'the list')
+  body.set('file', new Blob([`\uFEFFCell number\r\n${lines.join('\r\n')}`]), 'list.csv')
+  return fetch(`${base}${path}/import`, {
+    method: 'POST',
+    body,
+    headers: { Cookie: browser.cookies(), 'Sec-Fetch-Site': 'same-origin' },
+    ...(signal && { signal }),
   })
+}
+
+const numbers = (count: number) =>
+  Array.from({ length: count }, (_, n) => `+2782${String(n).padStart(7, '0')}`)
+
+t.test(
+  'a file of 100 000 lines is imported with progress, and 100 bad lines are shown',
+  async (t) => {
+    const { organisation, member, path } = await setUp()
+    const lines = numbers(100_000).map((number, n) => (n % 500 === 0 ? `bad ${n}` : number))
+    const response = await upload(member, path, lines)
+    const html = await response.text()
+    t.equal(response.status, 200)
+    t.match(html, /5\u202f000 of 99\u202f800 numbers.*95\u202f000 of 99\u202f800 numbers/s)
+    t.match(html, '99\u202f800 of 100\u202f000 lines were recorded')
+    t.match(html, '200 were not:')
+    t.equal(html.split('is not a number in E.164').length - 1, 100)
+    t.match(html, 'The first 100 are listed.')
+    t.match(html, /<\/html>\n$/)
+    t.equal((await consentsOf(organisation)).length, 99_800)
+
+    const tooMany = await upload(member, path, [...lines, '+27829999999'])
+    t.equal(tooMany.status, 422)
+    t.match(await tooMany.text(), 'at most 100\u202f000 lines at a time; the list has 100\u202f001')
+  },
+)
+
+t.test('an import that fails halfway says so at the end of its page', async (t) => {
+  const { organisation, member, path } = await setUp()
+  await sql`alter table app.consents add constraint fails check (phone <> '+27820006000') not valid`
+  const response = await upload(member, path, numbers(7000))
+  await sql`alter table app.consents drop constraint fails`
+  const html = await response.text()
+  t.match(html, /5\u202f000 of 7\u202f000 numbers.*role="alert">The service failed.*<\/html>/s)
+  t.notMatch(html, 'were recorded')
+  t.equal((await consentsOf(organisation)).length, 5000)
+})
+
+t.test('an import goes on when the browser leaves', async (t) => {
+  const { organisation, member, path } = await setUp()
+  const lock = await sql.reserve()
+  const browser = new AbortController()
+  const response = await upload(member, path, numbers(20_000), browser.signal)
+  const reader = (response.body as ReadableStream).getReader()
+  await reader.read()
+  await lock`select pg_advisory_lock(hashtextextended('postgram inbound', 0))`
+  browser.abort()
+  await t.rejects(reader.closed)
+  await lock`select pg_advisory_unlock(hashtextextended('postgram inbound', 0))`
+  lock.release()
+  await until('all are recorded', async () => (await consentsOf(organisation)).length === 20_000)
 })
 
 t.test('a viewer sees consents, but imports none', async (t) => {

@@ -6,7 +6,7 @@ import { charactersOutsideGsm7, segmentsOf } from '../../sms/segments.ts'
 import { readCsv } from '../../text/csv.ts'
 import { type Form, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import { hasRole, type Page, pathOf, refusedIn, type View, type Visit } from '../page.ts'
+import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
 import { count, field, nextLink, PAGE_ROWS, table, time } from '../parts.ts'
 import { usageSchema } from './usage.ts'
 
@@ -90,20 +90,34 @@ export function smsPage(call: Call): Page {
 
     actions: {
       async import(visit, form) {
+        const { session, organisation } = visit
         const list = listOf(form)
-        const skipped: string[] = []
-        for (let start = 0; start < list.consents.length; start += SLICE) {
+        const skipped = new Set<string>()
+        const record = async (start: number) => {
           const slice = list.consents.slice(start, start + SLICE)
           const phones = await call('dashboard_import_consents', {
-            session: visit.session,
-            organisation: visit.organisation,
+            session,
+            organisation,
             phones: slice.map(({ phone }) => phone),
             sources: slice.map(({ source }) => source),
             ends_opt_outs: list.endsOptOuts,
           })
-          skipped.push(...phones)
+          for (const phone of phones) skipped.add(phone)
         }
-        return report(visit, list, new Set(skipped))
+        // The first slice is refused before the page begins.
+        await record(0)
+        const title = 'Import of consents'
+        if (list.consents.length <= SLICE) return { title, content: report(visit, list, skipped) }
+        return { title, content: null, pieces: pieces() }
+
+        async function* pieces() {
+          const total = list.consents.length
+          for (let done = SLICE; done < total; done += SLICE) {
+            yield html`<p class="progress">${count(done)} of ${count(total)} numbers</p>`
+            await record(done)
+          }
+          yield report(visit, list, skipped)
+        }
       },
     },
   }
@@ -345,8 +359,8 @@ function problemOf(phone: string, source: string, values: number): string | null
   return null
 }
 
-/** The page after an import: counts, and the first bad lines. */
-function report(visit: Visit, list: ConsentList, optedOut: ReadonlySet<string>): View {
+/** The result of an import: counts, and the first bad lines. */
+function report(visit: Visit, list: ConsentList, optedOut: ReadonlySet<string>): Content {
   const skipped = list.consents
     .filter(({ phone }) => optedOut.has(phone))
     .map(({ line, phone }) => ({
@@ -356,7 +370,7 @@ function report(visit: Visit, list: ConsentList, optedOut: ReadonlySet<string>):
     }))
   const bad = [...list.bad, ...skipped].sort((one, other) => one.line - other.line)
   const recorded = list.consents.length - skipped.length
-  const content = html`
+  return html`
     <p role="status">${count(recorded)} of ${count(list.consents.length + list.bad.length)} lines were recorded as consents.
       ${bad.length > 0 && ` ${count(bad.length)} were not:`}</p>
     ${
@@ -374,7 +388,6 @@ function report(visit: Visit, list: ConsentList, optedOut: ReadonlySet<string>):
     }
     ${bad.length > MAX_SHOWN && html`<p>The first ${MAX_SHOWN} are listed.</p>`}
     <p><a href=${`${pathOf(visit, 'sms')}#consents`}>To the consents</a></p>`
-  return { title: 'Import of consents', content }
 }
 
 const shortened = (text: string) =>

@@ -161,7 +161,7 @@ function members(visit: Visit, members: Team['members']): Content {
         },
         { label: 'Since', cell: ({ since }) => time(since) },
         {
-          label: '',
+          label: 'Action',
           cell: ({ email }) =>
             isOwner && actionButton(pathOf(visit, 'team/remove'), 'Remove', { email }, 'danger'),
         },
@@ -205,7 +205,7 @@ function sessions(visit: Visit, sessions: Team['sessions']): Content {
         { label: 'Signed in', cell: ({ signedInAt }) => time(signedInAt) },
         { label: 'Last request', cell: ({ seenAt }) => time(seenAt) },
         {
-          label: '',
+          label: 'Action',
           cell: ({ id, isCurrent }) =>
             isCurrent
               ? 'this session'
@@ -245,17 +245,17 @@ function audit(visit: Visit, rows: Team['audit']): Content {
 function changes(before: unknown, after: unknown): Content {
   const old = isObject(before) ? before : {}
   const current = isObject(after) ? after : {}
-  const names = new Set([...Object.keys(old), ...Object.keys(current)])
-  return [...names].map((name) => {
-    const values = [old, current]
-      .filter((side) => Object.hasOwn(side, name))
-      .map((side) => html`<bdi>${textOf(side[name])}</bdi>`)
-    const [first, second] = values
-    return html`<div>${name}: ${first}${second && html` → ${second}`}${after === null && ' → removed'}</div>`
+  const names = [...new Set([...Object.keys(old), ...Object.keys(current)])]
+  return names.flatMap((name) => {
+    const [from, to] = [textOf(old[name]), textOf(current[name])]
+    if (from === to) return []
+    if (before === null) return html`<div>${name}: <bdi>${to}</bdi></div>`
+    return html`<div>${name}: <bdi>${from}</bdi> → <bdi>${to}</bdi></div>`
   })
 }
 
 function textOf(value: unknown): string {
-  if (value === null) return 'none'
+  if (value === null || value === undefined) return 'none'
+  if (Array.isArray(value)) return value.map(textOf).join(', ')
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

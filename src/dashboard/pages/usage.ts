@@ -103,7 +103,7 @@ function byDay(days: Usage['days']): Content {
       days: days.map(({ day, emails, emailsLeft }) => ({
         day,
         parts: [{ name: 'used', value: emails, tone: 'accent' as const }],
-        more: [{ name: 'left at the end of the day', value: emailsLeft }],
+        more: [{ name: 'left', value: emailsLeft }],
       })),
     })}
     <h2>SMS segments by day</h2>
@@ -112,10 +112,10 @@ function byDay(days: Usage['days']): Content {
       days: days.map(({ day, sms, smsLeft }) => ({
         day,
         parts: [{ name: 'used', value: sms, tone: 'accent' as const }],
-        more: [{ name: 'left of the plan at the end of the day', value: smsLeft }],
+        more: [{ name: 'left', value: smsLeft }],
       })),
     })}
-    <p class="hint">Days are in UTC and at most a minute old. The first day began before the period. SMS paid with credits
+    <p class="hint">Left: of the plan, at the end of the day. Days are in UTC and at most a minute old. The first day began before the period. SMS paid with credits
       count; SMS that were refunded count on their day.</p>
   </section>`
 }
