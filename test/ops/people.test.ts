@@ -143,9 +143,9 @@ t.test('a person with an address is found in all places, and in none once erased
 
   t.same(await kindsOf(jane), [
     'complaint',
-    'kept answer',
     'message',
     'sandbox',
+    'stored response',
     'suppression',
     'timeline',
     'webhook attempt',
@@ -153,9 +153,9 @@ t.test('a person with an address is found in all places, and in none once erased
   ])
   t.same(await kindsOf(jane.toUpperCase(), other.id), [
     'complaint',
-    'kept answer',
     'message',
     'sandbox',
+    'stored response',
     'suppression',
     'timeline',
   ])
@@ -190,7 +190,7 @@ t.test('a person with an address is found in all places, and in none once erased
   t.equal(await accounts(), before)
   t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
   for (const person of persons) t.equal(await erase(person), 0, 'there is no more of them')
-  t.same(await kindsOf(jane), ['kept by hash'])
+  t.same(await kindsOf(jane), ['suppression hash'])
 
   const { status, json } = await get(`${base}/v1/emails/${shared}`, acme.liveKey)
   t.equal(status, 200)
@@ -483,7 +483,7 @@ t.test('ops.erase_person: removing a new suppression restores the hashed one', a
   t.same(await list(), ['manual'])
   await request('DELETE', `${base}/v1/suppressions/${json.id}`, acme.liveKey)
   t.same(await list(), ['unsubscribe'], 'as one that was other_reasons')
-  t.notOk((await kindsOf(jane)).includes('kept by hash'))
+  t.notOk((await kindsOf(jane)).includes('suppression hash'))
 })
 
 t.test(
