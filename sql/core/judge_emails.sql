@@ -53,7 +53,7 @@ begin
     -- Whether the allowance is enough: counted among emails that nothing else refuses, the free ones apart.
     counted as (
       select j.*,
-        core.fits(cardinality(j.recipients), j.email_allowance) over arrival as fits,
+        core.fits(cardinality(j.recipients), j.email_allowance, j.ordinality::integer) over arrival as fits,
         row_number() over arrival as free_place
       from (
         select c.*, s.named, s.foreign_addresses, s.is_beyond, v.verdict,
