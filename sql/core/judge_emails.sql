@@ -29,7 +29,7 @@ begin
           when e.error is not null then e.error ->> 'code'
           when e.template_problems is not null then 'validation_error'
           when e.is_paused then 'org_paused'
-          when e.mode = 'live' and not exists (select from core.sending_domains(e.organisation_id, e.from_domain))
+          when e.mode = 'live' and not exists (select from core.sending_domain(e.organisation_id, e.from_domain))
             then 'domain_not_verified'
         end as code
       from email e
