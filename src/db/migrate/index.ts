@@ -34,9 +34,8 @@ export type MigrateOptions = {
  * Brings the database at `url`, the owner's address, to this version: the schemas of graphile-worker and pg-boss,
  * then in one transaction the migrations that are not applied yet and all SQL code. One migrate runs at a time.
  * Processes of older versions go on meanwhile and afterwards. Throws
- * - SetupError when the file of an applied migration was changed, a lock was not free in time, or processes run that
- *   could not go on; nothing that they use is changed then;
- * - Outdated when a newer version upgraded the queues;
+ * - SetupError when the file of an applied migration was changed, a newer version upgraded the queues, a lock was not
+ *   free in time, or processes run that could not go on; nothing that they use is changed then;
  * - Interrupted when the signal was aborted.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
