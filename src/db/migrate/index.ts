@@ -5,7 +5,6 @@ import { CODE_LOCK } from '../call.ts'
 import { type ClockSettings, connect } from '../client.ts'
 import { breaks, readContract } from '../contract.ts'
 import { checkServer } from '../server.ts'
-import { refuseBeforeBaseline } from './baseline.ts'
 import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { databaseSettings } from './database-settings.ts'
 import { LOCK_TIMEOUT, withLocks } from './locks.ts'
@@ -52,7 +51,6 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 
     const step = (work: () => Promise<unknown>, outcome = UNCHANGED) =>
       withLocks(sql, work, { attempts: lockAttempts, signal, outcome })
-    await step(() => refuseBeforeBaseline(sql))
     let areQueuesOld = false
     await step(async () => {
       areQueuesOld = await checkQueues(sql, isBreaking)
