@@ -20,6 +20,6 @@ export async function codeAge(sql: Sql): Promise<CodeAge> {
   const rows = await sql<{ id: string }[]>`select m as id from api.applied_migrations() m`
   const applied = rows.map(({ id }) => id)
   if (isBeforeBaseline(applied)) return 'older'
-  const known = await migrationIds()
+  const known = migrationIds()
   return applied.every((id) => known.has(id)) ? 'older' : 'newer'
 }
