@@ -17,6 +17,6 @@ export async function codeAge(sql: Sql): Promise<CodeAge> {
   if (row && row.age !== 'older') return row.age
   // The database does not know this version: it may have been created by a newer one.
   const rows = await sql<{ id: string }[]>`select m as id from api.applied_migrations() m`
-  const known = await migrationIds()
+  const known = migrationIds()
   return rows.every(({ id }) => known.has(id)) ? 'older' : 'newer'
 }

@@ -121,7 +121,7 @@ async function applyMigrations(tx: postgres.TransactionSql): Promise<SqlFile[]> 
   const rows = await tx<{ id: string; sha256: string }[]>`select id, sha256 from app.migrations`
   const sha256ById = new Map(rows.map((row) => [row.id, row.sha256]))
   const applied: SqlFile[] = []
-  for (const file of await readFolder('migrations')) {
+  for (const file of readFolder('migrations')) {
     const { name, text } = file
     const id = migrationId(name)
     const sha256 = createHash('sha256').update(text).digest('hex')
