@@ -484,14 +484,54 @@ export type Api = {
   close_periods: { args: Record<string, never>; result: number }
   /** Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here). */
   code_age: { args: { sha256: string }; result: string }
+  /** Change a template of the organisation as ops.change_template does, for a member. Refuses as core.member_of does, with not_found, and with validation_error if version is not the present one. */
+  dashboard_change_template: { args: { session: string; organisation: string; template: string; version: number; name: string; subject: string; html: string; text: string }; result: null }
+  /** Change a webhook endpoint of the organisation as ops.set_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_change_webhook: { args: { session: string; organisation: string; endpoint: string; url: string; event_types: string[] }; result: null }
   /** Create an API key as ops.create_api_key does, for an owner with a fresh sign-in. Returns the key. Refuses as core.member_of does. */
   dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
+  /** Create a template as ops.create_template does, for a member. Returns its ID. Refuses as core.member_of does. */
+  dashboard_create_template: { args: { session: string; organisation: string; name: string; subject: string; html: string; text: string }; result: string }
+  /** Create a webhook endpoint as ops.create_webhook_endpoint does, for an owner with a fresh sign-in. Returns {id, secret}. Refuses as core.member_of does. */
+  dashboard_create_webhook: { args: { session: string; organisation: string; url: string; event_types: string[] }; result: unknown }
+  /** Delete a template of the organisation as ops.delete_template does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_delete_template: { args: { session: string; organisation: string; template: string }; result: null }
+  /** Delete a webhook endpoint of the organisation as ops.delete_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_delete_webhook: { args: { session: string; organisation: string; endpoint: string }; result: null }
+  /** Disable a webhook endpoint of the organisation as ops.disable_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_disable_webhook: { args: { session: string; organisation: string; endpoint: string; reason: string }; result: null }
+  /** Enable a webhook endpoint of the organisation as ops.enable_webhook_endpoint does, for a member. Returns the number of missed events. Refuses as core.member_of does, and with not_found. */
+  dashboard_enable_webhook: { args: { session: string; organisation: string; endpoint: string }; result: number }
   /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
+  /** Returns subject and bodies with the variables filled in, by the functions that render a templateId: {subject, html, text}. A variable without a value has its name as the value. Refuses as core.member_of does, and with validation_error. */
+  dashboard_render_template: { args: { session: string; organisation: string; subject: string; html: string; text: string; variables: string }; result: unknown }
+  /** Replay an event of the organisation at one of its endpoints as ops.replay_event does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_replay_event: { args: { session: string; organisation: string; event: string; endpoint: string }; result: null }
+  /** Replay the events of a period, at most 50 000, at a webhook endpoint of the organisation as ops.replay_events does, for a member. Returns the number of deliveries. Refuses as core.member_of does, with not_found, and with validation_error for a longer period. */
+  dashboard_replay_events: { args: { session: string; organisation: string; endpoint: string; since: Date; until: Date; only_missed: boolean }; result: number }
+  /** Restore a version of a template of the organisation as ops.restore_template does, for a member. Returns the number of the new version. Refuses as core.member_of does, and with not_found. */
+  dashboard_restore_template: { args: { session: string; organisation: string; template: string; version: number }; result: number }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
+  /** Give a webhook endpoint of the organisation a new secret as ops.rotate_webhook_secret does, for an owner with a fresh sign-in. Returns the secret. Refuses as core.member_of does, and with not_found. */
+  dashboard_rotate_secret: { args: { session: string; organisation: string; endpoint: string }; result: string }
+  /** Accept a live email that tests a template of the organisation, for a member, as api.accept_emails does; it counts against the allowance. email is an item of api.accept_emails with its bodies, request the request ID, by which a repeated call is accepted once. Returns the ID of the email. Refuses as core.member_of and api.accept_emails do, and with not_found. */
+  dashboard_send_test: { args: { session: string; organisation: string; template: string; request: string; email: string }; result: string }
+  /** Returns a template: {id, version, shown, versions, domains}. shown is the content of the given version, by default the present one: {version, name, subject, html, text, changedAt, changedBy, variables}. versions lists all kept ones without bodies, the newest first. domains are the verified ones. Refuses as core.member_of does, and with not_found. */
+  dashboard_template: { args: { session: string; organisation: string; template: string; version?: number }; result: unknown }
+  /** Returns the newest 51 templates of an organisation, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does. */
+  dashboard_templates: { args: { session: string; organisation: string; before?: string }; result: unknown }
+  /** Send a sample event to a webhook endpoint of the organisation as ops.send_test_event does, for a member. Returns the ID of the event. Refuses as core.member_of does, and with not_found. */
+  dashboard_test_event: { args: { session: string; organisation: string; endpoint: string; type: string }; result: string }
+  /** Returns a webhook endpoint with its newest 51 events, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found. */
+  dashboard_webhook: { args: { session: string; organisation: string; endpoint: string; before?: string; since?: Date; until?: Date }; result: unknown }
+  /** Returns a webhook event: {id, type, occurredAt, message, body, isReplayable, endpoints}. endpoints: every endpoint of the organisation with its newest 50 attempts, [{id, url, isDisabled, state, dueAt, attempts: [{attempt, startedAt, durationMs, status, error, response}]}]. message is null for a test event. Refuses as core.member_of does, and with not_found. */
+  dashboard_webhook_event: { args: { session: string; organisation: string; event: string }; result: unknown }
+  /** Returns the webhook endpoints of an organisation, the oldest first, as core.webhook_endpoint_object does. Refuses as core.member_of does. */
+  dashboard_webhooks: { args: { session: string; organisation: string }; result: unknown }
   /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
   delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Delete complaints older than a week, which no rate counts. Returns their number. */
@@ -502,7 +542,7 @@ export type Api = {
   delete_old_sandbox_messages: { args: Record<string, never>; result: number }
   /** Delete parts of SMS that are older than the retention period of messages. Returns their number, at most 20,000. */
   delete_old_sms_parts: { args: Record<string, never>; result: number }
-  /** Delete the sums of days whose messages are no longer stored. Returns the number of rows. */
+  /** Delete the sums of days whose messages are no longer stored, and those of webhook attempts after two days. Returns the number of rows. */
   delete_old_sums: { args: Record<string, never>; result: number }
   /** Delete runs of scheduled tasks older than a week. Returns their number. */
   delete_old_task_runs: { args: Record<string, never>; result: number }
@@ -643,10 +683,30 @@ export const signatures = {
   clear_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
+  dashboard_change_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer', name: 'text', subject: 'text', html: 'text', text: 'text' }, required: ['session', 'organisation', 'template', 'version', 'name', 'subject', 'html', 'text'], returns: 'value', results: { value: 'void' } },
+  dashboard_change_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text', url: 'text', event_types: 'text[]' }, required: ['session', 'organisation', 'endpoint', 'url', 'event_types'], returns: 'value', results: { value: 'void' } },
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
+  dashboard_create_template: { types: { session: 'text', organisation: 'text', name: 'text', subject: 'text', html: 'text', text: 'text' }, required: ['session', 'organisation', 'name', 'subject', 'html', 'text'], returns: 'value', results: { value: 'text' } },
+  dashboard_create_webhook: { types: { session: 'text', organisation: 'text', url: 'text', event_types: 'text[]' }, required: ['session', 'organisation', 'url', 'event_types'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_delete_template: { types: { session: 'text', organisation: 'text', template: 'text' }, required: ['session', 'organisation', 'template'], returns: 'value', results: { value: 'void' } },
+  dashboard_delete_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'void' } },
+  dashboard_disable_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text', reason: 'text' }, required: ['session', 'organisation', 'endpoint', 'reason'], returns: 'value', results: { value: 'void' } },
+  dashboard_enable_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'integer' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_render_template: { types: { session: 'text', organisation: 'text', subject: 'text', html: 'text', text: 'text', variables: 'jsonb' }, required: ['session', 'organisation', 'subject', 'html', 'text', 'variables'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_replay_event: { types: { session: 'text', organisation: 'text', event: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'event', 'endpoint'], returns: 'value', results: { value: 'void' } },
+  dashboard_replay_events: { types: { session: 'text', organisation: 'text', endpoint: 'text', since: 'timestamp with time zone', until: 'timestamp with time zone', only_missed: 'boolean' }, required: ['session', 'organisation', 'endpoint', 'since', 'until', 'only_missed'], returns: 'value', results: { value: 'integer' } },
+  dashboard_restore_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer' }, required: ['session', 'organisation', 'template', 'version'], returns: 'value', results: { value: 'integer' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_rotate_secret: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'text' } },
+  dashboard_send_test: { types: { session: 'text', organisation: 'text', template: 'text', request: 'text', email: 'jsonb' }, required: ['session', 'organisation', 'template', 'request', 'email'], returns: 'value', results: { value: 'text' } },
+  dashboard_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer' }, required: ['session', 'organisation', 'template'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_templates: { types: { session: 'text', organisation: 'text', before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_test_event: { types: { session: 'text', organisation: 'text', endpoint: 'text', type: 'text' }, required: ['session', 'organisation', 'endpoint', 'type'], returns: 'value', results: { value: 'text' } },
+  dashboard_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text', before: 'text', since: 'timestamp with time zone', until: 'timestamp with time zone' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_webhook_event: { types: { session: 'text', organisation: 'text', event: 'text' }, required: ['session', 'organisation', 'event'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_webhooks: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   delete_old_callbacks: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_complaints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_early_receipts: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },

@@ -64,7 +64,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       emailProvider,
       readiness,
       metrics,
-      createDashboard: (tools) => createDashboard({ ...tools, call: pools.requests, secrets }),
+      createDashboard: (tools) => createDashboard({ ...options, ...tools, call: pools.requests }),
     })
     shutdown.addRole(api)
     return api.address
