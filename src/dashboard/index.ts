@@ -32,6 +32,7 @@ const ASSETS = new URL('assets/', import.meta.url)
 export function createDashboard(options: DashboardOptions): Middleware {
   const { call, publicUrl, readBody } = options
   const cookie = sessionCookie(publicUrl)
+  const tools = { call, cookie, publicUrl }
   const router = new Router()
 
   for (const name of readdirSync(ASSETS)) {
@@ -44,16 +45,16 @@ export function createDashboard(options: DashboardOptions): Middleware {
   }
   router.use(signInRouter({ ...options, cookie }).routes())
   router.get('/dashboard', async (ctx) => {
-    const { frame } = await visitOf(ctx, { call, cookie })
+    const { frame } = await visitOf(ctx, tools)
     const [only, ...others] = frame.organisations
     if (only && others.length === 0) return ctx.redirect(`/dashboard/${only.id}`)
     if (!only && frame.isOperator) return ctx.redirect('/operator')
     show(ctx, frame, cookie, chooseOrganisation(frame))
   })
   for (const resource of resources(call)) {
-    mountResource(router, resource, { call, cookie, readBody })
+    mountResource(router, resource, { ...tools, readBody })
   }
-  for (const page of pages(options)) mountPage(router, page, { call, cookie, readBody })
+  for (const page of pages(options)) mountPage(router, page, { ...tools, readBody })
   const routes = router.routes()
 
   const serve: Middleware = async (ctx, next) => {
@@ -96,10 +97,10 @@ function notFound(): never {
   })
 }
 
-type Tools = { call: Call; cookie: SessionCookie }
+type Tools = { call: Call; cookie: SessionCookie; publicUrl: string }
 
 /** Returns the visit of a signed-in user. Refuses with unauthorized or not_found. */
-async function visitOf(ctx: Context, { call, cookie }: Tools): Promise<Visit> {
+async function visitOf(ctx: Context, { call, cookie, publicUrl }: Tools): Promise<Visit> {
   const session = cookie.read(ctx)
   if (!session) throw new Refusal('unauthorized')
   const organisation: string = ctx.params?.organisation ?? ''
@@ -112,7 +113,8 @@ async function visitOf(ctx: Context, { call, cookie }: Tools): Promise<Visit> {
   const query = Object.fromEntries(
     Object.entries(ctx.query).map(([name, value]) => [name, String([value].flat()[0] ?? '')]),
   )
-  return { ctx, session, frame, organisation, id: ctx.params?.id ?? '', query, refused: null }
+  const id = ctx.params?.id ?? ''
+  return { ctx, session, frame, organisation, id, publicUrl, query, refused: null }
 }
 
 function mountResource(

@@ -31,6 +31,8 @@ export type Visit = {
   organisation: string
   /** The last part of the path that has a name, such as a message ID; empty if there is none. */
   id: string
+  /** The address of the service. */
+  publicUrl: string
   /** The first value of each query parameter. */
   query: Readonly<Record<string, string>>
   /** What the form of this page showed when it was refused; null unless it was. */
