@@ -14,6 +14,10 @@ export function previewWhileTyping() {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
 
+  button.addEventListener('click', (event) => {
+    event.preventDefault()
+    update()
+  })
   form.addEventListener('input', () => {
     addVariables(form)
     clearTimeout(timer)
@@ -34,14 +38,11 @@ export function previewWhileTyping() {
     next.setAttribute('sandbox', '')
     next.hidden = true
     shown.after(next)
-    const target = button.formTarget
     button.formTarget = next.name
     form.requestSubmit(button)
-    button.formTarget = target
     next.addEventListener('load', () => {
       shown.remove()
       next.hidden = false
-      next.name = target
     })
   }
 }
@@ -58,13 +59,17 @@ function addVariables(form) {
   for (const [, name = ''] of texts.join(' ').matchAll(PLACEHOLDER)) {
     const field = `variable.${name}`
     if (name === 'unsubscribe_url' || form.elements.namedItem(field)) continue
+    const row = document.createElement('div')
     const label = document.createElement('label')
     const input = document.createElement('input')
+    row.className = 'field'
+    label.htmlFor = `field-${field}`
     label.textContent = name
+    input.id = label.htmlFor
     input.name = field
     input.value = name
     input.autocomplete = 'off'
-    label.append(input)
-    fields.append(label)
+    row.append(label, input)
+    fields.append(row)
   }
 }

@@ -18,7 +18,7 @@ h2 { margin: 0.75rem 0 0.25rem; font-size: 0.85rem }
 h2:first-child { margin-top: 0 }
 p { margin: 0 }
 pre { margin: 0; white-space: pre-wrap; font: 0.9em/1.4 ui-monospace, monospace }
-iframe { width: 100%; height: 24rem; border: 1px solid; background: white; color-scheme: light }`
+iframe { width: 100%; height: 24rem; border: 1px solid #888; background: white; color-scheme: light }`
 
 /** Responds with a document that shows a rendered email, or why it cannot be rendered. */
 export function respondPreview(ctx: Context, preview: Rendered | Problem): void {

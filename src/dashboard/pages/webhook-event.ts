@@ -81,23 +81,30 @@ function endpointOf(visit: Visit, event: Event, endpoint: Endpoint): Content {
   return html`
     <h2><a href=${pathOf(visit, `webhooks/${id}`)}><bdi>${url}</bdi></a></h2>
     <p>${status(state)} ${state === 'deferred' && html`next attempt ${time(dueAt)}`}
-      ${isDisabled && 'The endpoint is disabled.'}
+      ${state === 'skipped' && 'It was not posted to this endpoint.'} ${isDisabled && 'The endpoint is disabled.'}
       ${canReplay && actionButton(pathOf(visit, `webhooks/events/${event.id}/replay`), 'Replay', { endpoint: id })}</p>
-    ${table(
-      `Attempts at ${url}`,
-      attempts,
-      [
-        { label: 'Attempt', cell: ({ attempt }) => attempt, isNumber: true },
-        { label: 'Started', cell: ({ startedAt }) => time(startedAt) },
-        { label: 'Took', cell: ({ durationMs }) => `${durationMs} ms`, isNumber: true },
-        { label: 'Status', cell: ({ status }) => status ?? 'none' },
-        { label: 'Error', cell: ({ error }) => error && html`<bdi>${error}</bdi>` },
-        {
-          label: 'Response body',
-          cell: ({ response }) =>
-            response ? html`<pre dir="auto">${response}</pre>` : response === '' ? 'empty' : 'none',
-        },
-      ],
-      html`<p>It was not posted to this endpoint.</p>`,
-    )}`
+    ${
+      attempts.length > 0 &&
+      table(
+        `Attempts at ${url}`,
+        attempts,
+        [
+          { label: 'Attempt', cell: ({ attempt }) => attempt, isNumber: true },
+          { label: 'Started', cell: ({ startedAt }) => time(startedAt) },
+          { label: 'Took', cell: ({ durationMs }) => `${durationMs} ms`, isNumber: true },
+          { label: 'Status', cell: ({ status }) => status ?? 'none' },
+          { label: 'Error', cell: ({ error }) => error && html`<bdi>${error}</bdi>` },
+          {
+            label: 'Response body',
+            cell: ({ response }) =>
+              response
+                ? html`<pre dir="auto">${response}</pre>`
+                : response === ''
+                  ? 'empty'
+                  : 'none',
+          },
+        ],
+        null,
+      )
+    }`
 }
