@@ -57,7 +57,7 @@ export async function startService(options: ServiceOptions) {
       emailProvider,
       readiness,
       metrics,
-      createDashboard: (tools) => createDashboard({ ...tools, call: pools.requests, secrets }),
+      createDashboard: (tools) => createDashboard({ ...options, ...tools, call: pools.requests }),
     })
     shutdown.addRole(api)
     return api.address
