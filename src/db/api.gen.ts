@@ -518,7 +518,7 @@ export type Api = {
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
   /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
   dashboard_home: { args: { session: string; organisation: string }; result: unknown }
-  /** Record consents as core.import_consents does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Returns the numbers that were skipped because they opted out. Refuses as core.member_of does. */
+  /** Record consents to marketing SMS as ops.record_consent does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Without ends_opt_outs, numbers that opted out are skipped; returns those. Refuses as core.member_of does. */
   dashboard_import_consents: { args: { session: string; organisation: string; phones: string[]; sources: string[]; ends_opt_outs: boolean }; result: string[] }
   /** Invite a person as ops.invite does, for an owner with a fresh sign-in, and send the person an email. Refuses as core.member_of does, with validation_error for a member, and with rate_limited after 50 invitations within an hour. */
   dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
@@ -574,7 +574,7 @@ export type Api = {
   dashboard_templates: { args: { session: string; organisation: string; before?: string }; result: unknown }
   /** Send a sample event to a webhook endpoint of the organisation as ops.send_test_event does, for a member. Returns the ID of the event. Refuses as core.member_of does, and with not_found. */
   dashboard_test_event: { args: { session: string; organisation: string; endpoint: string; type: string }; result: string }
-  /** Returns the usage of an organisation: usage (core.usage_object), days (core.usage_by_day), and statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
+  /** Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
   dashboard_usage: { args: { session: string; organisation: string; statements_before?: Date }; result: unknown }
   /** Let an operator read the dashboard of an organisation in this session, as its owner sees it. Written to the audit. Refuses as core.operator_of does. */
   dashboard_view_organisation: { args: { session: string; organisation: string }; result: null }
