@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { startClock } from '../clock/index.ts'
 import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
 import { createRegistry } from '../domains/registry.ts'
 import { addressOf } from '../http/listen.ts'
 import { startMetricsServer } from '../http/metrics-server.ts'
-import { startApi } from '../http/server.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { createSealer } from '../webhooks/secrets.ts'
@@ -13,7 +11,6 @@ import { createHeartbeat } from '../worker/heartbeat.ts'
 import { checkDatabase, openServiceDatabase } from './database.ts'
 import type { ServiceOptions } from './options.ts'
 import { createShutdown } from './shutdown.ts'
-import { checkSecretKey, startWorkerRole } from './worker-role.ts'
 
 export { ROLES, type Role, type ServiceOptions } from './options.ts'
 
@@ -26,7 +23,10 @@ export type Service = {
   stop(): Promise<void>
 }
 
-/** Starts the roles of this process on a migrated database, which may be newer. Throws Outdated and SetupError. */
+/**
+ * Starts the roles of this process on a migrated database, which may be newer. Throws Outdated and SetupError. Each role
+ * is imported here, because a process with one role starts faster without the libraries of the others.
+ */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { url, roles, secrets, clock, onSilence = () => undefined } = options
   const database = await openServiceDatabase({ url, clock, log: options.log })
@@ -56,6 +56,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   async function startApiRole() {
+    const { startApi } = await import('../http/server.ts')
     const api = await startApi({
       ...options,
       call: pools.requests,
@@ -75,13 +76,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       options.metricsPort === null ? null : await startMetrics(options.metricsPort)
     emailProvider = options.createEmailProvider(call)
     shutdown.addResource({ stop: () => emailProvider.close() })
-    if (roles.includes('worker')) await checkSecretKey(call, secrets)
+    const worker = roles.includes('worker') ? await import('./worker-role.ts') : null
+    await worker?.checkSecretKey(call, secrets)
     await call('set_up_webhooks', { allows_private: options.webhookAllowPrivate })
     // First: links in the emails that a worker sends may have to name the port of the API.
     const address = roles.includes('api') ? await startApiRole() : null
     const register = registerAs(roles, availability)
-    if (roles.includes('worker')) {
-      await startWorkerRole({
+    if (worker) {
+      await worker.startWorkerRole({
         settings: options,
         shutdown,
         call,
@@ -101,6 +103,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await register(`${roles.join('-')}-${randomUUID()}`)
     }
     if (roles.includes('clock')) {
+      const { startClock } = await import('../clock/index.ts')
       const clock = await startClock({
         url,
         call: pools.clock,
