@@ -363,6 +363,29 @@ export type Lease = {
   pause_seconds?: number | null | undefined
 }
 
+export type MessageFilter = {
+  /** absent: any */
+  status?: 'scheduled' | 'queued' | 'sent' | 'delivered' | 'bounced' | 'complained' | 'failed' | 'expired' | 'rejected' | null | undefined
+  /** absent: both */
+  channel?: 'email' | 'sms' | null | undefined
+  /** absent: both */
+  class?: 'transactional' | 'marketing' | null | undefined
+  /** absent: both */
+  mode?: 'live' | 'test' | null | undefined
+  /** absent: any; one of the tags of a message */
+  tag?: string | null | undefined
+  /** absent: any; a recipient (to, cc or bcc): an address in lower case, or a number */
+  to?: string | null | undefined
+  /** absent: any; the address or sender ID, in any case */
+  from?: string | null | undefined
+  /** absent: as long as messages are kept; the first time of acceptance */
+  since?: Date | string | null | undefined
+  /** absent: now; messages were accepted before this time */
+  until?: Date | string | null | undefined
+  /** absent: any; a part of the subject, in any case */
+  subject?: string | null | undefined
+}
+
 export type NoticeResult = {
   id: string
   /** sent, failed, deferred or ambiguous. */
@@ -646,10 +669,14 @@ export type Api = {
   has_test_clock: { args: Record<string, never>; result: boolean }
   /** Returns the SHA-256 of the installed SQL code. A process with another SHA-256 is of another version. */
   health: { args: Record<string, never>; result: string }
+  /** Add messages to the index of the search: those accepted some minutes ago, and the statuses of those that are a day old. Returns how many, at most 5 000 of each; one caller at a time. */
+  index_messages: { args: Record<string, never>; result: number }
   /** Returns whether a link with this token (SHA-256 in hex) can still sign in. */
   is_sign_in_link: { args: { token_sha256: string }; result: boolean }
   /** Returns the domain objects of an organisation as JSON text, newest first. */
   list_domains: { args: { organisation_id: string }; result: string }
+  /** Returns a page of an organisation's messages as JSON text, newest first, from the cursor on. Reads for at most 0.1 s, so a page with a nextCursor may be short or empty. */
+  list_messages: { args: { organisation_id: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: string }
   /** Returns a page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
   /** Create the partitions for this month and the next three, and the daily ones for a month ahead. Returns the number of partitions created. */
@@ -712,7 +739,7 @@ export type Api = {
   store_sealed_secrets: { args: { secrets: readonly SealedSecret[] | Json<readonly SealedSecret[]>; key_id: string }; result: number }
   /** Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. */
   store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: null }
-  /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
+  /** Add status changes of messages to the sums that reports are read from, and to the index of the search. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
@@ -816,8 +843,10 @@ export const signatures = {
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   has_test_clock: { types: {}, required: [], returns: 'value', results: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', results: { value: 'text' } },
+  index_messages: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   is_sign_in_link: { types: { token_sha256: 'text' }, required: ['token_sha256'], returns: 'value', results: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
+  list_messages: { types: { organisation_id: 'uuid', filter: 'jsonb', page_size: 'integer', cursor: 'text' }, required: ['organisation_id', 'filter', 'page_size'], returns: 'value', results: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', results: { value: 'text' } },
   make_partitions: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   metrics: { types: {}, required: [], returns: 'rows', results: { name: 'text', labels: 'jsonb', value: 'double precision' } },
