@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { startClock } from '../clock/index.ts'
-import { createDashboard } from '../dashboard/index.ts'
 import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
 import { createRegistry } from '../domains/registry.ts'
 import { addressOf } from '../http/listen.ts'
 import { startMetricsServer } from '../http/metrics-server.ts'
-import { startApi } from '../http/server.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { createSealer } from '../webhooks/secrets.ts'
@@ -14,21 +11,16 @@ import { createHeartbeat } from '../worker/heartbeat.ts'
 import { checkDatabase, openServiceDatabase } from './database.ts'
 import type { ServiceOptions } from './options.ts'
 import { createShutdown } from './shutdown.ts'
-import { checkSecretKey, startWorkerRole } from './worker-role.ts'
 
 export { ROLES, type Role, type ServiceOptions } from './options.ts'
 
-export type Service = {
-  /** The address of the API; null without that role. */
-  address: string | null
-  /** The address of /metrics; null without a port for it. */
-  metricsAddress: string | null
-  /** Stops accepting requests and jobs, and finishes or releases the work in progress; takes at most 14 s. */
-  stop(): Promise<void>
-}
+export type Service = Awaited<ReturnType<typeof startService>>
 
-/** Starts the roles of this process on a migrated database, which may be newer. Throws Outdated and SetupError. */
-export async function startService(options: ServiceOptions): Promise<Service> {
+/**
+ * Starts the roles of this process on a migrated database, which may be newer. Throws SetupError. Each role
+ * is imported here, because a process with one role starts faster without the libraries of the others.
+ */
+export async function startService(options: ServiceOptions) {
   const { url, roles, secrets, clock, onSilence = () => undefined } = options
   const database = await openServiceDatabase({ url, clock, log: options.log })
   const { pools, availability, readiness, log } = database
@@ -57,6 +49,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   async function startApiRole() {
+    const { startApi } = await import('../http/server.ts')
+    const { createDashboard } = await import('../dashboard/index.ts')
     const api = await startApi({
       ...options,
       call: pools.requests,
@@ -77,13 +71,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       options.metricsPort === null ? null : await startMetrics(options.metricsPort)
     emailProvider = options.createEmailProvider(call)
     shutdown.addResource({ stop: () => emailProvider.close() })
-    if (roles.includes('worker')) await checkSecretKey(call, secrets)
+    const worker = roles.includes('worker') ? await import('./worker-role.ts') : null
+    await worker?.checkSecretKey(call, secrets)
     await call('set_up_webhooks', { allows_private: options.webhookAllowPrivate })
     // First: links in the emails that a worker sends may have to name the port of the API.
     const address = roles.includes('api') ? await startApiRole() : null
     const register = registerAs(roles, availability)
-    if (roles.includes('worker')) {
-      await startWorkerRole({
+    if (worker) {
+      await worker.startWorkerRole({
         settings: options,
         shutdown,
         call,
@@ -92,17 +87,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         emailProvider,
         registry: registryOver(call),
         publicUrl: options.publicUrl ?? address ?? addressOf(options.host, options.port),
-        register: {
-          register,
-          registerSms: registerAs(['sms']),
-          registerWebhooks: registerAs(['webhooks']),
-          registerUpkeep: registerAs(['upkeep']),
-        },
+        register,
+        registerAs,
       })
     } else {
       await register(`${roles.join('-')}-${randomUUID()}`)
     }
     if (roles.includes('clock')) {
+      const { startClock } = await import('../clock/index.ts')
       const clock = await startClock({
         url,
         call: pools.clock,
@@ -112,7 +104,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       })
       shutdown.addRole(clock)
     }
-    return { address, metricsAddress, stop: shutdown.stop }
+    return {
+      /** The address of the API; null without that role. */
+      address,
+      /** The address of /metrics; null without a port for it. */
+      metricsAddress,
+      /** Stops accepting requests and jobs, and finishes or releases the work in progress; takes at most 14 s. */
+      stop: shutdown.stop,
+    }
   } catch (error) {
     await shutdown.stop()
     throw error

@@ -70,6 +70,16 @@ t.test(
     t.same(statuses(after), Array(6).fill('verified'))
     t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(SHOP))).status, 200)
 
+    const unserved = await post(`${base}/v1/domains`, liveKey, { name: 'unserved.example' })
+    await post(`${base}/v1/domains/${unserved.json.id}/verify`, liveKey, {})
+    t.same(
+      await sql`
+        select distinct status, problem ~ 'could not be looked up: EREFUSED$' as is_refused
+        from ops.domain_records where domain = 'unserved.example'`,
+      [{ status: 'pending', isRefused: true }],
+      'operators see why a lookup failed',
+    )
+
     const job = async () => {
       const [row] = await sql<{ lastError: string | null }[]>`
         select j.last_error from graphile_worker._private_jobs j
@@ -88,7 +98,9 @@ t.test(
         select graphile_worker.reschedule_jobs(array(select id from graphile_worker._private_jobs), run_at := now())`
       return !(await job())
     })
-    const keys = await sql`select selector, state from app.dkim_keys order by selector`
+    const keys = await sql`
+      select k.selector, k.state from app.dkim_keys k join app.domains d on d.id = k.domain_id
+      where d.name = ${SHOP} order by k.selector`
     t.same(keys, [
       { selector: 'pg1', state: 'retired' },
       { selector: 'pg2', state: 'active' },
