@@ -167,3 +167,13 @@ t.test('delete_old_sums: deletes sums with their messages', async (t) => {
     t.same(await tx`select api.delete_old_sums() as forgotten`, [{ forgotten: 0 }])
   })
 })
+
+t.test('delete_old_sums: deletes the sums of webhook attempts after two days', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      insert into app.webhook_hours (endpoint_id, hour, attempts, succeeded)
+      select gen_random_uuid(), now() - make_interval(hours => h), 2, 1 from unnest(array[47, 49]) h`
+    t.same(await tx`select api.delete_old_sums() as deleted`, [{ deleted: 1 }])
+    t.same(await tx`select api.delete_old_sums() as deleted`, [{ deleted: 0 }])
+  })
+})
