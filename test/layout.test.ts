@@ -410,7 +410,10 @@ t.test('api and ops call core, core calls neither, and they do not call each oth
   const ofPages = inSchema('api').filter(({ name }) => name.startsWith('dashboard_'))
   const others = inSchema('api').filter((object) => !ofPages.includes(object))
   t.same(mentioning(/\bops\.\w/, others), [])
-  t.same(mentioning(/\bcore\.(member_of|operator_of|session_of)\(/, ofPages).length, ofPages.length)
+  t.same(
+    mentioning(/\bcore\.(member_of|operator_of|session_of|role_of)\(/, ofPages).length,
+    ofPages.length,
+  )
   t.same(mentioning(/\bapi\.\w/, inSchema('ops')), [])
   // An api function may name the types of its schema.
   t.same(callingOthers('api', /\bapi\.(\w+)\s*\(/g), [])

@@ -20,6 +20,8 @@ export type DashboardOptions = {
   secrets: Secrets
   publicUrl: string
   readBody: ReadBody
+  /** Aborted when the process stops; streams end then. */
+  stopping: AbortSignal
 }
 
 const PATHS = /^\/(dashboard|operator|login|logout)(\/|$)/
@@ -51,7 +53,7 @@ export function createDashboard(options: DashboardOptions): Middleware {
     if (!only && frame.isOperator) return ctx.redirect('/operator')
     show(ctx, frame, cookie, chooseOrganisation(frame))
   })
-  for (const resource of resources(call)) mountResource(router, resource, { call, cookie })
+  for (const resource of resources(call, options)) mountResource(router, resource, { call, cookie })
   for (const page of pages(call)) mountPage(router, page, { call, cookie, readBody })
   const routes = router.routes()
 

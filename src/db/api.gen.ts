@@ -363,6 +363,29 @@ export type Lease = {
   pause_seconds?: number | null | undefined
 }
 
+export type MessageFilter = {
+  /** absent: any */
+  status?: 'scheduled' | 'queued' | 'sent' | 'delivered' | 'bounced' | 'complained' | 'failed' | 'expired' | 'rejected' | null | undefined
+  /** absent: both */
+  channel?: 'email' | 'sms' | null | undefined
+  /** absent: both */
+  class?: 'transactional' | 'marketing' | null | undefined
+  /** absent: both */
+  mode?: 'live' | 'test' | null | undefined
+  /** absent: any; one of the tags of a message */
+  tag?: string | null | undefined
+  /** absent: any; a recipient (to, cc or bcc): an address in lower case, or a number */
+  to?: string | null | undefined
+  /** absent: any; the address or sender ID, in any case */
+  from?: string | null | undefined
+  /** absent: as long as messages are kept; the first time of acceptance */
+  since?: Date | string | null | undefined
+  /** absent: now; messages were accepted before this time */
+  until?: Date | string | null | undefined
+  /** absent: any; a part of the subject, in any case */
+  subject?: string | null | undefined
+}
+
 export type NoticeResult = {
   id: string
   /** sent, failed, deferred or ambiguous. */
@@ -490,8 +513,20 @@ export type Api = {
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
+  /** Returns all that the page of a message shows: the message object with mode, provider, attempts, isSandbox, version, mayChange, canRetry, why (one sentence if it waits; else null), events, deliveries (core.deliveries_of), body ({sender, to, cc, bcc, replyTo, headers, hasHtml, hasText}; null once deleted) and recipients ([{email, suppressed: reason or null}]; null for an SMS). Refuses as core.member_of and core.message_of do. */
+  dashboard_message: { args: { session: string; organisation: string; message: string }; result: unknown }
+  /** Returns what was sent: channel, class, tags, subject, scheduledAt, sender, to, cc, bcc, replyTo, headers, html and text. Refuses as core.member_of and core.message_of do, and with not_found once the body is deleted. */
+  dashboard_message_body: { args: { session: string; organisation: string; message: string }; result: unknown }
+  /** Returns for each watched message, in order, {version, mayChange}; null if its session has ended or may not see it. */
+  dashboard_message_versions: { args: { sessions: string[]; organisations: string[]; messages: string[] }; result: unknown | null }
+  /** Returns a page of the messages of an organisation that agree with a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does. */
+  dashboard_messages: { args: { session: string; organisation: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: unknown }
+  /** Retry messages of the organisation as ops.retry_message does, for a member. Returns those that cannot be retried: [{id, problem}]. Refuses as core.member_of does, and with not_found for another ID. */
+  dashboard_retry_messages: { args: { session: string; organisation: string; messages: string[] }; result: unknown }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
+  /** Suppress a recipient of an email for its organisation, for a member. Refuses as core.member_of and core.message_of do, and with not_found for an address that is no recipient. */
+  dashboard_suppress_recipient: { args: { session: string; organisation: string; message: string; email: string }; result: null }
   /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
   delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Delete complaints older than a week, which no rate counts. Returns their number. */
@@ -646,7 +681,13 @@ export const signatures = {
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_message: { types: { session: 'text', organisation: 'text', message: 'text' }, required: ['session', 'organisation', 'message'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_message_body: { types: { session: 'text', organisation: 'text', message: 'text' }, required: ['session', 'organisation', 'message'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_message_versions: { types: { sessions: 'text[]', organisations: 'text[]', messages: 'text[]' }, required: ['sessions', 'organisations', 'messages'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_messages: { types: { session: 'text', organisation: 'text', filter: 'jsonb', page_size: 'integer', cursor: 'text' }, required: ['session', 'organisation', 'filter', 'page_size'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_retry_messages: { types: { session: 'text', organisation: 'text', messages: 'text[]' }, required: ['session', 'organisation', 'messages'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_suppress_recipient: { types: { session: 'text', organisation: 'text', message: 'text', email: 'text' }, required: ['session', 'organisation', 'message', 'email'], returns: 'value', results: { value: 'void' } },
   delete_old_callbacks: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_complaints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_early_receipts: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },

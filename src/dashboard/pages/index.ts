@@ -1,10 +1,12 @@
 import type { Call } from '../../db/call.ts'
+import { bodyResources } from '../message-body.ts'
+import { streamResource } from '../message-streams.ts'
 import { operatorPages } from '../operator/index.ts'
 import type { Page, Resource } from '../page.ts'
 import { domainPages } from './domains.ts'
 import { homePage } from './home.ts'
 import { keysPage } from './keys.ts'
-import { messagePage, messageResources } from './message.ts'
+import { messagePage } from './message.ts'
 import { messagesPage, messagesResources } from './messages.ts'
 import { smsPage } from './sms.ts'
 import { suppressionPages, suppressionResources } from './suppressions.ts'
@@ -31,7 +33,18 @@ export function pages(call: Call): Page[] {
   ]
 }
 
+type ResourceOptions = {
+  publicUrl: string
+  /** Aborted when the process stops. */
+  stopping: AbortSignal
+}
+
 /** What pages link to or load that is no page. */
-export function resources(call: Call): Resource[] {
-  return [...messagesResources(call), ...messageResources(call), ...suppressionResources(call)]
+export function resources(call: Call, { publicUrl, stopping }: ResourceOptions): Resource[] {
+  return [
+    ...messagesResources(call),
+    ...bodyResources(call, publicUrl),
+    streamResource(call, { stopping }),
+    ...suppressionResources(call),
+  ]
 }
