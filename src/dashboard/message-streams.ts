@@ -80,7 +80,7 @@ export function streamResource(
 
   function pollLater(): void {
     timer ??= setTimeout(async () => {
-      await poll()
+      if (watchers.size > 0) await poll()
       timer = undefined
       if (watchers.size > 0) pollLater()
     }, pollMs)

@@ -48,7 +48,7 @@ export type AppOptions = PostOptions & {
 }
 
 /** Error codes of connections that the client has closed or reset. */
-const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
+const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 /** Creates the Koa app. A request passes the middlewares in the order of the `app.use` calls. */
 export function createApp(options: AppOptions) {
