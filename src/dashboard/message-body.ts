@@ -45,7 +45,7 @@ export function bodyResources(call: Call, publicUrl: string): Resource[] {
         ctx.type = 'html'
         ctx.body =
           query.part === 'html'
-            ? withoutLinks(html ?? '')
+            ? inert(html ?? '')
             : asText((query.part === 'source' ? html : text) ?? '')
       },
     },
@@ -60,8 +60,14 @@ export function bodyResources(call: Call, publicUrl: string): Resource[] {
   ]
 }
 
-/** `<link rel="preconnect">` connects to other hosts under any policy. */
-const withoutLinks = (html: string) => html.replaceAll(/<link\b/gi, '<x-link')
+/**
+ * Browsers connect to the hosts of these elements before they apply the policy. A link that is clicked would replace the
+ * body by an error; in a new window, which the sandbox forbids, it does nothing.
+ */
+function inert(html: string): string {
+  const safe = html.replaceAll(/<(?=(?:link|i?frame|object|embed|base)\b)/gi, '<x-')
+  return `${safe}<base target="_blank">`
+}
 
 const asText = (text: string) => `<!doctype html>
 <meta charset="utf-8">

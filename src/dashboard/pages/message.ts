@@ -199,7 +199,7 @@ function attempts({ events, attempts, sentAt }: Message): Content {
     'Attempts',
     finished,
     [
-      { label: 'Attempt', cell: ({ detail }) => detail.attempt, isNumber: true },
+      { label: 'Attempt', cell: ({ detail }) => detail.attempt },
       { label: 'Ended', cell: ({ occurredAt }) => time(occurredAt) },
       { label: 'Provider', cell: ({ detail }) => detail.provider ?? '–' },
       { label: 'Outcome', cell: ({ type }) => status(type) },
