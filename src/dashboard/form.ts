@@ -54,3 +54,20 @@ export function parseForm<const Schema extends BodySchema>(
 
 /** What a form showed when it was refused: the values that were typed, and the problems by field. */
 export type Refused = { form: Form; problems: Fields; message: string }
+
+/** SQLSTATE of an error that a function of ops raises: one sentence for people. */
+const RAISED = 'P0001'
+
+/** Returns what to show of an error that the user can mend; undefined for other errors. */
+export function refusedBy(error: unknown, form: Form): Refused | undefined {
+  if (error instanceof Refusal) {
+    const { code, status, fields: problems = {}, message } = error
+    if (code === 'unauthorized' || code === 'not_found' || status >= 500) return undefined
+    if (code !== 'validation_error') return { form, problems, message }
+    return { form, problems, message: problems._?.join('; ') ?? 'Correct the marked fields.' }
+  }
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
+  return code === RAISED ? { form, problems: {}, message: sentence(String(message)) } : undefined
+}
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`

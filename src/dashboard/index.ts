@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { Router, type RouterContext } from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
-import { type Form, type ReadBody, type Refused, readForm } from './form.ts'
-import { html } from './html.ts'
+import { storable } from '../text/storable.ts'
+import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
+import { type Content, html, render } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame, Outcome, Page, Resource, View, Visit } from './page.ts'
 import { pages, resources } from './pages/index.ts'
@@ -28,13 +31,11 @@ const PATHS = /^\/(dashboard|operator|login|logout)(\/|$)/
 
 const ASSETS = new URL('assets/', import.meta.url)
 
-/** SQLSTATE of an error that a function of ops raises: one sentence for people. */
-const RAISED = 'P0001'
-
 /** Creates the middleware that serves the dashboard and passes other requests on. */
 export function createDashboard(options: DashboardOptions): Middleware {
-  const { call, publicUrl, readBody } = options
+  const { call, publicUrl, readBody, stopping } = options
   const cookie = sessionCookie(publicUrl)
+  const tools = { call, cookie, publicUrl }
   const router = new Router()
 
   for (const name of readdirSync(ASSETS)) {
@@ -47,14 +48,14 @@ export function createDashboard(options: DashboardOptions): Middleware {
   }
   router.use(signInRouter({ ...options, cookie }).routes())
   router.get('/dashboard', async (ctx) => {
-    const { frame } = await visitOf(ctx, { call, cookie })
+    const { frame } = await visitOf(ctx, tools)
     const [only, ...others] = frame.organisations
     if (only && others.length === 0) return ctx.redirect(`/dashboard/${only.id}`)
     if (!only && frame.isOperator) return ctx.redirect('/operator')
     show(ctx, frame, cookie, chooseOrganisation(frame))
   })
-  for (const resource of resources(call, options)) mountResource(router, resource, { call, cookie })
-  for (const page of pages(call)) mountPage(router, page, { call, cookie, readBody })
+  for (const resource of resources(call, stopping)) mountResource(router, resource, tools)
+  for (const page of pages(call)) mountPage(router, page, { ...tools, readBody })
   const routes = router.routes()
 
   const serve: Middleware = async (ctx, next) => {
@@ -97,13 +98,13 @@ function notFound(): never {
   })
 }
 
-type Tools = { call: Call; cookie: SessionCookie }
+type Tools = { call: Call; cookie: SessionCookie; publicUrl: string }
 
 /** Returns the visit of a signed-in user. Refuses with unauthorized or not_found. */
-async function visitOf(ctx: Context, { call, cookie }: Tools): Promise<Visit> {
+async function visitOf(ctx: Context, { call, cookie, publicUrl }: Tools): Promise<Visit> {
   const session = cookie.read(ctx)
   if (!session) throw new Refusal('unauthorized')
-  const organisation: string = ctx.params?.organisation ?? ''
+  const organisation = storable(ctx.params?.organisation ?? '')
   const frame = (await call('dashboard_frame', {
     session,
     ...(organisation && { organisation }),
@@ -111,9 +112,10 @@ async function visitOf(ctx: Context, { call, cookie }: Tools): Promise<Visit> {
   if (ctx.path.startsWith('/operator') && !frame.isOperator) notFound()
   ctx.state.frame = frame
   const query = Object.fromEntries(
-    Object.entries(ctx.query).map(([name, value]) => [name, String([value].flat()[0] ?? '')]),
+    Object.entries(ctx.query).map(([name, value]) => [name, storable([value].flat()[0] ?? '')]),
   )
-  return { ctx, session, frame, organisation, id: ctx.params?.id ?? '', query, refused: null }
+  const id = storable(ctx.params?.id ?? '')
+  return { ctx, session, frame, organisation, id, publicUrl, query, refused: null }
 }
 
 function mountResource(router: Router, { path, respond }: Resource, tools: Tools): void {
@@ -156,21 +158,8 @@ async function reshow(
   const refused = refusedBy(error, form)
   if (!refused) throw error
   ctx.status = error instanceof Refusal ? error.status : 422
-  return page.show({ ...visit, refused })
+  return { ...(await page.show({ ...visit, refused })), problem: refused.message }
 }
-
-/** Returns what to show of an error that the user can mend; undefined for others. */
-function refusedBy(error: unknown, form: Form): Refused | undefined {
-  if (error instanceof Refusal) {
-    if (error.code === 'unauthorized' || error.code === 'not_found' || error.status >= 500)
-      return undefined
-    return { form, problems: error.fields ?? {}, message: error.message }
-  }
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
-  return code === RAISED ? { form, problems: {}, message: sentence(String(message)) } : undefined
-}
-
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
 function respondWith(ctx: Context, frame: Frame, cookie: SessionCookie, outcome: Outcome): void {
   if (!('to' in outcome)) {
@@ -184,9 +173,39 @@ function respondWith(ctx: Context, frame: Frame, cookie: SessionCookie, outcome:
 
 function show(ctx: Context, frame: Frame, cookie: SessionCookie, view: View): void {
   const notice = cookie.takeNotice(ctx)
+  const { pieces, content, ...rest } = view
+  const page = (content: Content) => layout({ ...rest, content, frame, path: ctx.path, notice })
   ctx.type = 'html'
-  ctx.body = layout({ ...view, frame, path: ctx.path, notice })
+  ctx.body = pieces ? streamed(ctx, page, content, pieces) : page(content)
 }
+
+/** Returns a page that is sent piece by piece. An error, which is logged, ends it with a sentence. */
+function streamed(
+  ctx: Context,
+  page: (content: Content) => string,
+  content: Content,
+  pieces: AsyncIterable<Content>,
+): PassThrough {
+  const mark = randomUUID()
+  const [before = '', after = ''] = page([content, mark]).split(mark)
+  const stream = new PassThrough()
+  // Koa destroys the stream when the browser leaves.
+  const write = (text: string) => !stream.destroyed && stream.write(text)
+  const writeAll = async () => {
+    write(before)
+    for await (const piece of pieces) write(render(piece))
+  }
+  writeAll()
+    .catch((error) => {
+      ctx.app.emit('error', error, ctx)
+      write(render(html`<p class="problem" role="alert">${FAILED}</p>`))
+    })
+    .finally(() => stream.end(after))
+  return stream
+}
+
+const FAILED =
+  'The service failed, and the failure was logged. Try again; if it stays, tell the operator.'
 
 /** Leads a user without a session, or whose sign-in is too old for the action, to the sign-in. */
 async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
@@ -202,12 +221,9 @@ async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
 function errorPage(refusal: Refusal, frame: Frame | null, path: string): string {
   const title =
     TITLES[refusal.status] ?? (refusal.status < 500 ? 'This is not possible' : 'Something failed')
-  const message =
-    refusal.status < 500
-      ? refusal.message
-      : 'The service failed, and the failure was logged. Try again; if it stays, tell the operator.'
+  const message = refusal.status < 500 ? refusal.message : FAILED
   const content = html`<p>${message}</p><p><a href="/dashboard">To the dashboard</a></p>`
-  return layout({ title, content, frame, path, notice: null })
+  return layout({ title, content, frame, path })
 }
 
 const TITLES: Record<number, string> = {

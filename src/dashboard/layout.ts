@@ -32,11 +32,12 @@ type LayoutOptions = View & {
   frame: Frame | null
   /** The path of the request. */
   path: string
-  notice: string | null
+  /** A sentence about what was just done; null or absent if there is none. */
+  notice?: string | null
 }
 
 /** Returns the HTML document of a page. */
-export function layout({ title, content, frame, path, notice }: LayoutOptions): string {
+export function layout({ title, content, frame, path, notice, problem }: LayoutOptions): string {
   const body = html`<body>
     <a class="skip" href="#main">Skip to content</a>
     ${frame && side(frame, path)}
@@ -44,6 +45,7 @@ export function layout({ title, content, frame, path, notice }: LayoutOptions): 
       ${frame && stateOf(frame)}
       <h1>${title}</h1>
       ${notice && html`<p class="notice" role="status">${notice}</p>`}
+      ${problem && html`<p class="problem" role="alert">${problem}</p>`}
       ${content}
     </main>
     ${frame && help(linksOf(frame, path).pages)}
@@ -55,6 +57,7 @@ export function layout({ title, content, frame, path, notice }: LayoutOptions): 
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
+<link rel="icon" href="data:,">
 ${render(html`<title>${`${title} – Postgram`}</title>`)}
 <link rel="stylesheet" href="/dashboard/assets/style.css">
 </head>

@@ -29,7 +29,7 @@ const POLICY =
   "default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox"
 
 /** The bodies of a message for the frames of its page, and the request that sends the same again. */
-export function bodyResources(call: Call, publicUrl: string): Resource[] {
+export function bodyResources(call: Call): Resource[] {
   const bodyOf = async ({ session, organisation, id }: Visit) =>
     v.parse(
       bodySchema,
@@ -54,7 +54,7 @@ export function bodyResources(call: Call, publicUrl: string): Resource[] {
       async respond(visit) {
         const body = await bodyOf(visit)
         visit.ctx.type = 'text/plain'
-        visit.ctx.body = curlOf(body, publicUrl)
+        visit.ctx.body = curlOf(body, visit.publicUrl)
       },
     },
   ]

@@ -31,6 +31,8 @@ export type Visit = {
   organisation: string
   /** The last part of the path that has a name, such as a message ID; empty if there is none. */
   id: string
+  /** The address of the service. */
+  publicUrl: string
   /** The first value of each query parameter. */
   query: Readonly<Record<string, string>>
   /** What the form of this page showed when it was refused; null unless it was. */
@@ -41,6 +43,13 @@ export type Visit = {
 export type View = {
   title: string
   content: Content
+  /** Why the form of the page was refused; null or absent unless it was. */
+  problem?: string | null
+  /**
+   * What follows the content while a long action goes on: its progress, then its result. The browser shows each
+   * piece when it arrives. The action goes on if the browser leaves.
+   */
+  pieces?: AsyncIterable<Content>
 }
 
 /** What follows from an action: another page, with a sentence on it, or a page that is shown at once (a secret). */
@@ -69,4 +78,9 @@ export function hasRole({ frame }: Visit, role: Role): boolean {
 /** The path of a page of the visited organisation: pathOf(visit, 'keys'). */
 export function pathOf({ organisation }: Visit, page = ''): string {
   return `/dashboard/${organisation}${page && `/${page}`}`
+}
+
+/** Returns what the form of this action showed when it was refused; null if another form of the page was. */
+export function refusedIn({ ctx, refused }: Visit, action: string): Refused | null {
+  return ctx.path.endsWith(`/${action}`) ? refused : null
 }

@@ -146,14 +146,6 @@ export function choices(options: {
   </fieldset>`
 }
 
-/** The problems of a whole form, above it. */
-export function problemsOf(refused: Refused | null): Content {
-  if (!refused) return null
-  const general = refused.problems._ ?? []
-  const text = general.length > 0 ? general.join('; ') : refused.message
-  return html`<p class="problem" role="alert">${text}</p>`
-}
-
 /** A button that posts to an action by itself, with hidden fields. */
 export function actionButton(
   action: string,
@@ -172,9 +164,13 @@ export function copyable(text: string): Content {
   return html`<code class="copyable" data-copy>${text}</code>`
 }
 
+/** Rows of a page of a list. A page asks for one more, which shows that there is a next page. */
+export const PAGE_ROWS = 50
+
 /** Links to the next page of a list; null on the last one. */
-export function nextLink(href: string | null): Content {
+export function nextLink(href: string | null, label = 'Older'): Content {
   return (
-    href && html`<nav class="pager" aria-label="Pages"><a rel="next" href=${href}>Older</a></nav>`
+    href &&
+    html`<nav class="pager" aria-label="Pages"><a rel="next" href=${href}>${label}</a></nav>`
   )
 }

@@ -6,10 +6,10 @@ import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
 import { parseBareAddress } from '../schemas/address.ts'
 import { isPublicAddress } from '../webhooks/addresses.ts'
-import { parseForm, type ReadBody, type Refused, readForm } from './form.ts'
-import { html } from './html.ts'
+import { parseForm, type ReadBody, type Refused, readForm, refusedBy } from './form.ts'
+import { type Content, html } from './html.ts'
 import { layout } from './layout.ts'
-import { field, problemsOf } from './parts.ts'
+import { field } from './parts.ts'
 import { hashOf, newToken, type SessionCookie } from './session.ts'
 
 type SignInOptions = {
@@ -35,7 +35,7 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
 
   router.get('/login', (ctx) => {
     const reason = ctx.query.again === '' ? 'Sign in again to go on.' : null
-    respond(ctx, 'Sign in', requestForm(null), reason)
+    respond(ctx, 'Sign in', requestForm(null), { problem: reason })
   })
 
   router.post('/login', async (ctx) => {
@@ -56,11 +56,11 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
           <p><a href="/login">Use another address</a></p>`,
       )
     } catch (error) {
-      if (!(error instanceof Refusal) || error.status >= 500) throw error
-      const { fields: problems = {}, message, status, retryAfter } = error
-      ctx.status = status
-      if (retryAfter !== undefined) ctx.set('Retry-After', String(retryAfter))
-      respond(ctx, 'Sign in', requestForm({ form, problems, message }))
+      const refused = refusedBy(error, form)
+      if (!refused || !(error instanceof Refusal)) throw error
+      ctx.status = error.status
+      if (error.retryAfter !== undefined) ctx.set('Retry-After', String(error.retryAfter))
+      respond(ctx, 'Sign in', requestForm(refused), { problem: refused.message })
     }
   })
 
@@ -104,7 +104,6 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
 
 function requestForm(refused: Refused | null) {
   return html`<form method="post" action="/login" class="stack">
-    ${problemsOf(refused?.problems.email ? null : refused)}
     ${field({ name: 'email', label: 'Email address', type: 'email', refused, isRequired: true, autocomplete: 'email' })}
     <button>Email me a link</button>
   </form>`
@@ -113,11 +112,11 @@ function requestForm(refused: Refused | null) {
 function respond(
   ctx: Context,
   title: string,
-  content: ReturnType<typeof html>,
-  notice: string | null = null,
-) {
+  content: Content,
+  { problem = null }: { problem?: string | null } = {},
+): void {
   ctx.type = 'html'
-  ctx.body = layout({ title, content, frame: null, path: '/login', notice })
+  ctx.body = layout({ title, content, frame: null, path: '/login', problem })
 }
 
 function respondExpired(ctx: Context): void {

@@ -9,7 +9,6 @@ import { caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { catalogueJson } from '../../src/errors.ts'
 import { parseEmail } from '../../src/schemas/email.ts'
-import { anyJson } from '../fixtures/messages.ts'
 
 const call = caller(connect(process.argv[2] as string, { role: 'postgram_service', max: 20 }))
 const catalogue = catalogueJson('http://localhost')
@@ -24,17 +23,17 @@ const server = createServer(async (request, response) => {
     return
   }
   const [answer] = await call('accept_emails', {
-    calls: anyJson([
+    calls: [
       {
         n: 0,
         organisation_id: admission.organisationId,
         mode: admission.mode,
-        key: request.headers['idempotency-key'] ?? randomUUID(),
+        key: String(request.headers['idempotency-key'] ?? randomUUID()),
         fingerprint: hash('sha256', body, 'hex'),
         batch: false,
       },
-    ]),
-    items: anyJson([{ ...parsed.value, call: 0, index: 0 }]),
+    ],
+    items: [{ ...parsed.value, call: 0, index: 0 }],
     catalogue,
   })
   response.writeHead(answer?.code === null ? 200 : 422, {

@@ -4,14 +4,13 @@
 import { run } from 'graphile-worker'
 import { pino } from 'pino'
 import { createSecrets } from '../../src/crypto/secrets.ts'
-import { caller } from '../../src/db/call.ts'
+import { type Call, caller } from '../../src/db/call.ts'
 import { connect } from '../../src/db/client.ts'
 import { createResolver } from '../../src/domains/resolver.ts'
 import type { EmailProvider } from '../../src/providers/email.ts'
 import { createSmsProvider, type SmsSettings } from '../../src/providers/index.ts'
+import { createSandbox } from '../../src/providers/sandbox/email.ts'
 import { startService } from '../../src/service/index.ts'
-import { anyJson } from '../fixtures/messages.ts'
-import { createStandIn } from '../fixtures/providers.ts'
 
 const [, , url = '', form, smscPort] = process.argv
 const sms: SmsSettings = smscPort
@@ -23,27 +22,28 @@ const sms: SmsSettings = smscPort
       countryCode: null,
     }
   : { provider: 'sandbox' }
-const provider: EmailProvider = {
-  ...createStandIn(),
+const createProvider = (call: Call): EmailProvider => ({
+  ...createSandbox(call),
   name: 'instant',
   send: async () => ({ outcome: 'sent' }),
-}
+})
 
 if (form === 'naive') {
   const call = caller(connect(url, { role: 'postgram_service', max: 20 }))
+  const provider = createProvider(call)
   await run({
     connectionString: url,
     concurrency: 20,
     maxPoolSize: 20,
     taskList: {
-      async send_email(payload) {
+      async send_email(payload, { job }) {
         const { id } = payload as { id: string }
         const [email] = await call('start_emails', { ids: [id] })
         if (!email) return
-        const results = [
-          { id, provider: provider.name, ...(await provider.send({ ...email, copy: null })) },
-        ]
-        await call('finish_messages', { results: anyJson(results) })
+        const result = await provider.send({ ...email, copy: null })
+        await call('finish_messages', {
+          results: [{ id, job: job.id, provider: provider.name, ...result }],
+        })
       },
     },
   })
@@ -54,7 +54,7 @@ if (form === 'naive') {
     host: '127.0.0.1',
     port: 0,
     publicUrl: null,
-    createEmailProvider: () => provider,
+    createEmailProvider: createProvider,
     createSmsProvider: (call, listener, log) => createSmsProvider({ sms, call, listener, log }),
     hasSandboxMessages: false,
     hasSandboxSms: false,

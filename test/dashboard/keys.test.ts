@@ -16,7 +16,7 @@ t.test('a key that an owner creates works, is shown once and is in the audit', a
   const [key = ''] = /sk_test_[0-9a-f]{64}/.exec(made.text) ?? []
   t.match(await get(`${base}/v1/usage`, key), { status: 200 })
   const list = await owner.get(path)
-  t.match(list.text, `${key.slice(0, 16)}… test sms:send, read`)
+  t.match(list.text, `${key.slice(0, 16)}… test read, sms:send`)
   t.notMatch(list.html, key)
   const [row] = await sql`
     select actor, after from ops.audit where action = 'create_api_key' and target = ${key.slice(0, 16)}`
@@ -40,7 +40,7 @@ t.test('viewers and members see keys but can neither create nor revoke one', asy
     const browser = await signInAs(sql, base, { organisation: organisation.id, role })
     const list = await browser.get(path)
     t.match(list.text, organisation.liveKey.slice(0, 16))
-    t.notMatch(list.text, 'Create')
+    t.notMatch(list.text, 'Create key')
     const refused = await browser.post(`${path}/create`, { mode: 'live', scopes: ['read'] })
     t.match(refused, { status: 403, text: /this needs the role owner/ })
     await browser.post(`${path}/revoke`, { prefix: organisation.liveKey.slice(0, 16) })

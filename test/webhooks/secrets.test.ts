@@ -110,7 +110,7 @@ t.test('the first delivery seals the secret', async (t) => {
   const receiver = await startReceiver()
   // A worker does not start if SECRET_KEY opens none of the sealed secrets.
   await sql`delete from app.webhook_endpoints`
-  await startTestService(url, { roles: ['worker'] })
+  const service = await startTestService(url, { roles: ['worker'] })
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
   await addEvents(sql, [endpoint], 1)
   await until('the delivery', async () => (await stateOf(sql, endpoint)).waiting === 0)
@@ -119,4 +119,23 @@ t.test('the first delivery seals the secret', async (t) => {
     return found.secretSealedBy !== null && found
   })
   t.equal(openSecret(serviceSecrets, stored.secret), endpoint.secret)
+  await service.stop()
+})
+
+t.test('events delivered under one lease: their sealed secret is opened once', async (t) => {
+  const receiver = await startReceiver()
+  await sql`delete from app.webhook_endpoints`
+  const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
+  await createSealer(call, serviceSecrets)()
+  // As many as one call of api.start_deliveries returns, so that one lease has them all.
+  await addEvents(sql, [endpoint], 32)
+  const opened: string[] = []
+  const open = (sealed: string) => {
+    opened.push(sealed)
+    return serviceSecrets.open(sealed)
+  }
+  await startTestService(url, { roles: ['worker'], secrets: { ...serviceSecrets, open } })
+  await until('the deliveries', async () => (await stateOf(sql, endpoint)).waiting === 0)
+  t.equal(receiver.received.length, 32)
+  t.same(opened, [(await storedOf(endpoint)).secret])
 })

@@ -33,17 +33,11 @@ export function pages(call: Call): Page[] {
   ]
 }
 
-type ResourceOptions = {
-  publicUrl: string
-  /** Aborted when the process stops. */
-  stopping: AbortSignal
-}
-
-/** What pages link to or load that is no page. */
-export function resources(call: Call, { publicUrl, stopping }: ResourceOptions): Resource[] {
+/** What pages link to or load that is no page. `stopping` is aborted when the process stops. */
+export function resources(call: Call, stopping: AbortSignal): Resource[] {
   return [
     ...messagesResources(call),
-    ...bodyResources(call, publicUrl),
+    ...bodyResources(call),
     streamResource(call, { stopping }),
     ...suppressionResources(call),
   ]

@@ -3,7 +3,7 @@ import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
-import { actionButton, choices, copyable, field, problemsOf, table, time } from '../parts.ts'
+import { actionButton, choices, copyable, field, table, time } from '../parts.ts'
 
 const SCOPES = ['emails:send', 'sms:send', 'read', 'domains:write'] as const
 
@@ -86,7 +86,6 @@ function createForm(visit: Visit) {
   return html`<details open=${refused !== null}>
     <summary>Create an API key</summary>
     <form method="post" action=${pathOf(visit, 'keys/create')} class="stack">
-      ${problemsOf(refused)}
       ${field({
         name: 'mode',
         label: 'Mode',

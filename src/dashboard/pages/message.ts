@@ -3,7 +3,7 @@ import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
-import { actionButton, problemsOf, status, table, time } from '../parts.ts'
+import { actionButton, status, table, time } from '../parts.ts'
 import { retryMessages, retryNotice } from './messages.ts'
 
 const text = v.string()
@@ -99,7 +99,6 @@ export function messagePage(call: Call): Page {
       const found = await call('dashboard_message', { session, organisation, message: id })
       const message = v.parse(messageSchema, found)
       const content = html`
-        ${problemsOf(visit.refused)}
         ${live(visit, message)}
         ${recipients(visit, message)}
         ${body(visit, message)}`

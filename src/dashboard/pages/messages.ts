@@ -17,7 +17,7 @@ import {
   STATUSES,
 } from '../message-filter.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
-import { field, nextLink, problemsOf, status, table, time } from '../parts.ts'
+import { field, nextLink, status, table, time } from '../parts.ts'
 
 const PAGE_SIZE = 50
 const EXPORT_PAGE_SIZE = 500
@@ -47,13 +47,11 @@ const listSchema = v.object({
 type List = v.InferOutput<typeof listSchema>
 type Message = List['messages'][number]
 
-const retrySchema = v.strictObject({
-  message: v.pipe(
-    v.array(v.string()),
-    v.minLength(1, 'Select the messages to retry.'),
-    v.maxLength(PAGE_SIZE, `Select at most ${PAGE_SIZE} messages.`),
-  ),
-})
+const retrySchema = v.pipe(
+  v.strictObject({ message: v.array(v.string()) }),
+  v.check(({ message }) => message.length > 0, 'Select the messages to retry.'),
+  v.check(({ message }) => message.length <= PAGE_SIZE, `Select at most ${PAGE_SIZE} messages.`),
+)
 
 const problemsSchema = v.array(v.object({ id: v.string(), problem: v.string() }))
 
@@ -271,7 +269,6 @@ function results(visit: Visit, { given }: Search, list: List): Content {
   return html`
     ${messages.length > 0 && html`<p><a href=${`${here}.csv${queryOf(given)}`} download>Export as CSV</a></p>`}
     <form method="post" action=${`${here}/retry${queryOf(given, cursorOf(visit))}`}>
-      ${visit.refused && problemsOf({ ...visit.refused, message: visit.refused.problems.message?.join('; ') ?? visit.refused.message })}
       ${rows}
       ${mayRetry && messages.length > 0 && html`<p><button class="plain">Retry the selected</button></p>`}
     </form>
