@@ -17,7 +17,7 @@ const all = pages({ call, hasSandboxMessages: false })
 const fill = (path: string, organisation: string, id = 'em_01h455vb4pex5vsknk084sn02q') =>
   path.replace(':organisation', organisation).replace(/:\w+/g, id)
 
-const gets = [...all, ...resources(call)].map(({ path }) => path)
+const gets = [...all, ...resources(call, new AbortController().signal)].map(({ path }) => path)
 const posts = all.flatMap(({ path, actions = {} }) =>
   Object.keys(actions).map((name) => `${path}/${name}`),
 )
