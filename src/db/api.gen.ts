@@ -570,8 +570,8 @@ export type Api = {
   drop_expired: { args: Record<string, never>; result: number }
   /** Free a domain name whose identity the provider has removed, or undo begin_release. Returns 1 if the name is free, else 0. */
   end_release: { args: { id: string; is_removed: boolean }; result: number }
-  /** Remove a domain whose identity the provider has removed, or undo begin_removal. Returns 1 if the domain existed, else 0. */
-  end_removal: { args: { id: string; is_removed: boolean }; result: number }
+  /** Remove a domain whose identity the provider has removed, or undo begin_removal. actor: the user of the dashboard, whom the audit names; null for a call of the API. Returns 1 if the domain existed, else 0. */
+  end_removal: { args: { id: string; is_removed: boolean; actor?: string }; result: number }
   /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job will deliver it. Returns how many. A superfluous job finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute: a pending domain every five minutes, a verified one daily, and one of another provider than this at once. Finish what processes that are gone left. Returns how many, at most 1 000. */
@@ -580,12 +580,12 @@ export type Api = {
   enqueue_due_messages: { args: Record<string, never>; result: number }
   /** Enqueue jobs that ask the provider about messages which it took 10 minutes, 1, 6, 24 and 72 hours ago and which have no final status. Each call moves on by at most 15 minutes of messages at each age, and does nothing while 10 000 messages wait to be polled. Returns at how many ages more messages are left. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
-  /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
-  finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
+  /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
+  finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string; actor?: string }; result: Reply[] }
   /** Record the results of attempts, in the order in which they ended. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
-  /** Add a reserved domain whose identity the provider has created. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
-  finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string }; result: Reply[] }
+  /** Add a reserved domain whose identity the provider has created. actor: the user of the dashboard, whom the audit names; null for a call of the API. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
+  finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string; actor?: string }; result: Reply[] }
   /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing that is final, but may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
   /** Record the outcome of an attempt to send a notice. Returns whether the notice is settled; otherwise it has to be attempted again. */
@@ -738,14 +738,14 @@ export const signatures = {
   domain_to_sign: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   drop_expired: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   end_release: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', results: { value: 'integer' } },
-  end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', results: { value: 'integer' } },
+  end_removal: { types: { id: 'uuid', is_removed: 'boolean', actor: 'text' }, required: ['id', 'is_removed'], returns: 'value', results: { value: 'integer' } },
   enqueue_due_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   enqueue_due_domain_checks: { types: { provider: 'text' }, required: ['provider'], returns: 'value', results: { value: 'integer' } },
   enqueue_due_messages: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   enqueue_receipt_polls: { types: { provider: 'text' }, required: ['provider'], returns: 'value', results: { value: 'integer' } },
-  finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
+  finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text', actor: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
-  finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
+  finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text', actor: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', results: { value: 'boolean' } },
   finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'text[]' } },
