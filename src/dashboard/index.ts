@@ -7,6 +7,7 @@ import type { Context, Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
+import type { Registry } from '../domains/registry.ts'
 import { Refusal } from '../errors.ts'
 import { storable } from '../text/storable.ts'
 import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
@@ -20,6 +21,7 @@ import { signInRouter } from './sign-in.ts'
 
 export type DashboardOptions = {
   call: Call
+  registry: Registry
   secrets: Secrets
   publicUrl: string
   readBody: ReadBody
@@ -31,7 +33,7 @@ const ASSETS = new URL('assets/', import.meta.url)
 
 /** Creates the middleware that serves the dashboard and passes other requests on. */
 export function createDashboard(options: DashboardOptions): Middleware {
-  const { call, publicUrl, readBody } = options
+  const { call, registry, publicUrl, readBody } = options
   const cookie = sessionCookie(publicUrl)
   const tools = { call, cookie, publicUrl }
   const router = new Router()
@@ -53,7 +55,7 @@ export function createDashboard(options: DashboardOptions): Middleware {
     show(ctx, frame, cookie, chooseOrganisation(frame))
   })
   for (const resource of resources(call)) mountResource(router, resource, tools)
-  for (const page of pages(call)) mountPage(router, page, { ...tools, readBody })
+  for (const page of pages(call, registry)) mountPage(router, page, { ...tools, readBody })
   const routes = router.routes()
 
   const serve: Middleware = async (ctx, next) => {

@@ -492,6 +492,8 @@ export type Api = {
   dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
   /** Create an organisation as ops.create_organisation does, for an operator. Returns its ID. Refuses as core.operator_of does. */
   dashboard_create_organisation: { args: { session: string; name: string; owner_email: string; plan: string }; result: string }
+  /** Returns 20 domains of an organisation after the cursor, newest first, and how many it holds of those that its plan includes: {held, included, domains, nextCursor}. Each is the domain object with isManuallyVerified, isBeingRemoved, wrongSince, failsAt (core.domain_fails_at) and nextCheckAt. Refuses as core.member_of does. */
+  dashboard_domains: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Enable a webhook endpoint as ops.enable_webhook_endpoint does, for an operator. Refuses as core.operator_of does. */
   dashboard_enable_endpoint: { args: { session: string; endpoint: string; replay: boolean }; result: null }
   /** Erase a person as ops.erase_person does, for an operator with a fresh sign-in. Returns the number of rows. Refuses as core.operator_of does. */
@@ -516,6 +518,8 @@ export type Api = {
   dashboard_operator_revoke_key: { args: { session: string; prefix: string }; result: null }
   /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys), members and the newest of credit_ledger (ledger), and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
   dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
+  /** Returns the UUID of an organisation to a user with at least this role, for what needs more than one call: adding, checking and removing a domain. Refuses as core.member_of does. */
+  dashboard_organisation_id: { args: { session: string; organisation: string; role: string }; result: string }
   /** Returns up to 51 rows of ops.organisations, newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does. */
   dashboard_organisations: { args: { session: string; search: string; after: string }; result: unknown }
   /** Returns the rows of ops.plans. Refuses as core.operator_of does. */
@@ -699,6 +703,7 @@ export const signatures = {
   dashboard_change_role: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
   dashboard_create_organisation: { types: { session: 'text', name: 'text', owner_email: 'text', plan: 'text' }, required: ['session', 'name', 'owner_email', 'plan'], returns: 'value', results: { value: 'text' } },
+  dashboard_domains: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_enable_endpoint: { types: { session: 'text', endpoint: 'text', replay: 'boolean' }, required: ['session', 'endpoint', 'replay'], returns: 'value', results: { value: 'void' } },
   dashboard_erase_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'integer' } },
   dashboard_export_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'jsonb' } },
@@ -711,6 +716,7 @@ export const signatures = {
   dashboard_operator_create_key: { types: { session: 'text', organisation: 'text', mode: 'text' }, required: ['session', 'organisation', 'mode'], returns: 'value', results: { value: 'text' } },
   dashboard_operator_revoke_key: { types: { session: 'text', prefix: 'text' }, required: ['session', 'prefix'], returns: 'value', results: { value: 'void' } },
   dashboard_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_organisation_id: { types: { session: 'text', organisation: 'text', role: 'text' }, required: ['session', 'organisation', 'role'], returns: 'value', results: { value: 'uuid' } },
   dashboard_organisations: { types: { session: 'text', search: 'text', after: 'text' }, required: ['session', 'search', 'after'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_plans: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_release_domain: { types: { session: 'text', name: 'text' }, required: ['session', 'name'], returns: 'value', results: { value: 'void' } },

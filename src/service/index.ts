@@ -50,14 +50,14 @@ export async function startService(options: ServiceOptions) {
   }
 
   async function startApiRole() {
+    const tools = { call: pools.requests, registry: registryOver(pools.requests), secrets }
     const api = await startApi({
       ...options,
-      call: pools.requests,
-      registry: registryOver(pools.requests),
+      ...tools,
       emailProvider,
       readiness,
       metrics,
-      createDashboard: (tools) => createDashboard({ ...tools, call: pools.requests, secrets }),
+      createDashboard: (given) => createDashboard({ ...given, ...tools }),
     })
     shutdown.addRole(api)
     return api.address

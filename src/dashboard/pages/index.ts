@@ -1,7 +1,8 @@
 import type { Call } from '../../db/call.ts'
+import type { Registry } from '../../domains/registry.ts'
 import { operatorPages } from '../operator/index.ts'
 import type { Page, Resource } from '../page.ts'
-import { domainPages } from './domains.ts'
+import { domainsPage } from './domains.ts'
 import { homePage } from './home.ts'
 import { keysPage } from './keys.ts'
 import { messagePage, messageResources } from './message.ts'
@@ -14,12 +15,12 @@ import { usagePage } from './usage.ts'
 import { webhookPages } from './webhooks.ts'
 
 /** The pages of the dashboard, for members and for operators. */
-export function pages(call: Call): Page[] {
+export function pages(call: Call, registry: Registry): Page[] {
   return [
     homePage(call),
     messagesPage(call),
     messagePage(call),
-    ...domainPages(call),
+    domainsPage(call, registry),
     ...suppressionPages(call),
     ...templatePages(call),
     ...webhookPages(call),
