@@ -7,8 +7,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kept app.idempotency_keys;
-  v_entry app.suppressions;
-  v_id uuid := core.new_id(core.now());
+  v_added record;
   v_status smallint;
   v_body text;
 begin
@@ -18,22 +17,10 @@ begin
     return (v_kept.status, v_kept.body, true);
   end if;
 
-  insert into app.suppressions as s (id, organisation_id, email, reason, note, created_at)
-  values (v_id, organisation_id, email, reason::app.suppression_reason, note, core.now())
-  -- The update changes nothing, but locks and returns the existing entry, even one that a concurrent bounce inserts.
-  on conflict on constraint suppressions_one_per_address do update set email = excluded.email
-  returning s.* into v_entry;
-
-  -- manual blocks all email, unsubscribe only marketing.
-  if v_entry.reason = 'unsubscribe' and reason = 'manual' then
-    update app.suppressions s
-    set reason = 'manual', other_reasons = s.other_reasons || s.reason, message_id = null, note = add_suppression.note
-    where s.organisation_id = v_entry.organisation_id and s.id = v_entry.id
-    returning s.* into v_entry;
-  end if;
-
-  v_status := case v_entry.id when v_id then 201 else 200 end;
-  v_body := core.suppression_object(v_entry);
+  select a.entry, a.is_new into v_added
+  from core.add_suppressions(organisation_id, reason::app.suppression_reason, array[email], array[note]) a;
+  v_status := case when v_added.is_new then 201 else 200 end;
+  v_body := core.suppression_object(v_added.entry);
   perform core.store_response(organisation_id, mode::app.mode, key, fingerprint, v_status, v_body);
   return (v_status, v_body, false);
 end
