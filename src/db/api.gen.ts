@@ -484,6 +484,8 @@ export type Api = {
   close_periods: { args: Record<string, never>; result: number }
   /** Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here). */
   code_age: { args: { sha256: string }; result: string }
+  /** Suppress addresses as core.add_suppressions does, for a member. reason: manual or unsubscribe. Returns how many were not in the list. The audit names the address if there is one, else it has their number. Refuses as core.member_of does. */
+  dashboard_add_suppressions: { args: { session: string; organisation: string; reason: string; emails: string[]; notes: string[] }; result: number }
   /** Do as an operator what the function of ops with the name of the action does: set_plan (value: the plan), grant_credits (value: the number, note), pause and suspend (note: the reason), resume, reinstate. Refuses as core.operator_of does. */
   dashboard_change_organisation: { args: { session: string; organisation: string; action: string; value?: string; note?: string }; result: null }
   /** Change the role of a member as ops.invite does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
@@ -492,14 +494,20 @@ export type Api = {
   dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
   /** Create an organisation as ops.create_organisation does, for an operator. Returns its ID. Refuses as core.operator_of does. */
   dashboard_create_organisation: { args: { session: string; name: string; owner_email: string; plan: string }; result: string }
+  /** Remove a suppression as core.delete_suppression does, for a member. Returns {email, otherReason}: the reason for which the address stays suppressed, or null. Refuses as core.member_of and core.delete_suppression do. */
+  dashboard_delete_suppression: { args: { session: string; organisation: string; id: string }; result: unknown }
   /** Returns 20 domains of an organisation after the cursor, newest first, and how many it holds of those that its plan includes: {held, included, domains, nextCursor}. Each is the domain object with isManuallyVerified, isBeingRemoved, wrongSince, failsAt (core.domain_fails_at) and nextCheckAt. Refuses as core.member_of does. */
   dashboard_domains: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Enable a webhook endpoint as ops.enable_webhook_endpoint does, for an operator. Refuses as core.operator_of does. */
   dashboard_enable_endpoint: { args: { session: string; endpoint: string; replay: boolean }; result: null }
   /** Erase a person as ops.erase_person does, for an operator with a fresh sign-in. Returns the number of rows. Refuses as core.operator_of does. */
   dashboard_erase_person: { args: { session: string; person: string }; result: number }
+  /** Returns 1 000 opted-out numbers of an organisation after the cursor, as core.list_opt_outs does. Refuses as core.member_of does. */
+  dashboard_export_opt_outs: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Returns all records of a person as ops.export_person does, for an operator with a fresh sign-in; the audit has the number of records, not the name. Refuses as core.operator_of does. */
   dashboard_export_person: { args: { session: string; person: string }; result: unknown }
+  /** Returns 1 000 suppressed addresses of an organisation after the cursor, as core.list_suppressions does. Refuses as core.member_of does. */
+  dashboard_export_suppressions: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
   /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
@@ -516,6 +524,8 @@ export type Api = {
   dashboard_operator_create_key: { args: { session: string; organisation: string; mode: string }; result: string }
   /** Revoke an API key as ops.revoke_api_key does, for an operator with a fresh sign-in. Refuses as core.operator_of does. */
   dashboard_operator_revoke_key: { args: { session: string; prefix: string }; result: null }
+  /** Opt a number out of an organisation's marketing SMS as ops.withdraw_consent does, for a member. Refuses as core.member_of does. */
+  dashboard_opt_out: { args: { session: string; organisation: string; phone: string }; result: null }
   /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys), members and the newest of credit_ledger (ledger), and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
   dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
   /** Returns the UUID of an organisation to a user with at least this role, for what needs more than one call: adding, checking and removing a domain. Refuses as core.member_of does. */
@@ -524,6 +534,8 @@ export type Api = {
   dashboard_organisations: { args: { session: string; search: string; after: string }; result: unknown }
   /** Returns the rows of ops.plans. Refuses as core.operator_of does. */
   dashboard_plans: { args: { session: string }; result: unknown }
+  /** End the opt-out of a number by a new consent as ops.record_consent does, for a member. Refuses as core.member_of does, and with not_found for a number that has not opted out. */
+  dashboard_record_consent: { args: { session: string; organisation: string; phone: string; source: string }; result: null }
   /** Release a domain as ops.release_domain does, for an operator. Refuses as core.operator_of does. */
   dashboard_release_domain: { args: { session: string; name: string }; result: null }
   /** Remove a member as ops.remove_member does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
@@ -542,6 +554,8 @@ export type Api = {
   dashboard_sms: { args: { session: string; organisation: string; phone?: string; consents_after?: string; ledger_before?: string }; result: unknown }
   /** Returns the 500 oldest messages that wait longer than a minute, with the reason: [{id, organisation, to, attempts, since, why}]. Refuses as core.operator_of does. */
   dashboard_stuck: { args: { session: string }; result: unknown }
+  /** Returns a page of the suppressed addresses and of the opted-out numbers of an organisation: {suppressions, optOuts}, as core.list_suppressions and core.list_opt_outs return them. search is a part of an address, phone of a number. Refuses as core.member_of does. */
+  dashboard_suppressions: { args: { session: string; organisation: string; search?: string; cursor?: string; phone?: string; opt_outs_cursor?: string }; result: unknown }
   /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
   dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
   /** Returns the usage of an organisation: usage (core.usage_object), days (core.usage_by_day), and statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
@@ -699,14 +713,18 @@ export const signatures = {
   clear_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
+  dashboard_add_suppressions: { types: { session: 'text', organisation: 'text', reason: 'text', emails: 'text[]', notes: 'text[]' }, required: ['session', 'organisation', 'reason', 'emails', 'notes'], returns: 'value', results: { value: 'integer' } },
   dashboard_change_organisation: { types: { session: 'text', organisation: 'text', action: 'text', value: 'text', note: 'text' }, required: ['session', 'organisation', 'action'], returns: 'value', results: { value: 'void' } },
   dashboard_change_role: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
   dashboard_create_organisation: { types: { session: 'text', name: 'text', owner_email: 'text', plan: 'text' }, required: ['session', 'name', 'owner_email', 'plan'], returns: 'value', results: { value: 'text' } },
+  dashboard_delete_suppression: { types: { session: 'text', organisation: 'text', id: 'text' }, required: ['session', 'organisation', 'id'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_domains: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_enable_endpoint: { types: { session: 'text', endpoint: 'text', replay: 'boolean' }, required: ['session', 'endpoint', 'replay'], returns: 'value', results: { value: 'void' } },
   dashboard_erase_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'integer' } },
+  dashboard_export_opt_outs: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_export_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_export_suppressions: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_home: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_import_consents: { types: { session: 'text', organisation: 'text', phones: 'text[]', sources: 'text[]', ends_opt_outs: 'boolean' }, required: ['session', 'organisation', 'phones', 'sources', 'ends_opt_outs'], returns: 'value', results: { value: 'text[]' } },
@@ -715,10 +733,12 @@ export const signatures = {
   dashboard_now: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_operator_create_key: { types: { session: 'text', organisation: 'text', mode: 'text' }, required: ['session', 'organisation', 'mode'], returns: 'value', results: { value: 'text' } },
   dashboard_operator_revoke_key: { types: { session: 'text', prefix: 'text' }, required: ['session', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_opt_out: { types: { session: 'text', organisation: 'text', phone: 'text' }, required: ['session', 'organisation', 'phone'], returns: 'value', results: { value: 'void' } },
   dashboard_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_organisation_id: { types: { session: 'text', organisation: 'text', role: 'text' }, required: ['session', 'organisation', 'role'], returns: 'value', results: { value: 'uuid' } },
   dashboard_organisations: { types: { session: 'text', search: 'text', after: 'text' }, required: ['session', 'search', 'after'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_plans: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_record_consent: { types: { session: 'text', organisation: 'text', phone: 'text', source: 'text' }, required: ['session', 'organisation', 'phone', 'source'], returns: 'value', results: { value: 'void' } },
   dashboard_release_domain: { types: { session: 'text', name: 'text' }, required: ['session', 'name'], returns: 'value', results: { value: 'void' } },
   dashboard_remove_member: { types: { session: 'text', organisation: 'text', email: 'text' }, required: ['session', 'organisation', 'email'], returns: 'value', results: { value: 'void' } },
   dashboard_retry_stuck: { types: { session: 'text', messages: 'text[]' }, required: ['session', 'messages'], returns: 'value', results: { value: 'integer' } },
@@ -728,6 +748,7 @@ export const signatures = {
   dashboard_set_plan_terms: { types: { session: 'text', plan: 'text', is_new: 'boolean', name: 'text', price_rand: 'integer', emails_included: 'integer', sms_included: 'integer', domains_included: 'integer', test_messages_daily: 'integer' }, required: ['session', 'plan', 'is_new', 'name', 'price_rand', 'emails_included', 'sms_included', 'domains_included', 'test_messages_daily'], returns: 'value', results: { value: 'void' } },
   dashboard_sms: { types: { session: 'text', organisation: 'text', phone: 'text', consents_after: 'text', ledger_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_stuck: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_suppressions: { types: { session: 'text', organisation: 'text', search: 'text', cursor: 'text', phone: 'text', opt_outs_cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_team: { types: { session: 'text', organisation: 'text', members_after: 'text', sessions_before: 'text', audit_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_usage: { types: { session: 'text', organisation: 'text', statements_before: 'timestamp with time zone' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_view_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'void' } },

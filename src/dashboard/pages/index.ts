@@ -8,7 +8,7 @@ import { keysPage } from './keys.ts'
 import { messagePage, messageResources } from './message.ts'
 import { messagesPage, messagesResources } from './messages.ts'
 import { smsPage } from './sms.ts'
-import { suppressionPages, suppressionResources } from './suppressions.ts'
+import { suppressionResources, suppressionsPage } from './suppressions.ts'
 import { teamPage } from './team.ts'
 import { templatePages } from './templates.ts'
 import { usagePage } from './usage.ts'
@@ -21,7 +21,7 @@ export function pages(call: Call, registry: Registry): Page[] {
     messagesPage(call),
     messagePage(call),
     domainsPage(call, registry),
-    ...suppressionPages(call),
+    suppressionsPage(call),
     ...templatePages(call),
     ...webhookPages(call),
     keysPage(call),
