@@ -11,4 +11,4 @@ as $$
 $$;
 
 comment on function core.actor is
-  'Returns who acts in this transaction: in the dashboard the user that core.session_of found, in psql the login and its role, else service.';
+  'Returns who makes the changes of this transaction: the user of the dashboard whom core.session_of found, "service", or the login with the role that it has taken.';

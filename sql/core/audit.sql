@@ -10,4 +10,4 @@ as $$
 $$;
 
 comment on function core.audit is
-  'Write a row to the audit in the transaction of the change: action, organisation, target, and the changed values before and after. Writes no row if before equals after. The actor is that of core.actor.';
+  'Write a row to the audit in the transaction of the change: action, organisation, target, and the changed values before and after. Writes no row if before equals after.';

@@ -10,19 +10,20 @@ import { messagesPage, messagesResources } from './messages.ts'
 import { smsPage } from './sms.ts'
 import { suppressionResources, suppressionsPage } from './suppressions.ts'
 import { teamPage } from './team.ts'
-import { templatePages } from './templates.ts'
+import { type TemplateOptions, templatePages, templateResources } from './templates.ts'
 import { usagePage } from './usage.ts'
 import { webhookPages } from './webhooks.ts'
 
 /** The pages of the dashboard, for members and for operators. */
-export function pages(call: Call, registry: Registry): Page[] {
+export function pages(options: TemplateOptions & { registry: Registry }): Page[] {
+  const { call, registry } = options
   return [
     homePage(call),
     messagesPage(call),
     messagePage(call),
     domainsPage(call, registry),
     suppressionsPage(call),
-    ...templatePages(call),
+    ...templatePages(options),
     ...webhookPages(call),
     keysPage(call),
     smsPage(call),
@@ -34,5 +35,10 @@ export function pages(call: Call, registry: Registry): Page[] {
 
 /** What pages link to or load that is no page. */
 export function resources(call: Call): Resource[] {
-  return [...messagesResources(call), ...messageResources(call), ...suppressionResources(call)]
+  return [
+    ...messagesResources(call),
+    ...messageResources(call),
+    ...suppressionResources(call),
+    ...templateResources(call),
+  ]
 }
