@@ -1,9 +1,12 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { pages, resources } from '../../src/dashboard/pages/index.ts'
+import { createRegistry } from '../../src/domains/registry.ts'
+import { createResolver } from '../../src/domains/resolver.ts'
 import { type Browser, openBrowser, signIn, signInAs } from '../fixtures/dashboard.ts'
 import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { createStandIn } from '../fixtures/providers.ts'
 import { startTestService } from '../fixtures/service.ts'
 
 const { sql, url } = await createDatabase()
@@ -11,7 +14,14 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const mine = await createOrganisation(sql)
 const theirs = await createOrganisation(sql)
 const call = serviceCall(url)
-const all = pages({ call, hasSandboxMessages: false })
+const registry = createRegistry({
+  call,
+  provider: createStandIn(),
+  resolver: createResolver({ servers: [], hasSandbox: true }),
+  dkimZone: 'dkim.postgram.test',
+  mailFromLabel: 'mail',
+})
+const all = pages({ call, registry, hasSandboxMessages: false })
 
 /** The path of a page with these IDs in it. */
 const fill = (path: string, organisation: string, id = 'em_01h455vb4pex5vsknk084sn02q') =>
