@@ -19,6 +19,7 @@ import {
 import { anEmail, get, post } from './fixtures/http.ts'
 import { npmStart } from './fixtures/npm-start.ts'
 import { createOrganisation } from './fixtures/organisation.ts'
+import { nodeEnv } from './fixtures/processes.ts'
 import { until } from './fixtures/time.ts'
 
 /** The promised limit of a stop. */
@@ -61,7 +62,7 @@ const linked = ['--preserve-symlinks', '--preserve-symlinks-main']
 t.test('image', async (t) => {
   const { url, sql } = await createDatabase()
   const cwd = await layOutImage()
-  const env = { PATH: process.env.PATH, ...imageEnv, PORT: '0' }
+  const env = { ...nodeEnv, ...imageEnv, PORT: '0' }
 
   t.test('starts by its own command, sends, and stops in time', async (t) => {
     const child = spawn(process.execPath, [...linked, ...nodeFlags, main, ...wordsOf('CMD')], {

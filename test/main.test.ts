@@ -9,7 +9,7 @@ import { VERSION } from '../src/telemetry/version.ts'
 import { createDatabase } from './fixtures/database.ts'
 import { get, post } from './fixtures/http.ts'
 import { freePort } from './fixtures/network.ts'
-import { afterDatabase } from './fixtures/processes.ts'
+import { afterDatabase, nodeEnv } from './fixtures/processes.ts'
 import { until } from './fixtures/time.ts'
 
 const checkout = new URL('../', import.meta.url)
@@ -29,7 +29,7 @@ t.teardown(async () => {
 type Env = Record<string, string>
 type Outcome = { code: number | null; stdout: string; stderr: string }
 
-const environment = (env: Env) => ({ PATH: String(process.env.PATH), ...env })
+const environment = (env: Env) => ({ ...nodeEnv, ...env })
 const embedded: Env = { POSTGRAM_DATA: data, PORT: '0', LOG_LEVEL: 'trace' }
 
 /** Runs a command as a person does, until it ends. */

@@ -1,14 +1,12 @@
 create function api.abandon_domain(id uuid, organisation_id uuid, mode text, key text default null)
 returns void
-language plpgsql volatile security definer
+language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-begin
-  perform core.lock_organisations(array[abandon_domain.organisation_id]);
+  select core.lock_organisations(array[abandon_domain.organisation_id]);
   delete from app.domains d
   where d.id = abandon_domain.id and d.organisation_id = abandon_domain.organisation_id and d.change = 'adding';
-  perform core.release_key(abandon_domain.organisation_id, abandon_domain.mode::app.mode, abandon_domain.key);
-end
+  select core.release_key(abandon_domain.organisation_id, abandon_domain.mode::app.mode, abandon_domain.key)
 $$;
 
 comment on function api.abandon_domain is

@@ -1,20 +1,18 @@
 create function api.begin_release(id uuid)
 returns setof api.domain_work
-language plpgsql volatile security definer
+language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_domain app.domains;
-begin
-  update app.domains d
-  set change = 'removing', change_since = core.now()
-  where d.id = begin_release.id and d.organisation_id is null
-    and core.is_under_way(d.change_since) is not true
-  returning d.* into v_domain;
-  if v_domain.id is not null then
-    return next jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
-  end if;
-end
+  with begun as (
+    update app.domains d
+    set change = 'removing', change_since = core.now()
+    where d.id = begin_release.id and d.organisation_id is null
+      and core.is_under_way(d.change_since) is not true
+    returning d.*
+  )
+  select w.*
+  from begun b
+  cross join lateral jsonb_populate_record(null::api.domain_work, core.domain_work(b::app.domains)) w
 $$;
 
 comment on function api.begin_release is

@@ -1,20 +1,16 @@
 create function api.close_periods()
 returns integer
-language plpgsql volatile security definer
+language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
   -- Limited, so that few organisations are locked at a time; the caller repeats the call.
-  v_ids uuid[] := array(
+  select core.close_periods(array(
     select a.organisation_id
     from app.allowances a
     where a.period_end <= core.now()
     order by a.organisation_id
     limit 500
-    for no key update skip locked);
-begin
-  return core.close_periods(v_ids);
-end
+    for no key update skip locked))
 $$;
 
 comment on function api.close_periods is

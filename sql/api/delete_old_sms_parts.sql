@@ -9,7 +9,7 @@ as $$
       select o.message_id
       from app.sms_parts o
       where o.message_id < (
-        select core.first_id_at(core.now() - make_interval(days => r.days)) from app.retention r where r.what = 'messages')
+        select core.first_id_at(core.now() - make_interval(days => r.days)) from app.retention r where r.data = 'messages')
       order by o.message_id
       limit 20000)
     returning 1

@@ -6,7 +6,7 @@ as $$
   with bound as (
     select ((core.now() - make_interval(days => r.days)) at time zone 'UTC')::date as day
     from app.retention r
-    where r.what = 'messages'
+    where r.data = 'messages'
   ),
   volume as (
     delete from app.daily_volume v using bound b where v.day < b.day returning 1

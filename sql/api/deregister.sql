@@ -1,13 +1,11 @@
 create function api.deregister(pool_id text)
 returns boolean
-language plpgsql volatile security definer
+language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-begin
   delete from app.processes p where p.pool_id = deregister.pool_id;
-  perform graphile_worker.force_unlock_workers(array[deregister.pool_id]);
-  return pg_advisory_unlock(core.pool_lock(deregister.pool_id));
-end
+  select graphile_worker.force_unlock_workers(array[deregister.pool_id]);
+  select pg_advisory_unlock(core.pool_lock(deregister.pool_id))
 $$;
 
 comment on function api.deregister is

@@ -10,7 +10,14 @@ declare
   v_locked uuid[];
 begin
   if is_shared then
-    v_locked := core.try_lock_organisations(v_ids);
+    -- Without waiting: only those that no other transaction has locked.
+    v_locked := array(
+      select a.organisation_id
+      from app.allowances a
+      where a.organisation_id = any (v_ids)
+      order by a.organisation_id
+      for no key update skip locked);
+    perform core.open_periods(v_locked);
   else
     perform core.lock_organisations(v_ids);
     v_locked := v_ids;

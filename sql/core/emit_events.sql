@@ -9,7 +9,6 @@ declare
   v_at constant timestamptz := date_trunc('milliseconds', core.clock());
   v_organisations uuid[];
   v_ids uuid[];
-  v_events core.new_event[];
   v_endpoints uuid[];
 begin
   -- Keep the organisations with an endpoint for such a change. Where there is none, nothing else is read.
@@ -60,15 +59,12 @@ begin
     select e.id, (e.message).organisation_id, e.type, (e.message).id, e.at, core.event_body(e.id, e.type, e.at, e.message)
     from event e
     returning id, organisation_id, type
-  )
-  select array_agg((w.id, w.organisation_id, w.type)::core.new_event) into v_events from written w;
-
-  -- Have them delivered.
-  with delivery as (
+  ),
+  delivery as (
     insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
-    select p.id, e.id, core.now()
-    from unnest(v_events) e
-    join app.webhook_endpoints p on p.organisation_id = e.organisation_id and e.type = any (p.event_types)
+    select p.id, w.id, core.now()
+    from written w
+    join app.webhook_endpoints p on p.organisation_id = w.organisation_id and w.type = any (p.event_types)
     where p.disabled_at is null
     returning endpoint_id
   )

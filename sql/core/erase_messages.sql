@@ -4,7 +4,7 @@ language plpgsql volatile
 as $$
 declare
   v_rows integer;
-  v_total integer := 0;
+  v_total integer;
   v_marks jsonb;
   v_texts jsonb;
 begin
@@ -47,15 +47,8 @@ begin
   )
   -- The message may repeat what was reported about them.
   select count(*), jsonb_object_agg(e.message_id || ' ' || e.text, true) filter (where e.text is not null)
-    into v_rows, v_texts
+    into v_total, v_texts
   from erased e;
-  v_total := v_total + v_rows;
-
-  update app.complaints c
-  set recipient = v_marks ->> c.message_id::text
-  where c.message_id = any (ids) and c.recipient = person;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
 
   update app.messages m
   set to_address = core.redact(m.to_address, person, v_marks ->> m.id::text),
@@ -68,13 +61,15 @@ begin
   get diagnostics v_rows = row_count;
   v_total := v_total + v_rows;
 
-  delete from app.bodies b where b.message_id = any (ids);
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-
-  update app.sms_parts p set phone = '(erased)' where p.message_id = any (ids) and p.phone = person;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
+  with complaint as (
+    update app.complaints c set recipient = v_marks ->> c.message_id::text
+    where c.message_id = any (ids) and c.recipient = person returning 1
+  ),
+  body as (delete from app.bodies b where b.message_id = any (ids) returning 1),
+  part as (
+    update app.sms_parts p set phone = '(erased)' where p.message_id = any (ids) and p.phone = person returning 1
+  )
+  select v_total + (select count(*) from complaint) + (select count(*) from body) + (select count(*) from part) into v_total;
 
   update app.sandbox_messages s
   set reports = coalesce((

@@ -19,7 +19,7 @@ as $$
   from app.blocked_numbers b
   where b.phone = person
   union all
-  select 'kept by hash', a.organisation_id, encode(a.sha256, 'hex'), a.erased_at,
+  select 'suppression hash', a.organisation_id, encode(a.sha256, 'hex'), a.erased_at,
     jsonb_build_object('reason', a.reason)
   from core.suppressions_by_hash(person) a
 $$;

@@ -2,7 +2,7 @@ create function core.export_traces(person text)
 returns setof core.personal_record
 language sql stable
 as $$
-  select 'kept answer', k.organisation_id, k.key, k.created_at,
+  select 'stored response', k.organisation_id, k.key, k.created_at,
     jsonb_build_object('mode', k.mode, 'status', k.status, 'body', k.body)
   from app.idempotency_keys k
   where strpos(lower(k.body), ltrim(person, '+')) > 0 and core.redact(k.body, person) <> k.body
@@ -15,7 +15,7 @@ as $$
   from app.early_receipts e
   where e.receipt ->> 'phone' = person
   union all
-  select 'suppression to forget', s.organisation_id, null, s.tried_at, to_jsonb(s) - 'organisation_id'
+  select 'suppression removal', s.organisation_id, null, s.tried_at, to_jsonb(s) - 'organisation_id'
   from app.suppression_removals s
   where s.email = person
   union all

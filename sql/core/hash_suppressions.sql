@@ -5,7 +5,6 @@ as $$
 declare
   v_sha256 bytea := (select core.person_sha256(person, s.salt) from app.person_salt s);
   v_rows integer;
-  v_total integer := 0;
 begin
   -- Lock first, in the order in which receipts lock these rows: the steps below must see the same rows.
   perform from app.hard_bounces b where b.email = person for update;
@@ -27,18 +26,13 @@ begin
   ) h
   on conflict do nothing;
 
-  delete from app.hard_bounces b where b.email = person;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-  delete from app.suppressions s where s.email = person;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-  delete from app.consents c where c.phone = person;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-  delete from app.blocked_numbers b where b.phone = person;
-  get diagnostics v_rows = row_count;
-  return v_total + v_rows;
+  with bounce as (delete from app.hard_bounces b where b.email = person returning 1),
+  suppression as (delete from app.suppressions s where s.email = person returning 1),
+  consent as (delete from app.consents c where c.phone = person returning 1),
+  number as (delete from app.blocked_numbers b where b.phone = person returning 1)
+  select (select count(*) from bounce) + (select count(*) from suppression) + (select count(*) from consent)
+    + (select count(*) from number) into v_rows;
+  return v_rows;
 end
 $$;
 

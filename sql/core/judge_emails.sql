@@ -29,7 +29,7 @@ begin
           when e.error is not null then e.error ->> 'code'
           when e.template_problems is not null then 'validation_error'
           when e.is_paused then 'org_paused'
-          when e.mode = 'live' and not exists (select from core.sending_domains(e.organisation_id, e.from_domain))
+          when e.mode = 'live' and not exists (select from core.sending_domain(e.organisation_id, e.from_domain))
             then 'domain_not_verified'
         end as code
       from email e
@@ -53,7 +53,7 @@ begin
     -- Whether the allowance is enough: counted among emails that nothing else refuses, the free ones apart.
     counted as (
       select j.*,
-        core.fits(cardinality(j.recipients), j.email_allowance) over arrival as fits,
+        core.fits(cardinality(j.recipients), j.email_allowance, j.ordinality::integer) over arrival as fits,
         row_number() over arrival as free_place
       from (
         select c.*, s.named, s.foreign_addresses, s.is_beyond, v.verdict,

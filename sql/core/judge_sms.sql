@@ -32,7 +32,7 @@ begin
     -- Whether allowance and credits are enough: counted among SMS that nothing else refuses.
     counted as (
       select c.*,
-        core.fits_until_short(c.price, c.sms_allowance::bigint + c.sms_credits, c.n) over (
+        core.fits(c.price, c.sms_allowance::bigint + c.sms_credits, c.n) over (
           partition by c.organisation_id, c.mode, c.code order by c.n, c.index) as fits,
         count(*) filter (where c.is_free) over (
           partition by c.organisation_id, c.code order by c.n, c.index) as free_place

@@ -33,7 +33,15 @@ begin
   v_types := jsonb_path_query_array(receipts, '$[*].type');
 
   if v_types ? 'complained' then
-    perform core.lock_complained_about(receipts);
+    -- Of two transactions about one organisation, the second counts the complaints of the first.
+    perform from app.organisations o
+    where o.id in (
+      select m.organisation_id
+      from jsonb_to_recordset(receipts) as r (message_id uuid, type text)
+      join app.messages m on m.id = r.message_id and m.id between v_first_id and v_last_id
+      where r.type = 'complained' and m.mode = 'live' and not m.is_sandbox)
+    order by o.id
+    for no key update;
   end if;
   perform from app.messages m
   where m.id = any (v_ids) and m.id between v_first_id and v_last_id and m.mode = 'live'
@@ -68,7 +76,14 @@ begin
     perform core.record_complaints(array(select s from unnest(v_stored) s where s.type = 'complained'));
   end if;
   if v_stray is not null then
-    perform core.count_stray_receipts(v_stray);
+    insert into app.stray_receipts as s (day, provider, receipts, last_message_id, last_at)
+    select (core.now() at time zone 'UTC')::date, split_part(r.provider_event_id, ':', 1), count(*),
+      (array_agg(r.message_id order by r.message_id desc))[1], core.now()
+    from jsonb_to_recordset(v_stray) as r (message_id uuid, provider_event_id text)
+    group by 2
+    order by 2
+    on conflict on constraint stray_receipts_pkey do update
+      set receipts = s.receipts + excluded.receipts, last_message_id = excluded.last_message_id, last_at = excluded.last_at;
   end if;
   return array(select s.type::text from unnest(v_stored) s);
 end

@@ -23,12 +23,13 @@ begin
       case
         when c.verdict is not null then c.stored_body
         when c.batch then (
-          select '{"results":['
-            || string_agg(
-              core.batch_result(i.index, i.data, coalesce(i.error, core.error(catalogue, i.refusal, i.fields, i.message))),
-              ',' order by i.index)
-            || ']}'
-          from unnest(r.results) i)
+          select format('{"results":[%s]}', string_agg(
+            case when e.error is null then format('{"index":%s,"ok":true,"data":%s}', i.index, i.data)
+              else format('{"index":%s,"ok":false,"error":%s}', i.index, e.error) end,
+            ',' order by i.index))
+          from unnest(r.results) i
+          cross join lateral (select coalesce(i.error, (catalogue -> i.refusal)
+            || jsonb_strip_nulls(jsonb_build_object('message', i.message, 'fields', i.fields))) as error) e)
         else left(r.results[1].data, -1) || format(',"mode":"%s"}', c.mode)
       end as body
     from unnest(calls) c

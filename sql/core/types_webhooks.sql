@@ -1,12 +1,5 @@
 -- Webhook events, deliveries and signing secrets.
 
-create type core.new_event as (
-  id uuid,
-  organisation_id uuid,
-  type app.webhook_event_type
-);
-comment on type core.new_event is 'A webhook event that was just written.';
-
 create type core.lease as (
   endpoint_id uuid,
   job bigint,

@@ -9,10 +9,11 @@ select
   r.required,
   r.status,
   array(select jsonb_array_elements_text(r.found)) as found,
-  d.last_checked_at
+  d.last_checked_at,
+  r.problem
 from app.domains d
 cross join lateral jsonb_to_recordset(d.records) as r (
-  purpose text, type text, name text, value text, required boolean, status text, found jsonb
+  purpose text, type text, name text, value text, required boolean, status text, found jsonb, problem text
 )
 where d.change is distinct from 'adding';
 
@@ -29,3 +30,4 @@ comment on column ops.domain_records.required is 'Whether the domain needs this 
 comment on column ops.domain_records.status is 'pending, verified, missing or mismatch, by the last check.';
 comment on column ops.domain_records.found is 'The values that the last check found.';
 comment on column ops.domain_records.last_checked_at is 'When the last check ran; null before the first one.';
+comment on column ops.domain_records.problem is 'Why the last lookup failed, which leaves status and found as they were; null if it did not fail.';

@@ -18,7 +18,14 @@ begin
     perform pg_advisory_xact_lock(hashtextextended('postgram inbound', 0));
   end if;
   v_ids := core.person_messages(v_person, null);
-  v_mentions := array(select unnest(core.messages_mentioning(v_person)) except select unnest(v_ids));
+  -- Messages to others that name the person in their text, tags or errors: this reads all stored messages.
+  v_mentions := array(
+    select m.id
+    from app.messages m
+    left join app.bodies b on b.message_id = m.id
+    cross join lateral (select concat_ws(' ', m.subject, m.tags, m.error_message, b.html, b.text, b.headers) as text) t
+    where strpos(lower(t.text), ltrim(v_person, '+')) > 0 and core.redact(t.text, v_person) <> t.text
+      and m.id <> all (v_ids));
   -- The sandbox takes its own before messages.
   perform from app.sandbox_messages s where s.message_id = any (v_ids) order by s.message_id, s.copy for update;
   -- In the order of their ids, as every writer of messages locks them.

@@ -17,13 +17,13 @@ begin
     raise exception 'messages must be kept for at least 62 days, because an SMS can wait for 30 days';
   end if;
   -- Locks all rows, so that the second of two operators sees the values that the first one set.
-  perform from app.retention r order by r.what for no key update;
-  select r.days into v_before from app.retention r where r.what = data;
-  update app.retention r set days = set_retention.days where r.what = data;
+  perform from app.retention r order by r.data for no key update;
+  select r.days into v_before from app.retention r where r.data = set_retention.data;
+  update app.retention r set days = set_retention.days where r.data = set_retention.data;
   -- ops.erase_person finds the bodies and events of a person by the messages.
-  if exists (select from app.retention r join app.retention m on m.what = 'messages' and m.days < r.days) then
+  if exists (select from app.retention r join app.retention m on m.data = 'messages' and m.days < r.days) then
     raise exception 'bodies and webhooks cannot be kept for longer than messages'
-      using hint = 'select what, days from ops.retention';
+      using hint = 'select data, days from ops.retention';
   end if;
   perform core.audit('set_retention', null, data,
     jsonb_build_object('days', v_before), jsonb_build_object('days', days));

@@ -1,11 +1,9 @@
 create function ops.suspend(organisation text, reason text)
 returns integer
-language plpgsql volatile security definer
+language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-begin
-  return core.release_held(core.set_state('suspend', organisation, reason));
-end
+  select core.release_held(core.set_state('suspend', organisation, reason))
 $$;
 
 comment on function ops.suspend is

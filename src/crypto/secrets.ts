@@ -8,20 +8,7 @@ import {
 } from 'node:crypto'
 
 /** Encryption and signatures with SECRET_KEY. Each purpose has its own keys, derived from SECRET_KEY. */
-export type Secrets = {
-  /** Encrypts a text for the database. */
-  seal(text: string): string
-  /** Decrypts a text. Throws if none of the keys sealed it, or if it was changed. */
-  open(sealed: string): string
-  /** Returns the index of the key that sealed a text; null if none did. */
-  keyOf(sealed: string): number | null
-  /** For each key, the first one first, a name that does not reveal it. */
-  keyIds: readonly string[]
-  /** Signs bytes with the first key. */
-  sign(bytes: Buffer): Buffer
-  /** Returns whether one of the keys made this signature, by a comparison in constant time. */
-  isSigned(bytes: Buffer, signature: Buffer): boolean
-}
+export type Secrets = ReturnType<typeof createSecrets>
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -31,7 +18,7 @@ const TAG_BYTES = 16
  * Creates secrets from one or more keys of 32 bytes in base64. The first key seals and signs; the others only open
  * and verify, so that links in old mail stay valid after a rotation.
  */
-export function createSecrets(keys: readonly string[]): Secrets {
+export function createSecrets(keys: readonly string[]) {
   const masters = keys.map((key) => Buffer.from(key, 'base64'))
   if (masters.some((master) => master.length !== KEY_BYTES)) {
     throw new Error(`a secret key is not ${KEY_BYTES} bytes in base64`)
@@ -46,13 +33,6 @@ export function createSecrets(keys: readonly string[]): Secrets {
   const [signer] = signing
   if (!sealer || !signer) throw new Error('there is no secret key')
   const hmac = (key: Buffer, bytes: Buffer) => createHmac('sha256', key).update(bytes).digest()
-
-  const seal = (text: string) => {
-    const nonce = randomBytes(NONCE_BYTES)
-    const cipher = createCipheriv('aes-256-gcm', sealer, nonce)
-    const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-    return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
-  }
 
   const openWithKey = (sealed: string) => {
     const bytes = Buffer.from(sealed, 'base64')
@@ -73,18 +53,29 @@ export function createSecrets(keys: readonly string[]): Secrets {
   }
 
   return {
-    seal,
-    open: (sealed) => openWithKey(sealed).text,
-    keyOf(sealed) {
+    /** Encrypts a text for the database. */
+    seal(text: string): string {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', sealer, nonce)
+      const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+      return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
+    },
+    /** Decrypts a text. Throws if none of the keys sealed it, or if it was changed. */
+    open: (sealed: string) => openWithKey(sealed).text,
+    /** Returns the index of the key that sealed a text; null if none did. */
+    keyOf(sealed: string): number | null {
       try {
         return openWithKey(sealed).place
       } catch {
         return null
       }
     },
+    /** For each key, the first one first, a name that does not reveal it. */
     keyIds: derived('key id').map((id) => id.toString('hex', 0, 8)),
-    sign: (bytes) => hmac(signer, bytes),
-    isSigned(bytes, signature) {
+    /** Signs bytes with the first key. */
+    sign: (bytes: Buffer) => hmac(signer, bytes),
+    /** Returns whether one of the keys made this signature, by a comparison in constant time. */
+    isSigned(bytes: Buffer, signature: Buffer): boolean {
       // All keys are compared, so that the time does not depend on which key signed.
       return signing.reduce((isOurs, key) => {
         const expected = hmac(key, bytes)

@@ -57,6 +57,7 @@ export function layout({ title, content, frame, path, notice, problem }: LayoutO
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
+<link rel="icon" href="data:,">
 ${render(html`<title>${`${title} – Postgram`}</title>`)}
 <link rel="stylesheet" href="/dashboard/assets/style.css">
 </head>

@@ -484,14 +484,50 @@ export type Api = {
   close_periods: { args: Record<string, never>; result: number }
   /** Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here). */
   code_age: { args: { sha256: string }; result: string }
+  /** Do as an operator what the function of ops with the name of the action does: set_plan (value: the plan), grant_credits (value: the number, note), pause and suspend (note: the reason), resume, reinstate. Refuses as core.operator_of does. */
+  dashboard_change_organisation: { args: { session: string; organisation: string; action: string; value?: string; note?: string }; result: null }
   /** Create an API key as ops.create_api_key does, for an owner with a fresh sign-in. Returns the key. Refuses as core.member_of does. */
   dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
+  /** Create an organisation as ops.create_organisation does, for an operator. Returns its ID. Refuses as core.operator_of does. */
+  dashboard_create_organisation: { args: { session: string; name: string; owner_email: string; plan: string }; result: string }
+  /** Enable a webhook endpoint as ops.enable_webhook_endpoint does, for an operator. Refuses as core.operator_of does. */
+  dashboard_enable_endpoint: { args: { session: string; endpoint: string; replay: boolean }; result: null }
+  /** Erase a person as ops.erase_person does, for an operator with a fresh sign-in. Returns the number of rows. Refuses as core.operator_of does. */
+  dashboard_erase_person: { args: { session: string; person: string }; result: number }
+  /** Returns all records of a person as ops.export_person does, for an operator with a fresh sign-in; the audit has the number of records, not the name. Refuses as core.operator_of does. */
+  dashboard_export_person: { args: { session: string; person: string }; result: unknown }
   /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
+  /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
+  dashboard_home: { args: { session: string; organisation: string }; result: unknown }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
+  /** Returns the state of the service for operators: rows of ops.checks, queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
+  dashboard_now: { args: { session: string }; result: unknown }
+  /** Create an API key as ops.create_api_key does, for an operator with a fresh sign-in. Returns the key. Refuses as core.operator_of does. */
+  dashboard_operator_create_key: { args: { session: string; organisation: string; mode: string }; result: string }
+  /** Revoke an API key as ops.revoke_api_key does, for an operator with a fresh sign-in. Refuses as core.operator_of does. */
+  dashboard_operator_revoke_key: { args: { session: string; prefix: string }; result: null }
+  /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys), members and the newest of credit_ledger (ledger), and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
+  dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
+  /** Returns up to 51 rows of ops.organisations, newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does. */
+  dashboard_organisations: { args: { session: string; search: string; after: string }; result: unknown }
+  /** Returns the rows of ops.plans. Refuses as core.operator_of does. */
+  dashboard_plans: { args: { session: string }; result: unknown }
+  /** Release a domain as ops.release_domain does, for an operator. Refuses as core.operator_of does. */
+  dashboard_release_domain: { args: { session: string; name: string }; result: null }
+  /** Retry messages as ops.retry_message does, for an operator. Returns their number. Refuses as core.operator_of does. */
+  dashboard_retry_stuck: { args: { session: string; messages: string[] }; result: number }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
+  /** Returns up to 500 rows of a report for operators: domains (ops.domains_at_risk), endpoints (ops.failing_endpoints) or ledger (ops.ledger_check, unbalanced first). Refuses as core.operator_of does. */
+  dashboard_risks: { args: { session: string; report: string }; result: unknown }
+  /** Create a plan (is_new) as ops.create_plan does, or change its terms as ops.set_plan_terms does, for an operator. Refuses as core.operator_of does. */
+  dashboard_set_plan_terms: { args: { session: string; plan: string; is_new: boolean; name: string; price_rand: number; emails_included: number; sms_included: number; domains_included: number; test_messages_daily: number }; result: null }
+  /** Returns the 500 oldest messages that wait longer than a minute, with the reason: [{id, organisation, to, attempts, since, why}]. Refuses as core.operator_of does. */
+  dashboard_stuck: { args: { session: string }; result: unknown }
+  /** Let an operator read the dashboard of an organisation in this session, as its owner sees it. Written to the audit. Refuses as core.operator_of does. */
+  dashboard_view_organisation: { args: { session: string; organisation: string }; result: null }
   /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
   delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Delete complaints older than a week, which no rate counts. Returns their number. */
@@ -643,10 +679,28 @@ export const signatures = {
   clear_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
+  dashboard_change_organisation: { types: { session: 'text', organisation: 'text', action: 'text', value: 'text', note: 'text' }, required: ['session', 'organisation', 'action'], returns: 'value', results: { value: 'void' } },
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
+  dashboard_create_organisation: { types: { session: 'text', name: 'text', owner_email: 'text', plan: 'text' }, required: ['session', 'name', 'owner_email', 'plan'], returns: 'value', results: { value: 'text' } },
+  dashboard_enable_endpoint: { types: { session: 'text', endpoint: 'text', replay: 'boolean' }, required: ['session', 'endpoint', 'replay'], returns: 'value', results: { value: 'void' } },
+  dashboard_erase_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'integer' } },
+  dashboard_export_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_home: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_now: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_operator_create_key: { types: { session: 'text', organisation: 'text', mode: 'text' }, required: ['session', 'organisation', 'mode'], returns: 'value', results: { value: 'text' } },
+  dashboard_operator_revoke_key: { types: { session: 'text', prefix: 'text' }, required: ['session', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_organisations: { types: { session: 'text', search: 'text', after: 'text' }, required: ['session', 'search', 'after'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_plans: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_release_domain: { types: { session: 'text', name: 'text' }, required: ['session', 'name'], returns: 'value', results: { value: 'void' } },
+  dashboard_retry_stuck: { types: { session: 'text', messages: 'text[]' }, required: ['session', 'messages'], returns: 'value', results: { value: 'integer' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_risks: { types: { session: 'text', report: 'text' }, required: ['session', 'report'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_set_plan_terms: { types: { session: 'text', plan: 'text', is_new: 'boolean', name: 'text', price_rand: 'integer', emails_included: 'integer', sms_included: 'integer', domains_included: 'integer', test_messages_daily: 'integer' }, required: ['session', 'plan', 'is_new', 'name', 'price_rand', 'emails_included', 'sms_included', 'domains_included', 'test_messages_daily'], returns: 'value', results: { value: 'void' } },
+  dashboard_stuck: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_view_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'void' } },
   delete_old_callbacks: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_complaints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_early_receipts: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },

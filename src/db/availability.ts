@@ -11,24 +11,9 @@ import { isReadOnlyError, READ_ONLY, readOnlyProblem, STANDBY } from './read-onl
 import { isTimeout } from './repeated-call.ts'
 
 /** Whether the database takes the writes of this process, by the results of its heartbeats. */
-export type Availability = {
-  /** Says why the database does not take writes; null when it does. */
-  problem(): string | null
-  /** Runs a heartbeat; `problem` returns its result from then on. */
-  observe(heartbeat: () => Promise<void>): Promise<void>
-  /**
-   * Records an error of other work. Returns whether an outage of the database explains it; the log has a line for
-   * the outage itself. Requests a heartbeat if the database may be unavailable; the promise then settles with the
-   * result of that heartbeat: if it succeeds, the error is about one connection or one statement.
-   */
-  report(error: unknown): boolean | Promise<boolean>
-  /** Records an error of the heartbeat's connection; if that is lost, the database counts as unreachable. */
-  lost(error: unknown): void
-  /** Sets the function that is called when a heartbeat is needed before its time. */
-  onDue(heartbeat: () => void): void
-}
+export type Availability = ReturnType<typeof createAvailability>
 
-export type AvailabilityOptions = {
+type AvailabilityOptions = {
   log: Logger
   /** The connection of the heartbeat. */
   pool: Pick<Pool, 'use' | 'renew'>
@@ -59,7 +44,7 @@ export function lackOf(error: unknown): string | undefined {
 }
 
 /** Creates the availability of a process; until its first heartbeat the process is starting. */
-export function createAvailability(options: AvailabilityOptions): Availability {
+export function createAvailability(options: AvailabilityOptions) {
   const { log, pool, checkSpace } = options
   let problem: string | null = STARTING
   let acknowledgedAt: number | null = null
@@ -127,12 +112,14 @@ export function createAvailability(options: AvailabilityOptions): Availability {
   }
 
   return {
-    problem() {
+    /** Says why the database does not take writes; null when it does. */
+    problem(): string | null {
       const silentMs = performance.now() - (acknowledgedAt ?? 0)
       if (problem !== null || silentMs < BEHIND_AFTER_MS) return problem
       return `the database is behind: it has not acknowledged a write for ${Math.floor(silentMs / 1000)} s`
     },
-    async observe(heartbeat) {
+    /** Runs a heartbeat; `problem` returns its result from then on. */
+    async observe(heartbeat: () => Promise<void>) {
       const requested = verdict
       verdict = null
       const isCheckDue = isSpaceCheckDue()
@@ -152,7 +139,12 @@ export function createAvailability(options: AvailabilityOptions): Availability {
       requested?.resolve(false)
       acknowledged()
     },
-    report(error) {
+    /**
+     * Records an error of other work. Returns whether an outage of the database explains it; the log has a line for
+     * the outage itself. Requests a heartbeat if the database may be unavailable; the promise then settles with the
+     * result of that heartbeat: if it succeeds, the error is about one connection or one statement.
+     */
+    report(error: unknown): boolean | Promise<boolean> {
       const lack = lackOf(error)
       if (lack) isSpaceInDoubt = true
       if (lostAt !== null) return isExplained(error)
@@ -166,12 +158,14 @@ export function createAvailability(options: AvailabilityOptions): Availability {
       if (!lack) requestHeartbeat()
       return explained
     },
-    lost(error) {
+    /** Records an error of the heartbeat's connection; if that is lost, the database counts as unreachable. */
+    lost(error: unknown) {
       if (!isLoss(error)) return
       failed(error, UNREACHABLE)
       requestHeartbeat()
     },
-    onDue(heartbeat) {
+    /** Sets the function that is called when a heartbeat is needed before its time. */
+    onDue(heartbeat: () => void) {
       requestHeartbeat = heartbeat
     },
   }

@@ -45,7 +45,7 @@ export function caller(connections: Sql | Pool): Call {
     const parts: string[] = []
     const list = given.map(([key, value]) => {
       const type = (types as Record<string, string>)[key]
-      const text = type === 'jsonb' ? asJsonText(value) : asText(value)
+      const text = asText(value, type)
       if (text !== null && text.length > PART_LENGTH) {
         const names = partsOf(text).map(
           (part) => `current_setting('${partName(parts.push(part))}')`,
@@ -103,13 +103,9 @@ function partsOf(text: string): string[] {
   return parts
 }
 
-function asJsonText(value: Argument): string | null {
+function asText(value: Argument, type: string | undefined): string | null {
   if (value === null || value === undefined) return null
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function asText(value: Argument): string | null {
-  if (value === null || value === undefined) return null
+  if (type === 'jsonb') return typeof value === 'string' ? value : JSON.stringify(value)
   if (Array.isArray(value)) {
     return `{${value.map((item: string) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
   }

@@ -1,21 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { codeOf } from './connection-errors.ts'
 
-export type ConnectorOptions = {
+type ConnectorOptions = {
   /** Opens one connection within a time limit. */
   open(limitMs: number): Promise<void>
   /** How many connections should be opening now. */
   wanted(): number
   /** Called with an error that further attempts would repeat. */
   onPermanentError(error: unknown): void
-}
-
-/** Opens the connections of a pool, and tries again while that fails. */
-export type Connector = {
-  /** Begins to open as many connections as are wanted; one at a time while attempts fail. */
-  openWanted(): void
-  /** The error of the last attempt; null if it succeeded. */
-  failure(): { error: unknown } | null
 }
 
 /**
@@ -29,11 +21,13 @@ const RETRY_AFTER_MS = 100
 /** Codes of errors that waiting does not fix: wrong password, unknown database, no right to a setting. */
 const PERMANENT = /^(28|3D|42|22)...$/
 
-export function createConnector({ open, wanted, onPermanentError }: ConnectorOptions): Connector {
+/** Opens the connections of a pool, and tries again while that fails. */
+export function createConnector({ open, wanted, onPermanentError }: ConnectorOptions) {
   let opening = 0
   let failures = 0
   let lastError: unknown
 
+  /** Begins to open as many connections as are wanted; one at a time while attempts fail. */
   function openWanted() {
     while (opening < (failures > 0 ? Math.min(wanted(), 1) : wanted())) {
       opening += 1
@@ -58,5 +52,9 @@ export function createConnector({ open, wanted, onPermanentError }: ConnectorOpt
     }
   }
 
-  return { openWanted, failure: () => (failures > 0 ? { error: lastError } : null) }
+  return {
+    openWanted,
+    /** The error of the last attempt; null if it succeeded. */
+    failure: () => (failures > 0 ? { error: lastError } : null),
+  }
 }

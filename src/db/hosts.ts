@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import postgres from 'postgres'
+import { settledWithin } from '../time/index.ts'
 import { type Address, readAddress } from './address.ts'
 import { coded, messageOf, NoResponse } from './connection-errors.ts'
 import { readServerState, STANDBY } from './read-only.ts'
@@ -76,11 +77,11 @@ function refuseOthers(this: Socket, data: Buffer): void {
 async function searchIn(address: Address, withinMs: number): Promise<Host> {
   const over = new AbortController()
   const hosts = hostsOf(address)
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new NoResponse(withinMs)), withinMs)
   try {
     const candidates = hosts.map((host) =>
-      Promise.race([checkHost(address, host, over.signal), late]),
+      settledWithin(withinMs, checkHost(address, host, over.signal), () => {
+        throw new NoResponse(withinMs)
+      }),
     )
     return await Promise.any(candidates)
   } catch (error) {
@@ -93,7 +94,6 @@ async function searchIn(address: Address, withinMs: number): Promise<Host> {
       `no host takes writes; ${problems.join('; ')}`,
     )
   } finally {
-    clearTimeout(timer)
     // By then, the connections to healthy hosts are closed.
     setTimeout(() => over.abort(), CLOSES_WITHIN_MS).unref()
   }

@@ -16,24 +16,16 @@ export type Login = {
 
 /** Returns the login of a connection. */
 export async function currentLogin(sql: Sql): Promise<Login> {
-  const [login] = await sql<
-    { name: string; superuser: boolean; creator: boolean; owner: boolean; bypass: boolean }[]
-  >`
-    select r.rolname as name, r.rolsuper as superuser, r.rolcreaterole as creator, r.rolbypassrls as bypass,
-      has_database_privilege(r.oid, current_database(), 'create') as owner
-    from pg_roles r where r.rolname = session_user`
+  const [login] = await sql<Login[]>`
+    select r.rolname as name, d.is_owner, nullif(concat_ws(', ',
+      case when r.rolsuper then 'is a superuser' end, case when r.rolcreaterole then 'may create roles' end,
+      case when r.rolbypassrls then 'bypasses row security' end,
+      case when d.is_owner then 'may create schemas in the database' end), '') as excess
+    from pg_roles r
+    cross join lateral (select has_database_privilege(r.oid, current_database(), 'create') as is_owner) d
+    where r.rolname = session_user`
   if (!login) throw new Error('the session has no login')
-  const excess = [
-    login.superuser && 'is a superuser',
-    login.creator && 'may create roles',
-    login.bypass && 'bypasses row security',
-    login.owner && 'may create schemas in the database',
-  ].filter((right) => right !== false)
-  return {
-    name: login.name,
-    isOwner: login.owner,
-    excess: excess.length > 0 ? excess.join(', ') : null,
-  }
+  return login
 }
 
 /** The advisory lock of ensureLogin(). */

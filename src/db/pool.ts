@@ -24,20 +24,7 @@ export type UseOptions = {
  * the next one and waits for connect_timeout. Second, its pool binds a statement to a busy connection
  * although another one may become free sooner.
  */
-export type Pool = {
-  /**
-   * Runs work on a connection. Throws Unreachable if no connection was available in time; nothing was sent
-   * then. Throws ConnectionLost if the connection was lost during the work.
-   */
-  use<Result>(work: (sql: Sql) => Promise<Result>, options?: UseOptions): Promise<Result>
-  /** Returns how many pieces of work have a connection or wait for one. */
-  underWay(): number
-  size: number
-  /** Closes the idle connections, so that further work gets new ones. */
-  renew(): void
-  /** Closes all connections; those in use when their work ends, or after `timeoutMs`. */
-  end(timeoutMs: number): Promise<void>
-}
+export type Pool = ReturnType<typeof createPool>
 
 export type PoolOptions = Pick<ClientOptions, 'role' | 'clock' | 'settings' | 'applicationName'> & {
   size: number
@@ -59,7 +46,7 @@ type Waiter = { resolve(connection: Pooled): void; reject(error: unknown): void 
 /** Connections are replaced after 30 to 60 minutes: server processes grow, and load balancers need new connections. */
 const LIFETIME_MS = 30 * 60_000
 
-export function createPool(url: string, options: PoolOptions): Pool {
+export function createPool(url: string, options: PoolOptions) {
   const {
     size,
     waitMs: defaultWaitMs,
@@ -83,6 +70,10 @@ export function createPool(url: string, options: PoolOptions): Pool {
   })
   let onDrained: () => void = () => undefined
 
+  /**
+   * Runs work on a connection. Throws Unreachable if no connection was available in time; nothing was sent
+   * then. Throws ConnectionLost if the connection was lost during the work.
+   */
   async function use<Result>(
     work: (sql: Sql) => Promise<Result>,
     { waitMs = defaultWaitMs }: UseOptions = {},
@@ -206,11 +197,14 @@ export function createPool(url: string, options: PoolOptions): Pool {
   return {
     use,
     size,
+    /** Returns how many pieces of work have a connection or wait for one. */
     underWay: () => waiting.size + busy.size,
+    /** Closes the idle connections, so that further work gets new ones. */
     renew() {
       for (const connection of [...idle]) drop(connection)
     },
-    async end(timeoutMs) {
+    /** Closes all connections; those in use when their work ends, or after `timeoutMs`. */
+    async end(timeoutMs: number) {
       ending.abort()
       for (const waiter of waiting) waiter.reject(ended())
       for (const connection of connections) if (!busy.has(connection)) drop(connection)

@@ -2,29 +2,11 @@ import type { Api } from './api.gen.ts'
 import { type Call, caller } from './call.ts'
 import type { ClientOptions } from './client.ts'
 import { fairCall } from './fair-call.ts'
-import { createPool, type Pool, type PoolOptions } from './pool.ts'
+import { createPool, type PoolOptions } from './pool.ts'
 import { CLIENT_TIME_LIMIT, repeatedCall } from './repeated-call.ts'
 
 /** The connections of a process, a pool for each kind of call, so that no kind waits for another. */
-export type Pools = {
-  /** For HTTP requests: admission and accepts have connections of their own. */
-  requests: Call
-  /** For jobs, and for what networks and providers report. */
-  work: Call
-  /** For scheduled tasks, which may take minutes. */
-  clock: Call
-  /** For heartbeats, on one connection that is never replaced: it holds the advisory locks of this process. */
-  heartbeat: Call
-  /** The pool of that connection. */
-  heartbeatPool: Pool
-  /** For health checks: fails at once while there is no connection. */
-  probe: Call
-  /** For reading the catalog. */
-  use: Pool['use']
-  /** The pools by name, except that of the heartbeat. */
-  all: Record<string, Pool>
-  end(timeoutMs: number): Promise<void>
-}
+export type Pools = ReturnType<typeof createPools>
 
 /** Functions that every send needs; they have a pool to themselves. Each has two runs at a time (db/batcher). */
 const INTAKE: ReadonlySet<keyof Api> = new Set(['admit', 'accept_emails', 'accept_sms'])
@@ -77,7 +59,7 @@ const LIMIT_TEMP_FILES = `select set_config('temp_file_limit', '512MB', false)
 /** A call takes two statements if migrate replaces the code meanwhile (call.ts). */
 const STATEMENTS_PER_CALL = 2
 
-export type PoolsOptions = Pick<ClientOptions, 'role' | 'clock'> & {
+type PoolsOptions = Pick<ClientOptions, 'role' | 'clock'> & {
   /** Called with each error of a call, and when an idle connection was lost. */
   onError?: (error: unknown) => void
   /** The same for the heartbeat's connection. */
@@ -85,7 +67,7 @@ export type PoolsOptions = Pick<ClientOptions, 'role' | 'clock'> & {
 }
 
 /** Creates the pools of a process; a pool connects when it gets work. */
-export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
+export function createPools(url: string, poolsOptions: PoolsOptions) {
   const { onError, onHeartbeatError, ...client } = poolsOptions
   const pool = (
     size: number,
@@ -121,17 +103,27 @@ export function createPools(url: string, poolsOptions: PoolsOptions): Pools {
   })
   const intake = repeatedCall(caller(all.intake), REPEATABLE)
   const others = fairCall(repeatedCall(caller(all.requests), REPEATABLE), ONE_ORGANISATION)
+  const requests: Call = (name, args) => (INTAKE.has(name) ? intake : others)(name, args)
   const work = caller(all.work)
+  const probe: Call = (name, args) => work(name, args, { waitMs: PROBE_WAITS_MS })
   return {
-    requests: (name, args) => (INTAKE.has(name) ? intake : others)(name, args),
+    /** For HTTP requests: admission and accepts have connections of their own. */
+    requests,
+    /** For jobs, and for what networks and providers report. */
     work,
+    /** For scheduled tasks, which may take minutes. */
     clock: caller(all.clock),
+    /** For heartbeats, on one connection that is never replaced: it holds the advisory locks of this process. */
     heartbeat: caller(heartbeatPool),
+    /** The pool of that connection. */
     heartbeatPool,
-    probe: (name, args) => work(name, args, { waitMs: PROBE_WAITS_MS }),
+    /** For health checks: fails at once while there is no connection. */
+    probe,
+    /** For reading the catalog. */
     use: all.work.use,
+    /** The pools by name, except that of the heartbeat. */
     all,
-    async end(timeoutMs) {
+    async end(timeoutMs: number) {
       await Promise.all([...Object.values(all), heartbeatPool].map((pool) => pool.end(timeoutMs)))
     },
   }

@@ -1,13 +1,9 @@
-import { SetupError } from '../errors.ts'
 import { settledWithin } from '../time/index.ts'
 import { type Availability, UNREACHABLE } from './availability.ts'
 import type { Call } from './call.ts'
 import { codeOf, isConnectionError } from './connection-errors.ts'
 import { breaks, type Contract } from './contract.ts'
 import type { CodeAge } from './migrate/code-age.ts'
-
-/** The database is of a newer version that does not work with this one. */
-export class Outdated extends SetupError {}
 
 type Queries = {
   read(): Promise<Contract>

@@ -64,7 +64,9 @@ export function repeatedCall(
       } catch (error) {
         // A refusal of a repeated call is the outcome: the server has seen the earlier calls.
         if (error instanceof ConnectionLost) lost = error
-        else if (lost === undefined || error instanceof Refusal) throw asTimedOut(error)
+        else if (lost === undefined || error instanceof Refusal) {
+          throw codeOf(error) === SQLSTATE_CANCELLED ? new TimedOut(error) : error
+        }
         if (performance.now() - start + REPEAT_AFTER_MS > beginsWithinMs) {
           throw new OutcomeUnknown(lost)
         }
@@ -78,8 +80,4 @@ export function repeatedCall(
           throw new OutcomeUnknown(new Error(`no response within ${respondsWithinMs} ms`))
         })
       : call(name, args, options)
-}
-
-function asTimedOut(error: unknown): unknown {
-  return codeOf(error) === SQLSTATE_CANCELLED ? new TimedOut(error) : error
 }

@@ -14,7 +14,7 @@ type Key = Pick<DkimKey, 'selector' | 'value'>
 /**
  * Looks up all records of a domain at the same time. A record becomes `verified`, `missing` if its name has
  * nothing, or `mismatch` if its name has something else, which `found` shows. If a lookup fails, the
- * record stays as it was, so that an outage does not count as absence.
+ * record stays as it was, with the `problem`, so that an outage does not count as absence.
  * With `keys`, a DKIM name may also hold our TXT value in place of the CNAME: DNS hosts that resolve
  * CNAMEs themselves publish it that way.
  */
@@ -28,10 +28,10 @@ export function checkRecords(
       try {
         const [status, found] = await check(record, resolver, keys)
         const shown = found.slice(0, MAX_FOUND).map((text) => text.slice(0, MAX_FOUND_LENGTH))
-        return { ...record, status, found: shown }
+        return { ...record, status, found: shown, problem: undefined }
       } catch (error) {
         if (!(error instanceof LookupFailed)) throw error
-        return record
+        return { ...record, problem: error.message }
       }
     }),
   )

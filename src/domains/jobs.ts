@@ -13,22 +13,12 @@ import type { Resolver } from './resolver.ts'
 import { publishedInSandbox } from './sandbox-zone.ts'
 
 /** What the worker does for domains. `id` is a UUID. All but makeKey throw ProviderUnavailable. */
-export type DomainJobs = {
-  /** Runs a scheduled check. */
-  check(id: string): Promise<void>
-  /** Makes the identity, with its DKIM keys, of a manually verified domain that was never checked. */
-  makeKey(name: string): Promise<void>
-  /** Deletes the provider's identity of a name that an operator released. */
-  release(id: string): Promise<void>
-  /** Rotates DKIM keys. Throws until DNS has the key to activate, as its signatures would fail. */
-  rotate(id: string, rotation: Rotation): Promise<void>
-}
-
-export function createDomainJobs(services: DomainServices): DomainJobs {
+export function createDomainJobs(services: DomainServices) {
   const { call, provider, resolver } = services
 
   return {
-    async check(id) {
+    /** Runs a scheduled check. */
+    async check(id: string) {
       const [work] = await call('domain_to_check', { id })
       if (!work) return
       const result = await inspectDomain(services, work).catch((error) => {
@@ -39,7 +29,8 @@ export function createDomainJobs(services: DomainServices): DomainJobs {
       await call('finish_check', result)
     },
 
-    async makeKey(name) {
+    /** Makes the identity, with its DKIM keys, of a manually verified domain that was never checked. */
+    async makeKey(name: string) {
       const [work] = await call('domain_to_sign', { name })
       if (!work) return
       const { records, identity } = await makeIdentity(services, work)
@@ -50,12 +41,14 @@ export function createDomainJobs(services: DomainServices): DomainJobs {
       })
     },
 
-    async release(id) {
+    /** Deletes the provider's identity of a name that an operator released. */
+    async release(id: string) {
       const [work] = await call('begin_release', { id })
       if (work) await releaseName(services, work)
     },
 
-    async rotate(id, rotation) {
+    /** Rotates DKIM keys. Throws until DNS has the key to activate, as its signatures would fail. */
+    async rotate(id: string, rotation: Rotation) {
       const [work] = await call('domain_to_check', { id })
       if (!work) return
       const { activate, retire } = rotation

@@ -13,6 +13,8 @@ export type DnsRecord = {
   status: 'pending' | 'verified' | 'missing' | 'mismatch'
   /** What the last lookup found at the name. */
   found: string[]
+  /** Why the last lookup failed; absent if it did not. Only operators see it. */
+  problem?: string | undefined
 }
 
 /** The DKIM selectors of every domain. Three of them let keys rotate without new DNS records. */

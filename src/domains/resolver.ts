@@ -3,16 +3,7 @@ import { settledWithin } from '../time/index.ts'
 import { hostOf, type RecordType } from './records.ts'
 
 /** Looks up records in DNS. */
-export type Resolver = {
-  /**
-   * Returns the records of a name: hosts in lower case without a final dot, MX as `preference host` with
-   * the lowest first, TXT with its strings joined. Empty if there are none; throws LookupFailed if
-   * the lookup fails.
-   */
-  look(name: string, type: RecordType): Promise<string[]>
-  /** Whether the sandbox simulates the records of this name. */
-  isSandbox(name: string): boolean
-}
+export type Resolver = ReturnType<typeof createResolver>
 
 /** No response, or one that neither has records nor says that there are none. */
 export class LookupFailed extends Error {
@@ -37,12 +28,17 @@ export function createResolver({
   servers: readonly string[]
   hasSandbox: boolean
   timeoutMs?: number
-}): Resolver {
+}) {
   // The second try waits twice as long as the first; together they take `timeoutMs`.
   const dns = new NodeResolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 })
   if (servers.length > 0) dns.setServers(servers)
   return {
-    async look(name, type) {
+    /**
+     * Returns the records of a name: hosts in lower case without a final dot, MX as `preference host` with
+     * the lowest first, TXT with its strings joined. Empty if there are none; throws LookupFailed if
+     * the lookup fails.
+     */
+    async look(name: string, type: RecordType): Promise<string[]> {
       const asking = ask[type](dns, name).catch(({ code = 'EUNKNOWN' }: NodeJS.ErrnoException) => {
         if (ABSENT.includes(code)) return []
         throw new LookupFailed(name, type, code)
@@ -50,10 +46,11 @@ export function createResolver({
       const found = await settledWithin(timeoutMs, asking, () => {
         throw new LookupFailed(name, type, 'ETIMEOUT')
       })
-      return found.map(withoutControls)
+      // Postgres cannot store NUL, and a terminal executes other control characters.
+      return found.map((text) => text.replace(/[^\P{Cc}\t]/gu, '\uFFFD'))
     },
-    // RFC 2606 reserves these for tests and examples, so nobody can own such a name.
-    isSandbox: (name) => hasSandbox && /\.(test|example)$/.test(name),
+    /** Whether the sandbox simulates the records of this name. RFC 2606 reserves them, so nobody can own one. */
+    isSandbox: (name: string) => hasSandbox && /\.(test|example)$/.test(name),
   }
 }
 
@@ -66,9 +63,4 @@ const ask: Record<RecordType, (dns: NodeResolver, name: string) => Promise<strin
       .map(({ priority, exchange }) => `${priority} ${hostOf(exchange)}`)
   },
   TXT: async (dns, name) => (await dns.resolveTxt(name)).map((strings) => strings.join('')),
-}
-
-/** Replaces control characters: Postgres cannot store NUL, and a terminal executes others. */
-function withoutControls(text: string): string {
-  return text.replace(/[^\P{Cc}\t]/gu, '\uFFFD')
 }

@@ -47,7 +47,7 @@ export function acceptor(name: AcceptFunction, { call, publicUrl, metrics }: Acc
       metrics.accepted(name, messages)
       const results = await call(name, {
         calls: sends.map(acceptCall),
-        // `name` decides the type of the items, which post-body.ts checked when it made the text.
+        // Of no type, as it fits either function: post-body.ts checked the items for the one that `name` names.
         items: concatenated(bodies.map(({ json }) => json)) as Json<never>,
         catalogue,
         is_shared: isShared,

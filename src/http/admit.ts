@@ -13,11 +13,7 @@ import { timeLimitOf } from './time-limit.ts'
 
 export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
 
-export type Admit = {
-  /** Returns the caller's admission and sets the rate headers; throws a Refusal if the caller is not admitted. */
-  (ctx: Context, scope: Scope | null): Promise<Admission>
-  idle(): Promise<void>
-}
+export type Admit = ReturnType<typeof admission>
 
 const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
 
@@ -43,7 +39,7 @@ type OverLimit = { admission: Admission; endsAt: number; requests: number; waiti
  * suspended, the next request is refused. A key over its rate limit is remembered until the second ends, so
  * that its further requests cost the database nothing.
  */
-export function admission(call: Call, wait: (ms: number) => Promise<unknown> = pause): Admit {
+export function admission(call: Call, wait: (ms: number) => Promise<unknown> = pause) {
   const overLimit = new Map<string, OverLimit>()
   /** Requests over a limit that wait for their 429. */
   let waiting = 0
@@ -91,7 +87,8 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
     return known.admission
   }
 
-  const admitRequest = async (ctx: Context, scope: Scope | null) => {
+  /** Returns the caller's admission and sets the rate headers; throws a Refusal if the caller is not admitted. */
+  const admitRequest = async (ctx: Context, scope: Scope | null): Promise<Admission> => {
     const [, key] = BEARER_KEY.exec(ctx.get('Authorization')) ?? []
     // Hashed here, so that no statement that the database may log contains a key.
     const ask = (signal: AbortSignal) => admit(ctx, hash('sha256', key ?? '', 'hex'), signal)

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Router } from '@koa/router'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Call } from '../db/call.ts'
 import type { DatabaseFigure, Metrics } from '../telemetry/metrics.ts'
+import { settledWithin } from '../time/index.ts'
 import { listen } from './listen.ts'
 import { healthRouter, type Readiness } from './routes/health.ts'
 
@@ -25,9 +25,7 @@ const DATABASE_TIMEOUT_MS = 3000
  * Serves GET /metrics in every role, and the health of processes without the API. It has its own port,
  * because the API's port is public.
  */
-export async function startMetricsServer(
-  options: MetricsServerOptions,
-): Promise<{ address: string; stop(): Promise<void> }> {
+export async function startMetricsServer(options: MetricsServerOptions) {
   const { metrics, call, readiness, log } = options
   const router = new Router()
   let reading: Promise<readonly DatabaseFigure[] | null> | undefined
@@ -45,8 +43,8 @@ export async function startMetricsServer(
   }
   router.get('/metrics', async (ctx) => {
     ctx.set('Content-Type', metrics.contentType)
-    const late = pause(DATABASE_TIMEOUT_MS, null, { ref: false })
-    const [figures, problem] = await Promise.all([Promise.race([read(), late]), readiness()])
+    const figuresInTime = settledWithin(DATABASE_TIMEOUT_MS, read(), () => null)
+    const [figures, problem] = await Promise.all([figuresInTime, readiness()])
     ctx.body = await metrics.text(figures, problem === null)
   })
   const app = new Koa()

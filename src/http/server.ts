@@ -21,9 +21,7 @@ type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
 const REQUESTS_FINISH_WITHIN_MS = 8000
 
 /** Serves the API; `stop` finishes the requests in progress. */
-export async function startApi(
-  options: ApiOptions,
-): Promise<{ address: string; stop(): Promise<void> }> {
+export async function startApi(options: ApiOptions) {
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const server = createServer({
     // Node would refuse a request without a Host header with a response outside the error envelope. No

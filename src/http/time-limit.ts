@@ -1,5 +1,7 @@
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { CLIENT_TIME_LIMIT, OutcomeUnknown } from '../db/repeated-call.ts'
+import { settledWithin } from '../time/index.ts'
 
 /** Returns the limit on the time that a request waits for the database; receiving its body does not count. */
 export function timeLimitOf(ctx: Context): ReturnType<typeof createTimeLimit> {
@@ -18,18 +20,14 @@ export function createTimeLimit(waitsMs: number) {
     async wait<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
       const started = performance.now()
       const ending = new AbortController()
-      const { promise: late, reject } = Promise.withResolvers<never>()
-      const timer = setTimeout(() => {
-        ending.abort()
-        // Work that rejects on the abort settles first: its error says that nothing began.
-        setImmediate(() =>
-          reject(new OutcomeUnknown(new Error(`the database took longer than ${waitsMs} ms`))),
-        )
-      }, leftMs)
       try {
-        return await Promise.race([work(ending.signal), late])
+        return await settledWithin(leftMs, work(ending.signal), async () => {
+          ending.abort()
+          // Work that rejects on the abort settles first: its error says that nothing began.
+          await nextIteration()
+          throw new OutcomeUnknown(new Error(`the database took longer than ${waitsMs} ms`))
+        })
       } finally {
-        clearTimeout(timer)
         leftMs -= performance.now() - started
       }
     },

@@ -9,12 +9,7 @@ export type Unsubscription = {
   email: string
 }
 
-export type UnsubscribeLinks = {
-  /** Returns the link that unsubscribes one recipient of one message. */
-  url(of: Unsubscription): string
-  /** Returns the content of a link's token; undefined if none of our keys signed it. */
-  read(token: string): Unsubscription | undefined
-}
+export type UnsubscribeLinks = ReturnType<typeof createUnsubscribeLinks>
 
 /** A prefix of the signed bytes, so that a signature for another purpose is not valid here. */
 const PURPOSE = Buffer.from('unsubscribe:')
@@ -33,9 +28,10 @@ export function createUnsubscribeLinks({
 }: {
   secrets: Secrets
   publicUrl: string
-}): UnsubscribeLinks {
+}) {
   return {
-    url({ organisationId, messageId, email }) {
+    /** Returns the link that unsubscribes one recipient of one message. */
+    url({ organisationId, messageId, email }: Unsubscription): string {
       const bytes = Buffer.concat([
         bytesOf(organisationId),
         bytesOf(messageId),
@@ -44,7 +40,8 @@ export function createUnsubscribeLinks({
       const signature = secrets.sign(Buffer.concat([PURPOSE, bytes]))
       return `${publicUrl}/u/${bytes.toString('base64url')}.${signature.toString('base64url')}`
     },
-    read(token) {
+    /** Returns the content of a link's token; undefined if none of our keys signed it. */
+    read(token: string): Unsubscription | undefined {
       const [, content = '', mac = ''] = TOKEN.exec(token) ?? []
       const bytes = fromBase64url(content)
       const signature = fromBase64url(mac)

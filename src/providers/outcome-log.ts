@@ -7,13 +7,6 @@ import type { NamedResult, OnOutcome } from './attempt-task.ts'
 /** A provider that is down writes one line a minute for each kind of failure, however many messages wait. */
 const FAILURES_EVERY_MS = 60_000
 
-export type OutcomeLog = {
-  noteEmail: OnOutcome
-  noteSms: OnOutcome
-  /** Logs the provider failures that are not logged yet. */
-  flush(): void
-}
-
 /**
  * Counts and logs attempts. Failed and ambiguous ones are logged at info, the others at debug, since in an
  * outage every message is deferred. Failures of a provider are summed to one warning a minute. The log
@@ -25,30 +18,33 @@ export function createOutcomeLog({
 }: {
   log: Logger
   metrics: Pick<Metrics, 'attemptSend'>
-}): OutcomeLog {
+}) {
   const failures = summarise<NamedResult>(
     (result, messages) =>
       log.warn({ provider: result.provider, code: result.code, messages }, eventOf(result)),
     FAILURES_EVERY_MS,
   )
 
-  function note(channel: 'email' | 'sms', id: string, result: NamedResult): void {
-    const { provider, outcome, about } = result
-    metrics.attemptSend(channel, provider, outcome)
-    // SmscLink logs its own failures. Refusals of the sandbox are simulated.
-    const isFailing = about === 'provider' || (about === 'connection' && channel === 'email')
-    if (isFailing && provider !== 'sandbox') {
-      failures.note(`${provider} ${eventOf(result)}`, result)
+  const noteOf =
+    (channel: 'email' | 'sms'): OnOutcome =>
+    (id, result) => {
+      const { provider, outcome, about } = result
+      metrics.attemptSend(channel, provider, outcome)
+      // The link to an SMSC logs its own failures. Refusals of the sandbox are simulated.
+      const isFailing = about === 'provider' || (about === 'connection' && channel === 'email')
+      if (isFailing && provider !== 'sandbox') {
+        failures.note(`${provider} ${eventOf(result)}`, result)
+      }
+      const level = outcome === 'failed' || outcome === 'ambiguous' ? 'info' : 'debug'
+      if (!log.isLevelEnabled(level)) return
+      const message = encodeId(channel === 'email' ? 'em' : 'sm', id)
+      log[level]({ message, provider, outcome }, 'message attempted')
     }
-    const level = outcome === 'failed' || outcome === 'ambiguous' ? 'info' : 'debug'
-    if (!log.isLevelEnabled(level)) return
-    const message = encodeId(channel === 'email' ? 'em' : 'sm', id)
-    log[level]({ message, provider, outcome }, 'message attempted')
-  }
 
   return {
-    noteEmail: (id, result) => note('email', id, result),
-    noteSms: (id, result) => note('sms', id, result),
+    noteEmail: noteOf('email'),
+    noteSms: noteOf('sms'),
+    /** Logs the provider failures that are not logged yet. */
     flush: failures.flush,
   }
 }

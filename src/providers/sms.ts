@@ -26,15 +26,8 @@ export type InboundSms = {
   received_at: string
 }
 
-/** An SMS from a phone that cannot be recorded, with the reason. */
-export type IgnoredSms = {
-  provider: string
-  /** As the network wrote it. */
-  from: string
-  to: string
-  body: string
-  reason: string
-}
+/** An SMS from a phone that cannot be recorded, with the reason; `from` and `to` are as the network wrote them. */
+export type IgnoredSms = Omit<InboundSms, 'received_at'> & { reason: string }
 
 /** Takes receipts and inbound SMS. The provider confirms them to the network once the promises settle. */
 export type SmsListener = {

@@ -8,7 +8,8 @@ import { foreignQueues } from '../db/migrate/queues.ts'
 import { codeSha256 } from '../db/migrate/sql-files.ts'
 import { createPools } from '../db/pools.ts'
 import { quietLog } from '../db/quiet-log.ts'
-import { createContractCheck, createReadiness, Outdated } from '../db/readiness.ts'
+import { createContractCheck, createReadiness } from '../db/readiness.ts'
+import { SetupError } from '../errors.ts'
 
 type DatabaseOptions = { url: string; clock: ClockSettings; log: Logger }
 
@@ -44,16 +45,16 @@ export async function openServiceDatabase({ url, clock, log }: DatabaseOptions) 
   }
 }
 
-/** Throws Outdated if this process cannot serve with the code, the queues or the clock of the database. */
+/** Throws SetupError if this process cannot serve with the code, the queues or the clock of the database. */
 export async function checkDatabase(
   { pools, checkContract }: ServiceDatabase,
   { roles, clock }: { roles: readonly string[]; clock: ClockSettings },
 ): Promise<void> {
   const problem = (await checkContract()) ?? (await pools.use((sql) => foreignQueues(sql, roles)))
-  if (problem !== null) throw new Outdated(`${problem}; upgrade this process`)
+  if (problem !== null) throw new SetupError(`${problem}; upgrade this process`)
   const isTestClock = Object.keys(clock).length > 0
   if (isTestClock && !(await pools.work('has_test_clock', {}))) {
-    throw new Outdated(
+    throw new SetupError(
       'POSTGRAM_NOW is set, but this database keeps real time: migrate with POSTGRAM_NOW set',
     )
   }

@@ -18,17 +18,10 @@ import { checkSecretKey, startWorkerRole } from './worker-role.ts'
 
 export { ROLES, type Role, type ServiceOptions } from './options.ts'
 
-export type Service = {
-  /** The address of the API; null without that role. */
-  address: string | null
-  /** The address of /metrics; null without a port for it. */
-  metricsAddress: string | null
-  /** Stops accepting requests and jobs, and finishes or releases the work in progress; takes at most 14 s. */
-  stop(): Promise<void>
-}
+export type Service = Awaited<ReturnType<typeof startService>>
 
-/** Starts the roles of this process on a migrated database, which may be newer. Throws Outdated and SetupError. */
-export async function startService(options: ServiceOptions): Promise<Service> {
+/** Starts the roles of this process on a migrated database, which may be newer. Throws SetupError. */
+export async function startService(options: ServiceOptions) {
   const { url, roles, secrets, clock, onSilence = () => undefined } = options
   const database = await openServiceDatabase({ url, clock, log: options.log })
   const { pools, availability, readiness, log } = database
@@ -92,12 +85,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         emailProvider,
         registry: registryOver(call),
         publicUrl: options.publicUrl ?? address ?? addressOf(options.host, options.port),
-        register: {
-          register,
-          registerSms: registerAs(['sms']),
-          registerWebhooks: registerAs(['webhooks']),
-          registerUpkeep: registerAs(['upkeep']),
-        },
+        register,
+        registerAs,
       })
     } else {
       await register(`${roles.join('-')}-${randomUUID()}`)
@@ -112,7 +101,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       })
       shutdown.addRole(clock)
     }
-    return { address, metricsAddress, stop: shutdown.stop }
+    return {
+      /** The address of the API; null without that role. */
+      address,
+      /** The address of /metrics; null without a port for it. */
+      metricsAddress,
+      /** Stops accepting requests and jobs, and finishes or releases the work in progress; takes at most 14 s. */
+      stop: shutdown.stop,
+    }
   } catch (error) {
     await shutdown.stop()
     throw error

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Pools } from '../db/pools.ts'
+import { settledWithin } from '../time/index.ts'
 
 /** Something that runs until it is stopped. */
 export type Part = { stop(): Promise<void> }
@@ -22,17 +23,6 @@ export function createShutdown({ pools, log }: { pools: Pools; log: Logger }) {
   const stopPart = (part: Part) =>
     part.stop().catch((error) => log.error({ err: error }, 'part not stopped cleanly'))
 
-  async function stopRoles() {
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => {
-      log.warn('role not stopped in time')
-      resolve()
-    }, ROLES_STOP_WITHIN_MS)
-    // Together: each may need most of the time.
-    await Promise.race([Promise.all(roles.map(stopPart)), late])
-    clearTimeout(timer)
-  }
-
   return {
     /** Adds a role, or what stops beside the roles. */
     addRole: (part: Part) => void roles.push(part),
@@ -43,7 +33,10 @@ export function createShutdown({ pools, log }: { pools: Pools; log: Logger }) {
     /** Stops all parts, then closes the connections; takes at most 14 s. */
     async stop() {
       const startedAt = performance.now()
-      await stopRoles()
+      // Together: each may need most of the time.
+      await settledWithin(ROLES_STOP_WITHIN_MS, Promise.all(roles.map(stopPart)), () =>
+        log.warn('role not stopped in time'),
+      )
       // Together: without a database each of them waits.
       await Promise.all(heartbeats.map(stopPart))
       for (const resource of resources.toReversed()) await stopPart(resource)

@@ -26,13 +26,11 @@ type WorkerRoleParts = {
   registry: Registry
   /** The address in unsubscribe links. */
   publicUrl: string
-  /** Register the worker pools of this process. */
-  register: Pick<WorkerOptions, 'register' | 'registerSms' | 'registerWebhooks' | 'registerUpkeep'>
-}
+} & Pick<WorkerOptions, 'register' | 'registerAs'>
 
 /** Starts what attempts messages and delivers webhook events. */
 export async function startWorkerRole(parts: WorkerRoleParts): Promise<void> {
-  const { settings, shutdown, call, metrics, log, emailProvider, registry, publicUrl } = parts
+  const { settings, shutdown, call, metrics, log, publicUrl } = parts
   const { secrets, dnsServers, webhookAllowPrivate, webhookTimeoutMs } = settings
 
   shutdown.addRole(reportSandbox(call, log))
@@ -54,23 +52,13 @@ export async function startWorkerRole(parts: WorkerRoleParts): Promise<void> {
   shutdown.addRole({ stop: () => smsProvider.close().finally(listener.flush) })
 
   const worker = await startWorker({
-    url: settings.url,
-    concurrency: settings.workerConcurrency,
-    smsConcurrency: settings.smsConcurrency,
-    call,
-    metrics,
-    log,
-    emailProvider,
+    ...settings,
+    ...parts,
     smsProvider,
     poster,
     openSecret: (sealed) => openSecret(secrets, sealed),
     sealSecrets: createSealer(call, secrets),
-    registry,
-    publicUrl,
     links: createUnsubscribeLinks({ secrets, publicUrl }),
-    systemFrom: settings.systemFrom,
-    mailFromLabel: settings.mailFromLabel,
-    ...parts.register,
   })
   shutdown.addRole(worker)
 }

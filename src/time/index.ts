@@ -18,7 +18,7 @@ export const processTime: Time = {
 export async function settledWithin<Result, Late>(
   limitMs: number,
   work: Promise<Result>,
-  onLate: () => Late,
+  onLate: () => Late | Promise<Late>,
 ): Promise<Result | Late> {
   const { promise: late, resolve: beLate } = Promise.withResolvers<void>()
   const timer = setTimeout(beLate, limitMs)

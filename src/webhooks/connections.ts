@@ -2,15 +2,6 @@ import { Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import { STOPPED, WebhookFailure } from './failures.ts'
 
-export type Connections = {
-  /** Returns a connection to an origin for one caller: an idle one, or a new one that connects when used. */
-  acquire(origin: string): Client
-  /** Takes a connection back for the next caller, until it closes. */
-  release(origin: string, client: Client): void
-  /** Destroys all connections, whatever they are doing. */
-  close(): void
-}
-
 /**
  * Shorter than the time for which servers keep an idle connection, so that no request meets a connection
  * that is being closed. Endpoints without events then hold no sockets.
@@ -21,10 +12,7 @@ const IDLE_MS = 1000
  * Connections that serve one request at a time: destroying one never ends another caller's request.
  * The agents of undici are not used, because they reconnect after a connection is destroyed.
  */
-export function createConnections(
-  options: buildConnector.BuildOptions,
-  idleMs = IDLE_MS,
-): Connections {
+export function createConnections(options: buildConnector.BuildOptions, idleMs = IDLE_MS) {
   const idle = new Map<string, Client[]>()
   const sockets = new Set<Socket>()
   const connector = buildConnector(options)
@@ -45,7 +33,8 @@ export function createConnections(
   }
 
   return {
-    acquire(origin) {
+    /** Returns a connection to an origin for one caller: an idle one, or a new one that connects when used. */
+    acquire(origin: string): Client {
       const client = idle.get(origin)?.at(-1)
       if (!client) {
         return new Client(origin, {
@@ -62,7 +51,8 @@ export function createConnections(
       return client
     },
 
-    release(origin, client) {
+    /** Takes a connection back for the next caller, until it closes. */
+    release(origin: string, client: Client) {
       client.once('disconnect', () => {
         removeIdle(origin, client)
         void client.destroy()
@@ -72,6 +62,7 @@ export function createConnections(
       else void client.destroy()
     },
 
+    /** Destroys all connections, whatever they are doing. */
     close() {
       for (const socket of sockets) socket.destroy(new WebhookFailure(STOPPED))
     },

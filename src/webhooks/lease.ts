@@ -25,14 +25,7 @@ type LeaseOptions = {
  */
 type LeaseEnd = 'released' | 'ended' | 'deferred'
 
-export type Lease = {
-  /** Delivers until the lease ends and nothing is in progress. Throws when an attempt was not recorded. */
-  run(): Promise<LeaseEnd>
-  /** Reports that something fell due. Returns false if the lease will not look for deliveries again. */
-  notify(): boolean
-  /** Makes the lease notice at once that it has to stop. */
-  wake(): void
-}
+export type Lease = ReturnType<typeof createLease>
 
 /** After this time other endpoints get their lease. */
 const LEASE_MS = 5000
@@ -52,7 +45,7 @@ export function createLease({
   mayFail,
   stopping,
   time = processTime,
-}: LeaseOptions): Lease {
+}: LeaseOptions) {
   const endsAt = time.now() + LEASE_MS
   const inProgress = new Map<string, Promise<void>>()
   const errors: unknown[] = []
@@ -65,6 +58,7 @@ export function createLease({
   let hasLocalFailure = false
   let isOver = false
 
+  /** Makes the lease notice at once that it has to stop. */
   const wake = () => woken.resolve()
 
   async function nextChange() {
@@ -134,7 +128,8 @@ export function createLease({
   }
 
   return {
-    async run() {
+    /** Delivers until the lease ends and nothing is in progress. Throws when an attempt was not recorded. */
+    async run(): Promise<LeaseEnd> {
       const end = await deliverWhatIsDue().catch((error): LeaseEnd => {
         errors.push(error)
         return 'ended'
@@ -144,7 +139,8 @@ export function createLease({
       if (errors.length > 0) throw errors[0]
       return hasLocalFailure && !stopping.aborted ? 'deferred' : end
     },
-    notify() {
+    /** Reports that something fell due. Returns false if the lease will not look for deliveries again. */
+    notify(): boolean {
       isNotified = true
       wake()
       return !isOver

@@ -24,13 +24,8 @@ export type Slot = {
   release(): void
 }
 
-type Slots = {
-  /** Returns a slot for a lease of this endpoint; null when it is slow and too many slow ones have slots. */
-  acquire(endpoint: string): Slot | null
-}
-
 /** Keeps slots of a worker free of failing and slow endpoints. */
-export function createSlots(): Slots {
+export function createSlots() {
   /** In the order in which their leases ended. */
   const slowEndpoints = new Set<string>()
   let slow = 0
@@ -45,7 +40,8 @@ export function createSlots(): Slots {
   }
 
   return {
-    acquire(endpoint) {
+    /** Returns a slot for a lease of this endpoint; null when it is slow and too many slow ones have slots. */
+    acquire(endpoint: string): Slot | null {
       const isSlow = slowEndpoints.has(endpoint)
       if (isSlow && slow >= MAX_SLOW) return null
       if (isSlow) slow += 1

@@ -33,9 +33,7 @@ function problemOf(url: URL, { allowsPrivate, isPublic }: Limits): string | unde
   if (allowsPrivate) return
   const address = url.hostname.replace(/^\[(.*)\]$/, '$1')
   if (isIP(address) !== 0 && !isPublic(address)) return 'has an address that is not public'
-  if (!isAllowedPort(Number(url.port || 443))) return 'has a port that is not allowed'
-}
-
-function isAllowedPort(port: number): boolean {
-  return port === 443 || (port >= 1024 && !BAD_PORTS.includes(port))
+  const port = Number(url.port || 443)
+  if ((port !== 443 && port < 1024) || BAD_PORTS.includes(port))
+    return 'has a port that is not allowed'
 }

@@ -24,7 +24,7 @@ import { startWorkerPool, type WorkerPool } from './pool.ts'
 export type WorkerOptions = {
   url: string
   /** Emails in progress at a time. */
-  concurrency: number
+  workerConcurrency: number
   /** SMS in progress at a time. Networks take few at once, and waiting SMS must not delay email. */
   smsConcurrency: number
   call: Call
@@ -41,11 +41,10 @@ export type WorkerOptions = {
   mailFromLabel: string
   log: Logger
   metrics: Metrics
-  /** Each registers a worker pool: email, SMS, webhooks, and maintenance at the provider. */
+  /** Registers the worker pool of email. */
   register: RegisterPool
-  registerSms: RegisterPool
-  registerWebhooks: RegisterPool
-  registerUpkeep: RegisterPool
+  /** Returns a function that registers another worker pool. */
+  registerAs(names: readonly string[]): RegisterPool
 }
 
 type RegisterPool = (poolId: string) => Promise<void>
@@ -67,7 +66,8 @@ const MAINTENANCE_CONNECTIONS = 3
 
 /** Starts taking jobs. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
-  const { url, call, emailProvider, smsProvider, registry, log, metrics } = options
+  const { url, call, emailProvider, smsProvider, registry, links, log, metrics, registerAs } =
+    options
   const outcomes = createOutcomeLog({ log, metrics })
   const stopping = new AbortController()
   const email = {
@@ -79,20 +79,10 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const pools = [
     {
       tasks: {
-        notify_owner: notifyOwner(call, {
-          ...email,
-          systemFrom: options.systemFrom,
-          mailFromLabel: options.mailFromLabel,
-          publicUrl: options.publicUrl,
-          openSecret: options.openSecret,
-        }),
-        send_email: sendEmail(call, {
-          ...email,
-          links: options.links,
-          onOutcome: outcomes.noteEmail,
-        }),
+        notify_owner: notifyOwner(call, { ...options, ...email }),
+        send_email: sendEmail(call, { ...email, links, onOutcome: outcomes.noteEmail }),
       },
-      concurrency: options.concurrency,
+      concurrency: options.workerConcurrency,
       register: options.register,
     },
     {
@@ -104,19 +94,14 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
         }),
       },
       concurrency: options.smsConcurrency,
-      register: options.registerSms,
+      register: registerAs(['sms']),
     },
     {
       tasks: {
-        deliver_webhook: deliverWebhook(call, {
-          poster: options.poster,
-          openSecret: options.openSecret,
-          sealSecrets: options.sealSecrets,
-          stopping: stopping.signal,
-        }),
+        deliver_webhook: deliverWebhook(call, { ...options, stopping: stopping.signal }),
       },
       concurrency: WEBHOOK_CONCURRENCY,
-      register: options.registerWebhooks,
+      register: registerAs(['webhooks']),
     },
     {
       tasks: {
@@ -128,7 +113,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
       },
       concurrency: MAINTENANCE_CONCURRENCY,
       maxConnections: MAINTENANCE_CONNECTIONS,
-      register: options.registerUpkeep,
+      register: registerAs(['upkeep']),
     },
   ]
   const started: WorkerPool[] = []

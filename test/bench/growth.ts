@@ -47,7 +47,7 @@ export async function benchGrowth(bench: Bench, messages: number): Promise<Growt
   })
   // Only what is sent after its warm-up counts.
   await pause(5000)
-  await sql`update app.retention set days = 62 where what = 'messages'`
+  await sql`update app.retention set days = 62 where data = 'messages'`
   const dropped = await dropAll(sql)
   const { slowest: slowestSend } = await sends
   await stop(api.child)

@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import { caller } from '../../src/db/call.ts'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
-import { codeAge } from '../../src/db/migrate/code-age.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
 import { codeSha256 } from '../../src/db/migrate/sql-files.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
@@ -180,21 +179,6 @@ t.test(
     t.equal(await caller(sql)('health', {}), await codeSha256())
   },
 )
-
-t.test('migrate: refuses a database from before the first release in one sentence', async (t) => {
-  const { url, sql } = await createDatabase()
-  const before = await catalogOf(sql)
-  // Such a database has other migrations, some with the IDs of present files.
-  await sql`delete from app.migrations`
-  await sql`insert into app.migrations (id, sha256) values ('0001_organisations', 'x'), ('0002_senders', 'x')`
-  await sql`update app.code set sha256 = 'another'`
-  await t.rejects(migrate(url), {
-    message:
-      'the database was created by a version from before the first release, which cannot be upgraded: use a new database',
-  })
-  t.same(await catalogOf(sql), before, 'nothing was changed')
-  t.equal(await codeAge(sql), 'older', 'commands that do not migrate say that it is older')
-})
 
 t.test('migrate: four at once migrate one new database', async (t) => {
   const { url, sql } = await emptyDatabase(t)

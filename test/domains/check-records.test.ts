@@ -187,27 +187,34 @@ t.test('checkRecords(): found values are bounded, but all are compared', async (
   ])
 })
 
-t.test('checkRecords(): a failed lookup leaves the record unchanged', async (t) => {
-  const before = recordsFor('acme.zone').map(
-    (record): DnsRecord => ({ ...record, status: 'mismatch', found: ['what was there'] }),
-  )
-  const resolver = knowing({
-    ...right,
-    'pg1._domainkey CNAME': 'ESERVFAIL',
-    // Nothing is there, but what that means cannot be said.
-    'pg2._domainkey CNAME': [],
-    'pg2._domainkey TXT': 'ESERVFAIL',
-    'mail MX': [],
-    'mail CNAME': 'ESERVFAIL',
-  })
-  const records = await checkRecords(before, resolver)
-  t.same(
-    records.map(({ status }) => status),
-    ['mismatch', 'mismatch', 'verified', 'mismatch', 'verified', 'verified'],
-  )
-  t.same(records[0], before[0])
-  t.same(before[2]?.status, 'mismatch', 'the argument is not changed')
-})
+t.test(
+  'checkRecords(): a failed lookup leaves the record unchanged, with the reason',
+  async (t) => {
+    const before = recordsFor('acme.zone').map(
+      (record): DnsRecord => ({ ...record, status: 'mismatch', found: ['what was there'] }),
+    )
+    const resolver = knowing({
+      ...right,
+      'pg1._domainkey CNAME': 'ESERVFAIL',
+      // Nothing is there, but what that means cannot be said.
+      'pg2._domainkey CNAME': [],
+      'pg2._domainkey TXT': 'ESERVFAIL',
+      'mail MX': [],
+      'mail CNAME': 'ESERVFAIL',
+    })
+    const records = await checkRecords(before, resolver)
+    t.same(
+      records.map(({ status }) => status),
+      ['mismatch', 'mismatch', 'verified', 'mismatch', 'verified', 'verified'],
+    )
+    const problem =
+      'the CNAME records of pg1._domainkey.acme.zone could not be looked up: ESERVFAIL'
+    t.same(records[0], { ...before[0], problem })
+    const [repaired] = await checkRecords(records, knowing(right))
+    t.match(repaired, { status: 'verified', problem: undefined })
+    t.same(before[2]?.status, 'mismatch', 'the argument is not changed')
+  },
+)
 
 t.test('checkRecords(): other errors are thrown', async (t) => {
   const resolver = { ...knowing({}), look: () => Promise.reject(new TypeError('a bug')) }
@@ -292,10 +299,15 @@ pg2._domainkey TXT "k=rsa; p=CCCC"
     })
     const gone = createResolver({ servers: [await freeAddress()], hasSandbox: false })
     for (const broken of [resolver, silent, gone]) {
-      t.same(await checkRecords(before, broken), before)
+      const problem = /^the \w+ records of \S+ could not be looked up: E/
+      const records = await checkRecords(before, broken)
+      t.match(
+        records,
+        before.map((record) => ({ ...record, problem })),
+      )
     }
     const refused = recordsFor('unserved.zone')
-    t.same(await checkRecords(refused, resolver), refused)
+    t.match(await checkRecords(refused, resolver), refused)
   })
 
   t.test('a missing record is verified once it is published', async (t) => {

@@ -70,6 +70,16 @@ t.test(
     t.same(statuses(after), Array(6).fill('verified'))
     t.equal((await post(`${base}/v1/emails`, liveKey, anEmail(SHOP))).status, 200)
 
+    const unserved = await post(`${base}/v1/domains`, liveKey, { name: 'unserved.example' })
+    await post(`${base}/v1/domains/${unserved.json.id}/verify`, liveKey, {})
+    t.same(
+      await sql`
+        select distinct status, problem ~ 'could not be looked up: EREFUSED$' as is_refused
+        from ops.domain_records where domain = 'unserved.example'`,
+      [{ status: 'pending', isRefused: true }],
+      'operators see why a lookup failed',
+    )
+
     const job = async () => {
       const [row] = await sql<{ lastError: string | null }[]>`
         select j.last_error from graphile_worker._private_jobs j

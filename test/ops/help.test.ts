@@ -11,6 +11,7 @@ const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const acme = await createOrganisation(sql, { name: 'Acme' })
 await sql`select ops.verify_domain('Acme', 'acme.example')`
+await sql`select ops.invite('Acme', 'ann@acme.example')`
 await addDkimKeys(sql, {
   domain: 'acme.example',
   dkimZone: 'dkim.test',

@@ -167,22 +167,22 @@ t.test(
   'ops.retention: shows the next drop and the size that is dropped within 31 days',
   async (t) => {
     const rows = await rowsOf('data-retention-forecast')
-    t.same(rows.map(({ what }) => what).sort(), [
+    t.same(rows.map(({ data }) => data).sort(), [
       'bodies',
       'idempotency keys',
       'messages',
       'webhooks',
     ])
     const [next] = await sql<{ at: Date }[]>`
-    select min(p.expires_at) as at from core.partitions() p where p.what = 'bodies'`
-    t.same(rows.find(({ what }) => what === 'bodies')?.next_drop_at, next?.at)
+    select min(p.expires_at) as at from core.partitions() p where p.data = 'bodies'`
+    t.same(rows.find(({ data }) => data === 'bodies')?.next_drop_at, next?.at)
     await rolledBack(sql, async (tx) => {
       const expiring = async () =>
         (
-          await tx`select expiring_bytes > 0 as has_some from ops.retention where what = 'messages'`
+          await tx`select expiring_bytes > 0 as has_some from ops.retention where data = 'messages'`
         )[0]
       t.same(await expiring(), { hasSome: false }, 'messages are kept for 400 days')
-      await tx`update app.retention set days = 1 where what = 'messages'`
+      await tx`update app.retention set days = 1 where data = 'messages'`
       t.same(await expiring(), { hasSome: true })
     })
   },

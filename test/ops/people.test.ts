@@ -143,9 +143,9 @@ t.test('a person with an address is found in all places, and in none once erased
 
   t.same(await kindsOf(jane), [
     'complaint',
-    'kept answer',
     'message',
     'sandbox',
+    'stored response',
     'suppression',
     'timeline',
     'webhook attempt',
@@ -153,9 +153,9 @@ t.test('a person with an address is found in all places, and in none once erased
   ])
   t.same(await kindsOf(jane.toUpperCase(), other.id), [
     'complaint',
-    'kept answer',
     'message',
     'sandbox',
+    'stored response',
     'suppression',
     'timeline',
   ])
@@ -190,7 +190,7 @@ t.test('a person with an address is found in all places, and in none once erased
   t.equal(await accounts(), before)
   t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
   for (const person of persons) t.equal(await erase(person), 0, 'there is no more of them')
-  t.same(await kindsOf(jane), ['kept by hash'])
+  t.same(await kindsOf(jane), ['suppression hash'])
 
   const { status, json } = await get(`${base}/v1/emails/${shared}`, acme.liveKey)
   t.equal(status, 200)
@@ -381,7 +381,7 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.messages.provider app.migrations.id app.migrations.sha256 app.organisations.name app.organisations.owner_email
   app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
   app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.version
-  app.provider_health.provider app.retention.what
+  app.provider_health.provider app.retention.data
   app.sandbox_messages.kind app.senders.sender app.sms_parts.network_id app.sms_parts.provider
   app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.webhook_endpoints.event_types
   app.webhook_endpoints.old_secret app.webhook_endpoints.old_secret_sealed_by app.webhook_endpoints.secret
@@ -484,7 +484,7 @@ t.test('ops.erase_person: removing a new suppression restores the hashed one', a
   t.same(await list(), ['manual'])
   await request('DELETE', `${base}/v1/suppressions/${json.id}`, acme.liveKey)
   t.same(await list(), ['unsubscribe'], 'as one that was other_reasons')
-  t.notOk((await kindsOf(jane)).includes('kept by hash'))
+  t.notOk((await kindsOf(jane)).includes('suppression hash'))
 })
 
 t.test(

@@ -9,7 +9,7 @@ type Item = { payer: number; amount: number }
 /** Returns the result of the window function for each item, in order of arrival. */
 async function fitted(items: Item[], available: number[]): Promise<boolean[]> {
   const rows = await sql<{ fits: boolean }[]>`
-    select core.fits(i.amount, a.available) over (partition by i.payer order by i.place) as fits
+    select core.fits(i.amount, a.available, i.place::integer) over (partition by i.payer order by i.place) as fits
     from unnest(${items.map(({ payer }) => payer)}::integer[], ${items.map(({ amount }) => amount)}::integer[])
       with ordinality as i (payer, amount, place)
     join unnest(${available}::integer[]) with ordinality as a (available, number) on a.number = i.payer + 1
@@ -73,7 +73,7 @@ type Charge = { amount: number; call: number }
 /** Returns the same for calls; after an item that does not fit, the rest of its call does not either. */
 async function fittedUntilShort(items: Charge[], available: number): Promise<boolean[]> {
   const rows = await sql<{ fits: boolean }[]>`
-    select core.fits_until_short(i.amount, ${available}::bigint, i.call) over (order by i.place) as fits
+    select core.fits(i.amount, ${available}::bigint, i.call) over (order by i.place) as fits
     from unnest(${items.map(({ amount }) => amount)}::integer[], ${items.map(({ call }) => call)}::integer[])
       with ordinality as i (amount, call, place)
     order by i.place`
@@ -92,20 +92,17 @@ function servedUntilShort(items: Charge[], available: number): boolean[] {
   })
 }
 
-t.test(
-  'fits_until_short: after an item that does not fit, its call gets nothing, others do',
-  async (t) => {
-    const items = [
-      ...[2, 4, 1, 0].map((amount) => ({ amount, call: 0 })),
-      ...[1, 3].map((amount) => ({ amount, call: 1 })),
-      { amount: 1, call: 2 },
-    ]
-    const expected = [true, false, false, true, true, false, true]
-    t.same(await fittedUntilShort(items, 5), expected)
-  },
-)
+t.test('fits: after an item that does not fit, its call gets nothing, others do', async (t) => {
+  const items = [
+    ...[2, 4, 1, 0].map((amount) => ({ amount, call: 0 })),
+    ...[1, 3].map((amount) => ({ amount, call: 1 })),
+    { amount: 1, call: 2 },
+  ]
+  const expected = [true, false, false, true, true, false, true]
+  t.same(await fittedUntilShort(items, 5), expected)
+})
 
-t.test('fits_until_short: equals serving any calls item by item', async () => {
+t.test('fits: equals serving any calls item by item', async () => {
   const calls = fc.array(
     fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 10 })), {
       minLength: 1,

@@ -87,7 +87,7 @@ t.test('suppressed: no addresses give no result', async (t) => {
   })
 })
 
-t.test('sending_domains: allow a verified domain and its subdomains', async (t) => {
+t.test('sending_domain: allows a verified domain and its subdomains', async (t) => {
   await rolledBack(sql, async (tx) => {
     t.same(await domainsFor(tx, domain), [domain])
     t.same(await domainsFor(tx, `mail.${domain}`), [domain])
@@ -97,7 +97,7 @@ t.test('sending_domains: allow a verified domain and its subdomains', async (t) 
   })
 })
 
-t.test('sending_domains: refuse a name that only ends like a verified domain', async (t) => {
+t.test('sending_domain: refuses a name that only ends like a verified domain', async (t) => {
   await rolledBack(sql, async (tx) => {
     for (const name of [
       `x${domain}`,
@@ -115,7 +115,7 @@ t.test('sending_domains: refuse a name that only ends like a verified domain', a
   })
 })
 
-t.test('sending_domains: refuse unverified and foreign domains', async (t) => {
+t.test('sending_domain: refuses unverified and foreign domains', async (t) => {
   await rolledBack(sql, async (tx) => {
     t.same(await domainsFor(tx, other.domain), [])
     for (const status of ['pending', 'failed']) {

@@ -113,15 +113,15 @@ t.test('drop_expired: after a lock timeout no other partition is tried', async (
 t.test('ops.retention: shows the retention periods and sizes', async (t) => {
   await sql`select api.make_partitions()`
   const rows =
-    await sql`select what, days, partitions > 0 as has_some, bytes > 0 as takes_room from ops.retention`
+    await sql`select data, days, partitions > 0 as has_some, bytes > 0 as takes_room from ops.retention`
   const settings = { hasSome: true, takesRoom: true }
   t.same(
-    rows.toSorted((a, b) => a.what.localeCompare(b.what)),
+    rows.toSorted((a, b) => a.data.localeCompare(b.data)),
     [
-      { what: 'bodies', days: 30, ...settings },
-      { what: 'idempotency keys', days: null, ...settings },
-      { what: 'messages', days: 400, ...settings },
-      { what: 'webhooks', days: 30, ...settings },
+      { data: 'bodies', days: 30, ...settings },
+      { data: 'idempotency keys', days: null, ...settings },
+      { data: 'messages', days: 400, ...settings },
+      { data: 'webhooks', days: 30, ...settings },
     ],
   )
 })

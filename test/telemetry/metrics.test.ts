@@ -23,7 +23,7 @@ import {
   scrapedAs,
   unknownTo,
 } from '../fixtures/pages.ts'
-import { spawnService } from '../fixtures/processes.ts'
+import { nodeEnv, spawnService } from '../fixtures/processes.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 import { startReceiver } from '../fixtures/webhooks.ts'
@@ -299,7 +299,7 @@ t.test('worker and clock serve metrics at the address that they log', async (t) 
 t.test('a metrics port in use ends the start with one line', async (t) => {
   const { port } = new URL(metricsAddress ?? '')
   const env = {
-    PATH: process.env.PATH,
+    ...nodeEnv,
     DATABASE_URL: url,
     SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
     METRICS_PORT: port,

@@ -1,7 +1,23 @@
 import type { Call } from '../../db/call.ts'
 import type { Page } from '../page.ts'
+import { nowPage } from './now.ts'
+import { organisationPage, organisationsPage } from './organisations.ts'
+import { peoplePage } from './people.ts'
+import { plansPage } from './plans.ts'
+import { domainsPage, endpointsPage, ledgerPage } from './risks.ts'
+import { stuckPage } from './stuck.ts'
 
-/** The pages of operators. */
-export function operatorPages(_call: Call): Page[] {
-  return [{ path: '/operator', show: async () => ({ title: 'Now', content: null }) }]
+/** The pages of operators. Each action does what a function of ops does. */
+export function operatorPages(call: Call): Page[] {
+  return [
+    nowPage(call),
+    stuckPage(call),
+    organisationsPage(call),
+    organisationPage(call),
+    plansPage(call),
+    domainsPage(call),
+    endpointsPage(call),
+    ledgerPage(call),
+    peoplePage(call),
+  ]
 }

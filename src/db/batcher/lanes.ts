@@ -1,19 +1,9 @@
 import type { Time } from '../../time/index.ts'
 
 /** A run in progress: a shared run has items of several owners, a heavy run those of one owner. */
-export type Lane = { isShared: boolean; weight: number; startedAt: number; cancelTimer(): void }
+type Lane = { isShared: boolean; weight: number; startedAt: number; cancelTimer(): void }
 
-/** The runs of a batcher that are in progress; decides whether one more may begin. */
-export type Lanes = {
-  begin(run: { isShared: boolean; weight: number }): Lane
-  end(run: Lane): void
-  /** `fillsRun` returns whether the waiting items fill a run, which then gains nothing by waiting. */
-  mayBeginShared(fillsRun: () => boolean): boolean
-  mayBeginHeavy(weight: number): boolean
-  isEmpty(): boolean
-}
-
-export type LanesOptions = {
+type LanesOptions = {
   /** The largest weight of the heavy runs in progress, unless a single one has more. */
   maxHeavyWeight: number
   time: Time
@@ -35,11 +25,12 @@ const REST_PER_RUN = 4
 const MAX_REST_MS = 1000
 
 /**
+ * Keeps the runs of a batcher that are in progress, and decides whether one more may begin.
  * There are two lanes for shared runs and two for heavy runs; the second opens while the first run takes long. If
  * shared runs were slow beside a heavy run, heavy runs then rest for a multiple of its time, which leaves the
  * processors to everybody else.
  */
-export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions): Lanes {
+export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions) {
   const runs = new Set<Lane>()
   let isResting = false
   /** The slowest shared run that ended beside the present heavy runs. */
@@ -65,7 +56,7 @@ export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions):
   }
 
   return {
-    begin({ isShared, weight }) {
+    begin({ isShared, weight }: Pick<Lane, 'isShared' | 'weight'>): Lane {
       if (!isShared && inProgress(false).length === 0) slowestSharedMs = 0
       // Without new items nothing else would check whether the second lane is open.
       const opensMs = isShared ? SECOND_SHARED_AFTER_MS : SECOND_HEAVY_AFTER_MS
@@ -74,7 +65,7 @@ export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions):
       runs.add(lane)
       return lane
     },
-    end(run) {
+    end(run: Lane) {
       runs.delete(run)
       run.cancelTimer()
       const tookMs = time.now() - run.startedAt
@@ -82,8 +73,9 @@ export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions):
       // A second heavy run that ends within a rest does not make it longer.
       else if (!isResting && slowestSharedMs > CONTENDED_MS) rest(tookMs)
     },
-    mayBeginShared: (fillsRun) => hasRoom(true, fillsRun),
-    mayBeginHeavy(weight) {
+    /** `fillsRun` returns whether the waiting items fill a run, which then gains nothing by waiting. */
+    mayBeginShared: (fillsRun: () => boolean) => hasRoom(true, fillsRun),
+    mayBeginHeavy(weight: number): boolean {
       if (isResting || !hasRoom(false)) return false
       const [first] = inProgress(false)
       return first === undefined || first.weight + weight <= maxHeavyWeight

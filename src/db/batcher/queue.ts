@@ -1,36 +1,14 @@
 type Waiting = { owner: unknown; weight: number }
 
-/** Items that wait for a run, by owner. Owners rotate: the owner who is next comes first. */
-export type BatchQueue<Entry extends Waiting> = {
-  /** Puts an entry behind those of its owner, or before them. */
-  put(entry: Entry, options?: { isFirst?: boolean }): void
-  /** Returns whether the entry was in the queue. */
-  remove(entry: Entry): boolean
-  isEmpty(): boolean
-  /** Takes entries of the owners that are not busy, in order, until `limits` are reached; at least one entry. */
-  takeOfSeveral(busy: ReadonlySet<unknown>, limits: SharedLimits): Entry[]
-  /** Returns whether takeOfSeveral() would reach the largest weight of a run. */
-  fillsRun(busy: ReadonlySet<unknown>, limits: SharedLimits): boolean
-  /**
-   * Takes entries of the first owner that is not busy, with `maxWeight` together, or a single heavier one. Takes
-   * none if `mayTake` refuses their weight; then the owner stays first, because otherwise lighter runs of others
-   * could delay a heavy one without end.
-   */
-  takeOfOne(
-    busy: ReadonlySet<unknown>,
-    maxWeight: number,
-    mayTake: (weight: number) => boolean,
-  ): Entry[]
-}
-
-export type SharedLimits = {
+type SharedLimits = {
   /** The largest weight of one owner. */
   share: number
   /** The largest weight of a run. */
   maxWeight: number
 }
 
-export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
+/** Keeps the items that wait for a run, by owner. Owners rotate: the owner who is next comes first. */
+export function createBatchQueue<Entry extends Waiting>() {
   const byOwner = new Map<unknown, Entry[]>()
   let allWeight = 0
 
@@ -48,7 +26,8 @@ export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
   }
 
   return {
-    put(entry, { isFirst = false } = {}) {
+    /** Puts an entry behind those of its owner, or before them. */
+    put(entry: Entry, { isFirst = false } = {}) {
       const entries = byOwner.get(entry.owner)
       if (!entries) byOwner.set(entry.owner, [entry])
       else if (isFirst) entries.unshift(entry)
@@ -56,7 +35,8 @@ export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
       allWeight += entry.weight
     },
 
-    remove(entry) {
+    /** Returns whether the entry was in the queue. */
+    remove(entry: Entry): boolean {
       const entries = byOwner.get(entry.owner) ?? []
       const place = entries.indexOf(entry)
       if (place < 0) return false
@@ -68,7 +48,8 @@ export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
 
     isEmpty: () => byOwner.size === 0,
 
-    takeOfSeveral(busy, { share, maxWeight }) {
+    /** Takes entries of the owners that are not busy, in order, until the limits are reached; at least one entry. */
+    takeOfSeveral(busy: ReadonlySet<unknown>, { share, maxWeight }: SharedLimits): Entry[] {
       const taken: Entry[] = []
       const left: [unknown, Entry[]][] = []
       let weight = 0
@@ -86,7 +67,8 @@ export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
       return taken
     },
 
-    fillsRun(busy, { share, maxWeight }) {
+    /** Returns whether takeOfSeveral() would reach the largest weight of a run. */
+    fillsRun(busy: ReadonlySet<unknown>, { share, maxWeight }: SharedLimits): boolean {
       if (allWeight < maxWeight) return false
       let weight = 0
       for (const [owner, entries] of byOwner) {
@@ -96,7 +78,16 @@ export function createBatchQueue<Entry extends Waiting>(): BatchQueue<Entry> {
       return false
     },
 
-    takeOfOne(busy, maxWeight, mayTake) {
+    /**
+     * Takes entries of the first owner that is not busy, with `maxWeight` together, or a single heavier one. Takes
+     * none if `mayTake` refuses their weight; then the owner stays first, because otherwise lighter runs of others
+     * could delay a heavy one without end.
+     */
+    takeOfOne(
+      busy: ReadonlySet<unknown>,
+      maxWeight: number,
+      mayTake: (weight: number) => boolean,
+    ): Entry[] {
       for (const [owner, entries] of byOwner) {
         if (busy.has(owner)) continue
         const count = Math.max(1, countWithin(entries, maxWeight))

@@ -60,9 +60,10 @@ export async function runEntries<Item, Result>(
       return failed(waiting, error)
     }
     for (const entry of waiting) entry.state = 'waiting'
+    const middle = Math.ceil(waiting.length / 2)
     return isTimedOut
       ? runParts(run, [...owners.values()], isShared, PARTS_AFTER_TIMEOUT)
-      : runParts(run, halvesOf(waiting), isShared, 1)
+      : runParts(run, [waiting.slice(0, middle), waiting.slice(middle)], isShared, 1)
   }
 }
 
@@ -118,9 +119,4 @@ function failed<Item, Result>(
       }
     },
   }
-}
-
-function halvesOf<One>(all: One[]): One[][] {
-  const middle = Math.ceil(all.length / 2)
-  return [all.slice(0, middle), all.slice(middle)]
 }

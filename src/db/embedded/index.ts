@@ -19,16 +19,9 @@ import { claim } from './process-claim.ts'
 import { findServer, type Server, serverWaitMs, startServer, stopServer } from './server.ts'
 import { addUser, lockOf, type ServerUse } from './users.ts'
 
-export type Embedded = {
-  /** The superuser's address of the database `postgram`. */
-  url: string
-  /** The address of the service's login, which ensureLogin() creates after migrate. */
-  serviceUrl: string
-  /** Ends the use of the server by this process; the server stops after its last user. */
-  close(): Promise<void>
-}
+export type Embedded = Awaited<ReturnType<typeof openEmbedded>>
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   /** Further flags for the server, such as `['-c', 'fsync=off']`; unused if the server runs already. */
   postgresFlags?: string[]
   /** This process does not count as a user of the server, which runs until its last user has ended. */
@@ -46,7 +39,7 @@ export const hasEmbedded = (dataFolder: string): Promise<boolean> =>
 export const openEmbedded = async (
   dataFolder: string,
   { postgresFlags = [], detached = false }: EmbeddedOptions = {},
-): Promise<Embedded> => {
+) => {
   // First, so that nothing is created if the programs are missing.
   nativeFolder()
   const folder = resolve(dataFolder)
@@ -76,7 +69,14 @@ export const openEmbedded = async (
     const url = urlOf(cluster, server, 'postgram')
     const serviceLogin = { username: SERVICE_LOGIN, password: servicePassword }
     const serviceUrl = Object.assign(new URL(url), serviceLogin).href
-    return { url, serviceUrl, close: async () => use?.end() }
+    return {
+      /** The superuser's address of the database `postgram`. */
+      url,
+      /** The address of the service's login, which ensureLogin() creates after migrate. */
+      serviceUrl,
+      /** Ends the use of the server by this process; the server stops after its last user. */
+      close: async () => use?.end(),
+    }
   } catch (error) {
     if (detached && hasStarted) await succeeds(stopServer(cluster.data))
     await unlock()

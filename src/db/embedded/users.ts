@@ -14,10 +14,7 @@ import { spawnDetached } from '../run.ts'
 import { claim, identityOf, isAlive } from './process-claim.ts'
 import { findServer, serverWaitMs, stopServer } from './server.ts'
 
-export type ServerUse = {
-  /** Stops the server if no other process uses it. */
-  end(): Promise<void>
-}
+export type ServerUse = Awaited<ReturnType<typeof addUser>>
 
 /** Returns the file that the process holds which starts, joins or stops the server of a data folder. */
 export const lockOf = (folder: string): string => join(folder, 'postgres-owner')
@@ -29,7 +26,7 @@ const WATCH = `trap '' HUP INT TERM; read -r _ || exec "$0" "$@"`
 const watcher = fileURLToPath(import.meta.resolve('./watcher.ts'))
 
 /** Registers this process as a user of the server. The caller holds the lock. */
-export const addUser = async (folder: string): Promise<ServerUse> => {
+export const addUser = async (folder: string) => {
   const users = usersOf(folder)
   await fs.mkdir(users, { recursive: true })
   for (const file of await fs.readdir(users)) {
@@ -41,6 +38,7 @@ export const addUser = async (folder: string): Promise<ServerUse> => {
   await fs.writeFile(file, await identityOf(process.pid))
   let ending: Promise<void> | undefined
   return {
+    /** Stops the server if no other process uses it. */
     end() {
       ending ??= removeUser(folder, file).then(() => void input.end('\n'))
       return ending

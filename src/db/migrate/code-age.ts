@@ -1,5 +1,4 @@
 import type { Sql } from '../client.ts'
-import { isBeforeBaseline } from './baseline.ts'
 import { codeSha256, migrationIds } from './sql-files.ts'
 
 /** How the database compares with this version; older also when it has no schema of ours yet. */
@@ -18,8 +17,6 @@ export async function codeAge(sql: Sql): Promise<CodeAge> {
   if (row && row.age !== 'older') return row.age
   // The database does not know this version: it may have been created by a newer one.
   const rows = await sql<{ id: string }[]>`select m as id from api.applied_migrations() m`
-  const applied = rows.map(({ id }) => id)
-  if (isBeforeBaseline(applied)) return 'older'
-  const known = await migrationIds()
-  return applied.every((id) => known.has(id)) ? 'older' : 'newer'
+  const known = migrationIds()
+  return rows.every(({ id }) => known.has(id)) ? 'older' : 'newer'
 }

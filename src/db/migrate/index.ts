@@ -5,7 +5,6 @@ import { CODE_LOCK } from '../call.ts'
 import { type ClockSettings, connect } from '../client.ts'
 import { breaks, readContract } from '../contract.ts'
 import { checkServer } from '../server.ts'
-import { refuseBeforeBaseline } from './baseline.ts'
 import { breakingMigrations, refuseToBreak } from './breaking.ts'
 import { databaseSettings } from './database-settings.ts'
 import { LOCK_TIMEOUT, withLocks } from './locks.ts'
@@ -34,9 +33,8 @@ export type MigrateOptions = {
  * Brings the database at `url`, the owner's address, to this version: the schemas of graphile-worker and pg-boss,
  * then in one transaction the migrations that are not applied yet and all SQL code. One migrate runs at a time.
  * Processes of older versions go on meanwhile and afterwards. Throws
- * - SetupError when the file of an applied migration was changed, a lock was not free in time, or processes run that
- *   could not go on; nothing that they use is changed then;
- * - Outdated when a newer version upgraded the queues;
+ * - SetupError when the file of an applied migration was changed, a newer version upgraded the queues, a lock was not
+ *   free in time, or processes run that could not go on; nothing that they use is changed then;
  * - Interrupted when the signal was aborted.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
@@ -53,7 +51,6 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 
     const step = (work: () => Promise<unknown>, outcome = UNCHANGED) =>
       withLocks(sql, work, { attempts: lockAttempts, signal, outcome })
-    await step(() => refuseBeforeBaseline(sql))
     let areQueuesOld = false
     await step(async () => {
       areQueuesOld = await checkQueues(sql, isBreaking)
@@ -124,7 +121,7 @@ async function applyMigrations(tx: postgres.TransactionSql): Promise<SqlFile[]> 
   const rows = await tx<{ id: string; sha256: string }[]>`select id, sha256 from app.migrations`
   const sha256ById = new Map(rows.map((row) => [row.id, row.sha256]))
   const applied: SqlFile[] = []
-  for (const file of await readFolder('migrations')) {
+  for (const file of readFolder('migrations')) {
     const { name, text } = file
     const id = migrationId(name)
     const sha256 = createHash('sha256').update(text).digest('hex')

@@ -2,8 +2,8 @@
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import { PgBoss } from 'pg-boss'
+import { SetupError } from '../../errors.ts'
 import { pgOptions, type Sql } from '../client.ts'
-import { Outdated } from '../readiness.ts'
 import { refuseToBreak } from './breaking.ts'
 import { type OwnQueues, ownQueues, type QueueSchemas } from './own-queues.ts'
 
@@ -25,9 +25,8 @@ async function queuesIn(sql: Sql): Promise<QueueSchemas> {
 }
 
 /**
- * Returns whether the libraries would change their schemas. Throws before anything is changed: Outdated if the
- * database has schemas that the libraries do not know, SetupError if processes run that could not go on after the
- * change.
+ * Returns whether the libraries would change their schemas. Throws SetupError, before anything is changed, if the
+ * database has schemas that the libraries do not know, or if processes run that could not go on after the change.
  *
  * graphile-worker marks its migrations that older workers cannot go on after; those workers then end by themselves.
  * All processes count for such a migration, as all of them add jobs. Workers, and our functions, go on after any
@@ -40,7 +39,7 @@ export async function checkQueues(sql: Sql, isBreaking: boolean): Promise<boolea
     (problem) => problem !== null,
   )
   if (newer.length > 0) {
-    throw new Outdated(`${newer.join('; ')}: upgrade this one. Nothing was changed.`)
+    throw new SetupError(`${newer.join('; ')}: upgrade this one. Nothing was changed.`)
   }
   if (!isBreaking) {
     const before = there.worker?.last ?? Number.POSITIVE_INFINITY

@@ -3,8 +3,9 @@ import { CODE_SCHEMAS, codeSha256, readFolder, type SqlFile } from './sql-files.
 
 /** Drops schemas core, api and ops, and creates them again from the files of this version. */
 export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
-  const folders = await Promise.all(CODE_SCHEMAS.map(readFolder))
-  const files = folders.flat().toSorted((one, other) => rankOf(one) - rankOf(other))
+  const files = CODE_SCHEMAS.flatMap(readFolder).toSorted(
+    (one, other) => rankOf(one) - rankOf(other),
+  )
   // Without the check of bodies, functions may be created in any order.
   await tx`set local check_function_bodies = off`
   await tx`drop schema if exists ops, api, core cascade`

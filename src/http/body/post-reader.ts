@@ -13,11 +13,7 @@ import {
 } from './post-body.ts'
 
 /** Parses the bodies of POST requests without blocking the event loop for long. */
-export type PostReader = {
-  /** Parses and validates a body of an organisation; throws a Refusal if it is not valid. */
-  read<Kind extends PostKind>(posted: Posted<Kind>, organisationId: string): Promise<PostBody<Kind>>
-  close(): Promise<void>
-}
+export type PostReader = ReturnType<typeof createPostReader>
 
 /** The thread's result for the body of a call. */
 export type ThreadResult = { call: number } & (
@@ -55,13 +51,14 @@ type Job = {
  * waits for all others. body/reservations.ts limits the bytes of the bodies that wait. The thread starts with the
  * first such body, and restarts with the next one after it has exited.
  */
-export function createPostReader(options: PostOptions, threadLimits = THREAD_LIMITS): PostReader {
+export function createPostReader(options: PostOptions, threadLimits = THREAD_LIMITS) {
   /** Waiting jobs by organisation; the organisation that has waited longest comes first. */
   const waiting = new Map<string, Job[]>()
   const inThread = new Map<string, Job>()
   const inLoop = createYield(IN_LOOP_MS)
   let thread: Worker | null = null
 
+  /** Parses and validates a body of an organisation; throws a Refusal if it is not valid. */
   async function read(posted: Posted, organisationId: string): Promise<PostBody> {
     const size = posted.bytes.length
     if (size <= IN_LOOP_BYTES && !isBatch(posted.kind)) {
@@ -120,7 +117,10 @@ export function createPostReader(options: PostOptions, threadLimits = THREAD_LIM
   }
 
   return {
-    read: read as PostReader['read'],
+    read: read as <Kind extends PostKind>(
+      posted: Posted<Kind>,
+      organisationId: string,
+    ) => Promise<PostBody<Kind>>,
     async close() {
       await thread?.terminate()
     },

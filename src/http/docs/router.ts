@@ -16,31 +16,44 @@ const PUBLIC_URL = '<PUBLIC_URL>'
 
 /**
  * Serves the files of src/docs at /docs/<file>, and the pages among them also as HTML: <page>.md at
- * /docs/<page>, index.md at / and /docs as well. error.docs points to /docs/errors. All pages are rendered here, at start.
+ * /docs/<page>, index.md at / and /docs as well. error.docs points to /docs/errors. The files are read at start; a page is
+ * rendered at its first request, because rendering all of them delays a start.
  */
 export function docsRouter(publicUrl: string): Router {
   const router = new Router()
-  const serve = (path: string, type: string, content: string) =>
+  const serve = (path: string, type: string, content: () => string) =>
     router.get(path, (ctx) => {
       ctx.type = type
       ctx.set('Content-Security-Policy', POLICY)
-      ctx.body = content
+      ctx.body = content()
     })
   const read = (file: string) => {
     const text = readFileSync(new URL(file, DOCS_FOLDER), 'utf8')
     return file.endsWith('.md') ? text.replaceAll(PUBLIC_URL, publicUrl) : text
   }
 
-  const navigation = readNavigation(parse(read('index.md')))
+  const navigation = once(() => readNavigation(parse(read('index.md'))))
   for (const file of readdirSync(DOCS_FOLDER)) {
     const content = read(file)
-    serve(`/docs/${file}`, extname(file), content)
+    serve(`/docs/${file}`, extname(file), () => content)
     if (!file.endsWith('.md')) continue
-    const page = parse(content)
     const name = file.replace('.md', '')
-    const html = layout({ name, navigation, headings: page.headings, ...render(page) })
+    const html = once(() => {
+      const page = parse(content)
+      const { headings } = page
+      return layout({ name, navigation: navigation(), headings, ...render(page) })
+    })
     const paths = name === 'index' ? ['/', '/docs', '/docs/index'] : [`/docs/${name}`]
     for (const path of paths) serve(path, '.html', html)
   }
   return router
+}
+
+/** Returns a function that calls `make` at its first call, and returns the same value from then on. */
+function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }

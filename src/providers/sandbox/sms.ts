@@ -35,7 +35,7 @@ export function createSmsSandbox(call: Call): SmsProvider {
   return {
     name: NAME,
     async send(sms) {
-      const digit = digitOf(sms)
+      const digit = isSandboxNumber(sms.recipient) ? sms.recipient.slice(-1) : ''
       if (digit === '3') {
         return refusal('failed', 'message', 'ESME_RINVDSTADR', 'The sandbox rejects this.')
       }
@@ -64,11 +64,6 @@ export function createSmsSandbox(call: Call): SmsProvider {
 /** Whether an SMS to this number (E.164) is a sandbox message, whatever the provider. */
 export function isSandboxNumber(phone: string): boolean {
   return SANDBOX_NUMBER.test(phone)
-}
-
-/** Returns the last digit of a sandbox number; '' for any other number. */
-function digitOf({ recipient }: OutgoingSms): string {
-  return isSandboxNumber(recipient) ? recipient.slice(-1) : ''
 }
 
 /** Returns the numbers of the parts that are not taken yet. */

@@ -82,7 +82,7 @@ export function createSender({ link, limiter, signal, ...times }: SenderOptions)
       if (!permit) {
         return { outcome: 'deferred', text: 'The rate limit of the network left no time for it.' }
       }
-      const { session } = link
+      const session = link.session()
       // The link was lost during the wait. Nothing was written, so the loop starts again.
       if (!session) {
         permit.release()
@@ -140,7 +140,8 @@ function combine(results: PartResult[]): SmsSendResult {
 }
 
 /** Returns the result without a link. An SMSC that refuses the bind can be reached. */
-function withoutLink({ failure }: SmscLink): PartResult {
+function withoutLink(link: SmscLink): PartResult {
+  const failure = link.failure()
   if (!failure) return { outcome: 'deferred', about: 'connection', text: `${NO_LINK}.` }
   const { code, message, label, status } = failure
   const about: About = status === null ? 'connection' : 'provider'

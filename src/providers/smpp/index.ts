@@ -3,8 +3,8 @@ import type { SmsListener, SmsProvider } from '../sms.ts'
 import { createSender } from './attempt.ts'
 import { readDelivery } from './delivery.ts'
 import { hintOf, LinkFailed } from './failure.ts'
-import { Limiter } from './limiter.ts'
-import { openSession, SmscLink } from './link.ts'
+import { createLimiter } from './limiter.ts'
+import { createLink, openSession } from './link.ts'
 import type { Fields } from './pdu.ts'
 import type { SmppSettings } from './settings.ts'
 import { readSmsc } from './smsc.ts'
@@ -32,8 +32,8 @@ export function createSmpp({
   if ('problem' in smsc) throw new Error(`SMPP_URL ${smsc.problem}`)
   const times = { ...TIMES, ...given.times }
   const options = { ...times, smsc, log, deliver }
-  const link = new SmscLink(options)
-  const limiter = new Limiter({ window, rate })
+  const link = createLink(options)
+  const limiter = createLimiter({ window, rate })
   const closing = new AbortController()
   const send = createSender({ ...times, link, limiter, signal: closing.signal })
   if (listener) link.start()

@@ -1,6 +1,6 @@
 import { processTime, type Time } from '../../time/index.ts'
 
-export type LimiterOptions = {
+type LimiterOptions = {
   /** The most PDUs without a response. */
   window: number
   /** The most PDUs in any second. */
@@ -28,97 +28,86 @@ const MIN_SHARE = 1 / 32
 /** The speed that each accepted PDU adds. Recovery from half the rate takes some 15 s at any rate. */
 const RECOVERY = 0.05
 
+export type Limiter = ReturnType<typeof createLimiter>
+
 /** Issues permits in order, within window and rate, and more slowly while the network throttles. */
-export class Limiter {
-  readonly #window: number
-  readonly #rate: number
-  readonly #timer: Time
-  readonly #waiting: Queue = new Set()
-  readonly #waitingFirst: Queue = new Set()
-  #speed: number
-  #withoutResponse = 0
-  #nextAt = -Infinity
-  #slowedAt = -Infinity
-  #cancelTimer: (() => void) | null = null
-  #isClosed = false
-
-  constructor({ window, rate, timer = processTime }: LimiterOptions) {
-    this.#window = window
-    this.#rate = rate
-    this.#speed = rate
-    this.#timer = timer
-  }
-
-  /** The current limit in PDUs per second. */
-  get speed(): number {
-    return this.#speed
-  }
-
-  /**
-   * Returns the next permit; null if it does not come in time or the limiter is closed. Requests with
-   * `isFirst` go before all others, so that a message in progress ends soon.
-   */
-  async acquire(timeoutMs: number, { isFirst = false } = {}): Promise<Permit | null> {
-    if (this.#isClosed) return null
-    const queue = isFirst ? this.#waitingFirst : this.#waiting
-    return new Promise((resolve) => {
-      const settle = (permit: Permit | null) => {
-        cancelTimeout()
-        queue.delete(settle)
-        resolve(permit)
-      }
-      const cancelTimeout = this.#timer.after(timeoutMs, () => settle(null))
-      queue.add(settle)
-      this.#issue()
-    })
-  }
-
-  /** Refuses all waiting and later requests. */
-  close(): void {
-    this.#isClosed = true
-    for (const settle of [...this.#waitingFirst, ...this.#waiting]) settle(null)
-    this.#cancelTimer?.()
-  }
+export function createLimiter({ window, rate, timer = processTime }: LimiterOptions) {
+  const waiting: Queue = new Set()
+  const waitingFirst: Queue = new Set()
+  let speed = rate
+  let withoutResponse = 0
+  let nextAt = -Infinity
+  let slowedAt = -Infinity
+  let cancelTimer: (() => void) | null = null
+  let isClosed = false
 
   /** Issues the permits that are due, and sets a timer for the next one. */
-  #issue(): void {
+  function issue() {
     for (;;) {
-      const [settle] = this.#waitingFirst.size > 0 ? this.#waitingFirst : this.#waiting
-      if (!settle) return
-      if (this.#withoutResponse >= this.#window || this.#cancelTimer) return
-      const now = this.#timer.now()
-      const waitMs = this.#nextAt - SLACK_MS - now
+      const [settle] = waitingFirst.size > 0 ? waitingFirst : waiting
+      if (!settle || withoutResponse >= window || cancelTimer) return
+      const now = timer.now()
+      const waitMs = nextAt - SLACK_MS - now
       if (waitMs > 0) {
-        this.#cancelTimer = this.#timer.after(waitMs, () => {
-          this.#cancelTimer = null
-          this.#issue()
+        cancelTimer = timer.after(waitMs, () => {
+          cancelTimer = null
+          issue()
         })
         return
       }
-      this.#nextAt = Math.max(this.#nextAt, now) + (1000 + SLACK_MS) / this.#speed
-      this.#withoutResponse++
-      settle(this.#permitFrom(now))
+      nextAt = Math.max(nextAt, now) + (1000 + SLACK_MS) / speed
+      withoutResponse++
+      settle(permitFrom(now))
     }
   }
 
-  #permitFrom(issuedAt: number): Permit {
+  function permitFrom(issuedAt: number): Permit {
     let isReleased = false
     return {
-      release: (response) => {
+      release(response) {
         if (isReleased) return
         isReleased = true
-        this.#withoutResponse--
-        if (response === 'accepted') this.#speed = Math.min(this.#rate, this.#speed + RECOVERY)
-        if (response === 'throttled') this.#slowDown(issuedAt)
-        this.#issue()
+        withoutResponse--
+        if (response === 'accepted') speed = Math.min(rate, speed + RECOVERY)
+        if (response === 'throttled') slowDown(issuedAt)
+        issue()
       },
     }
   }
 
   /** Halves the speed once for all PDUs in progress, because all were sent at the speed that was too high. */
-  #slowDown(issuedAt: number): void {
-    if (issuedAt <= this.#slowedAt) return
-    this.#slowedAt = this.#timer.now()
-    this.#speed = Math.max(this.#speed / 2, this.#rate * MIN_SHARE)
+  function slowDown(issuedAt: number) {
+    if (issuedAt <= slowedAt) return
+    slowedAt = timer.now()
+    speed = Math.max(speed / 2, rate * MIN_SHARE)
+  }
+
+  return {
+    /** Returns the current limit in PDUs per second. */
+    speed: () => speed,
+    /**
+     * Returns the next permit; null if it does not come in time or the limiter is closed. Requests with
+     * `isFirst` go before all others, so that a message in progress ends soon.
+     */
+    async acquire(timeoutMs: number, { isFirst = false } = {}): Promise<Permit | null> {
+      if (isClosed) return null
+      const queue = isFirst ? waitingFirst : waiting
+      return new Promise((resolve) => {
+        const settle = (permit: Permit | null) => {
+          cancelTimeout()
+          queue.delete(settle)
+          resolve(permit)
+        }
+        const cancelTimeout = timer.after(timeoutMs, () => settle(null))
+        queue.add(settle)
+        issue()
+      })
+    },
+    /** Refuses all waiting and later requests. */
+    close() {
+      isClosed = true
+      for (const settle of [...waitingFirst, ...waiting]) settle(null)
+      cancelTimer?.()
+    },
   }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Limiter, type Permit } from '../../../src/providers/smpp/limiter.ts'
+import { createLimiter, type Limiter, type Permit } from '../../../src/providers/smpp/limiter.ts'
 import { VirtualTimer } from '../../fixtures/smpp.ts'
 
 /** Requests `count` permits and passes each to `use`; returns the times at which they were issued. */
@@ -25,7 +25,7 @@ function acquireAll(
 
 function limited(window: number, rate: number) {
   const timer = new VirtualTimer()
-  return { timer, limiter: new Limiter({ window, rate, timer }) }
+  return { timer, limiter: createLimiter({ window, rate, timer }) }
 }
 
 function mostInASecond(times: number[]): number {
@@ -51,7 +51,7 @@ t.test('Limiter: a late timer neither lowers the speed nor exceeds the rate', as
     now: () => timer.now(),
     after: (ms: number, run: () => void) => timer.after(Math.ceil(ms / 15) * 15, run),
   }
-  const limiter = new Limiter({ window: 1000, rate: 100, timer: late })
+  const limiter = createLimiter({ window: 1000, rate: 100, timer: late })
   const { times } = acquireAll({ limiter, timer }, 500)
   await timer.pass(5200)
   t.equal(times.length, 500)
@@ -121,7 +121,7 @@ t.test('Limiter: throttling halves the speed once for all PDUs in progress', asy
   acquireAll(all, 20, (permit) => open.push(permit))
   await timer.pass(1000)
   for (const permit of open) permit.release('throttled')
-  t.equal(limiter.speed, 50)
+  t.equal(limiter.speed(), 50)
   const next = acquireAll(all, 100, (permit) => permit.release())
   await timer.pass(2200)
   t.equal(next.times.length, 100)
@@ -132,20 +132,20 @@ t.test('Limiter: repeated throttling never lowers the speed below 1/32 of the ra
   const all = limited(10, 320)
   acquireAll(all, 100, (permit) => permit.release('throttled'))
   await all.timer.pass(60_000)
-  t.equal(all.limiter.speed, 10)
+  t.equal(all.limiter.speed(), 10)
 })
 
 t.test('Limiter: accepted PDUs restore the speed up to the rate', async (t) => {
   const all = limited(10, 100)
   acquireAll(all, 1, (permit) => permit.release('throttled'))
   await all.timer.pass(0)
-  t.equal(all.limiter.speed, 50)
+  t.equal(all.limiter.speed(), 50)
   acquireAll(all, 500)
   await all.timer.pass(10_000)
-  t.ok(Math.abs(all.limiter.speed - 75) < 0.001)
+  t.ok(Math.abs(all.limiter.speed() - 75) < 0.001)
   acquireAll(all, 1000)
   await all.timer.pass(20_000)
-  t.equal(all.limiter.speed, 100)
+  t.equal(all.limiter.speed(), 100)
 })
 
 t.test('Limiter: after close() every request gets null', async (t) => {

@@ -1,0 +1,199 @@
+import t from 'tap'
+import { ageSignIn, signInAs, signInAsOperator } from '../fixtures/dashboard.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { anEmail, get, post } from '../fixtures/http.ts'
+import { createOrganisation } from '../fixtures/organisation.ts'
+import { startTestService } from '../fixtures/service.ts'
+import { createEndpoint } from '../fixtures/webhooks.ts'
+
+const { sql, url } = await createDatabase()
+const { base } = await startTestService(url, { roles: ['api'] })
+const operator = await signInAsOperator(sql, base)
+
+const PAGES = [
+  '/operator',
+  '/operator/stuck',
+  '/operator/organisations',
+  '/operator/plans',
+  '/operator/domains',
+  '/operator/endpoints',
+  '/operator/ledger',
+  '/operator/people',
+]
+
+const stateOf = async (id: string) =>
+  (await sql<{ state: string }[]>`select state from ops.organisations where id = ${id}`)[0]?.state
+
+const lastActor = async (action: string) =>
+  (
+    await sql<{ actor: string }[]>`
+      select actor from ops.audit where action = ${action} order by at desc limit 1`
+  )[0]?.actor
+
+t.test('operator pages: an operator sees each, other users get 404', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const owner = await signInAs(sql, base, { organisation: organisation.id, role: 'owner' })
+  for (const path of [...PAGES, `/operator/organisations/${organisation.id}`]) {
+    t.equal((await operator.get(path)).status, 200, path)
+    const theirs = await owner.get(path)
+    t.equal(theirs.status, 404, path)
+    t.notMatch(theirs.text, 'Processes')
+  }
+  t.equal((await operator.get('/operator/organisations/org_none')).status, 404)
+  const refused = await owner.post(`/operator/organisations/${organisation.id}/pause`, {
+    note: 'x',
+  })
+  t.equal(refused.status, 404)
+  t.equal(await stateOf(organisation.id), 'active')
+})
+
+t.test('Now: shows checks with hints, processes and the queue', async (t) => {
+  const { text } = await operator.get('/operator')
+  t.match(text, 'no worker is running; start one')
+  t.match(text, /api [\w.-]+, process \d+/)
+  t.match(text, 'webhook_deliveries')
+})
+
+t.test(
+  'an organisation is created, paused, suspended and given a plan, as ops does it',
+  async (t) => {
+    await sql`select ops.create_plan('growth', 'Growth', 499, 50000, 1000, 10)`
+    const created = await operator.post('/operator/organisations/create', {
+      name: '"Ärzte" <script>alert(1)</script>',
+      owner_email: 'new@example.com',
+      plan: 'starter',
+    })
+    t.match(created.text, 'The organisation is created.')
+    t.match(created.html, '&lt;script>alert(1)&lt;/script>')
+    const [{ id }] = await sql<[{ id: string }]>`
+    select id from ops.organisations where owner_email = 'new@example.com'`
+    const path = `/operator/organisations/${id}`
+    t.equal(await lastActor('create_organisation'), 'operator@example.com')
+
+    await operator.post(`${path}/pause`, { note: 'under review' })
+    t.equal(await stateOf(id), 'paused')
+    t.match((await operator.get(path)).text, 'under review')
+    await operator.post(`${path}/resume`)
+    await operator.post(`${path}/suspend`, { note: 'unpaid' })
+    t.equal(await stateOf(id), 'suspended')
+    await operator.post(`${path}/reinstate`)
+    t.equal(await stateOf(id), 'active')
+    await operator.post(`${path}/set-plan`, { plan: 'growth' })
+    await operator.post(`${path}/grant-credits`, { credits: '500', note: 'invoice 17' })
+    const page = await operator.get(path)
+    t.match(page.text, '500 credits')
+    t.match(page.text, 'invoice 17')
+    t.equal(await lastActor('grant_credits'), 'operator@example.com')
+
+    const refused = await operator.post(`${path}/grant-credits`, {
+      credits: 'many',
+      note: 'a note',
+    })
+    t.match(refused, { status: 422, text: /must be a whole number/ })
+    t.match(refused.html, 'value="a note"')
+    t.match(await operator.post(`${path}/pause`, { note: '' }), {
+      status: 422,
+      text: /The reason must be/,
+    })
+
+    t.match((await operator.get('/operator/organisations?q=NEW@example')).text, 'growth')
+    t.match(
+      (await operator.get('/operator/organisations?q=nothing-like-it')).text,
+      'No organisation matches',
+    )
+  },
+)
+
+t.test('a key is made and revoked with a fresh sign-in only', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const path = `/operator/organisations/${organisation.id}`
+  const email = 'keys-operator@example.com'
+  const fresh = await signInAsOperator(sql, base, email)
+  const made = await fresh.post(`${path}/create-key`, { mode: 'live' })
+  const [key = ''] = /sk_live_[0-9a-f]{64}/.exec(made.text) ?? []
+  t.match(await get(`${base}/v1/usage`, key), { status: 200 })
+  await fresh.post(`${path}/revoke-key`, { prefix: key.slice(0, 16) })
+  t.match(await get(`${base}/v1/usage`, key), { status: 401 })
+  await ageSignIn(sql, email)
+  t.match((await fresh.post(`${path}/create-key`, { mode: 'live' })).text, 'Sign in again')
+})
+
+t.test(
+  'an operator views an organisation, may change nothing there, and is in its audit',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    t.equal((await operator.get(`/dashboard/${organisation.id}`)).status, 404)
+    const home = await operator.post(`/operator/organisations/${organisation.id}/view`)
+    t.match(home, { status: 200, text: /You view this organisation as an operator/ })
+    const refused = await operator.post(`/dashboard/${organisation.id}/keys/create`, {
+      mode: 'live',
+      scopes: ['read'],
+    })
+    t.equal(refused.status, 403)
+    t.match(
+      await sql`select actor, organisation from ops.audit where action = 'view_organisation'`,
+      [{ actor: 'operator@example.com', organisation: organisation.id }],
+    )
+  },
+)
+
+t.test('Stuck: messages are grouped by reason and retried', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
+  await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
+  await sql`
+    update app.messages set created_at = created_at - interval '2 minutes'
+    where organisation_id = core.decode_id('org', ${organisation.id})`
+  const { text, html } = await operator.get('/operator/stuck')
+  t.match(text, '2 × ')
+  const [, messages = ''] = /name="messages" value="(em_\w+ em_\w+)"/.exec(html) ?? []
+  t.match((await operator.post('/operator/stuck/retry', { messages })).text, 'Retried: 2.')
+  t.equal(await lastActor('retry_message'), 'operator@example.com')
+})
+
+t.test('Plans: a plan is created and changed; a wrong number stays in its field', async (t) => {
+  const terms = {
+    plan: 'small',
+    name: 'Small',
+    price_rand: '99',
+    emails_included: '1000',
+    sms_included: '10',
+    domains_included: '1',
+    test_messages_daily: '100',
+  }
+  t.match((await operator.post('/operator/plans/create', terms)).text, 'The plan is created.')
+  const refused = await operator.post('/operator/plans/change', { ...terms, price_rand: 'free' })
+  t.match(refused, { status: 422, text: /must be a whole number/, html: /value="free"/ })
+  await operator.post('/operator/plans/change', { ...terms, price_rand: '149' })
+  t.match(await sql`select price_rand from ops.plans where id = 'small'`, [{ priceRand: 149 }])
+})
+
+t.test('Endpoints failing: a disabled endpoint is enabled', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const endpoint = await createEndpoint(sql, organisation)
+  await sql`select ops.disable_webhook_endpoint(${endpoint.id}, 'a test')`
+  t.match((await operator.get('/operator/endpoints')).text, 'disabled')
+  const enabled = await operator.post('/operator/endpoints/enable', { endpoint: endpoint.id })
+  t.match(enabled.text, 'The endpoint is enabled.')
+  t.equal(await lastActor('enable_webhook_endpoint'), 'operator@example.com')
+})
+
+t.test('People: an export shows the records, an erasure needs the address twice', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const to = 'jane@example.org'
+  await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain, { to }))
+  const shown = await operator.post('/operator/people/export', { person: to })
+  t.match(shown.text, `records of ${to}`)
+  t.match(shown.text, organisation.id)
+  const refused = await operator.post('/operator/people/erase', {
+    person: to,
+    again: 'john@example.org',
+  })
+  t.match(refused, { status: 422, text: /is not the same/ })
+  t.match((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
+  t.match(
+    (await operator.post('/operator/people/erase', { person: to, again: to })).text,
+    /Erased from \d+ rows/,
+  )
+  t.notMatch((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
+})
