@@ -39,7 +39,7 @@ const replacedWords = [
   ...['hand over', 'handed over', 'handover', 'handovers', 'departure', 'departures', 'news'],
   ...['turn', 'turns', 'pace', 'presence', 'announce', 'announced', 'announcer', 'announcement'],
   ...['beat', 'beats', 'tick', 'ticks', 'made up', 'rehearsal', 'rehearsals', 'vouched', 'beneath'],
-  ...['cure', 'cures', 'examine', 'books', 'is right', 'unnamed', 'bar', 'bars'],
+  ...['cure', 'cures', 'examine', 'books', 'is right', 'unnamed', 'bar'],
   ...['give up', 'given up', 'gave up', 'put off', 'passed over', 'anew', 'seldom'],
 ]
 

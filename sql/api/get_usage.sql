@@ -3,21 +3,7 @@ returns text
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select json_build_object(
-    'plan', json_build_object('id', p.id, 'name', p.name, 'priceRand', p.price_rand),
-    'period', json_build_object('start', core.iso(u.period_start), 'end', core.iso(u.period_end)),
-    'emails', json_build_object('used', u.emails_used, 'included', p.emails_included,
-      'remaining', greatest(0, p.emails_included - u.emails_used)),
-    'sms', json_build_object('used', u.sms_used, 'included', p.sms_included,
-      'remaining', greatest(0, p.sms_included - u.sms_used), 'credits', u.sms_credits),
-    'domains', json_build_object('included', p.domains_included,
-      'used', (select count(*) from app.domains d where d.organisation_id = o.id))
-  )::text
-  from app.organisations o
-  join app.plans p on p.id = o.plan_id
-  cross join lateral core.current_usage(o.id) u
-  where o.id = get_usage.organisation_id
+  select core.usage_object(get_usage.organisation_id)::text
 $$;
 
-comment on function api.get_usage is
-  'Returns the usage object of an organisation. If the usage exceeds the plan, as after a change to a smaller plan, 0 remains.';
+comment on function api.get_usage is 'Returns the usage object of an organisation (core.usage_object).';

@@ -24,7 +24,7 @@ begin
   v_changes := array(
     select row(
       (m.created_at at time zone 'UTC')::date, m.organisation_id, m.channel, m.class, m.tags, t.change,
-      m.error_code, m.error_message,
+      coalesce(m.segments, m.recipients), m.error_code, m.error_message,
       case t.change when 'sent' then m.sent_at when 'delivered' then m.delivered_at end
         - greatest(m.created_at, m.scheduled_at)
     )::core.counted_change

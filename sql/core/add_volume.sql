@@ -4,10 +4,10 @@ language sql volatile
 as $$
   insert into app.daily_volume as v (
     day, organisation_id, channel, class, tag,
-    accepted, sent, delivered, bounced, complained, failed, expired, rejected
+    accepted, sent, delivered, bounced, complained, failed, expired, rejected, units
   )
   select n.day, n.organisation_id, n.channel, n.class, n.tag,
-    n.accepted, n.sent, n.delivered, n.bounced, n.complained, n.failed, n.expired, n.rejected
+    n.accepted, n.sent, n.delivered, n.bounced, n.complained, n.failed, n.expired, n.rejected, n.units
   from unnest(volume) n
   on conflict (day, organisation_id, channel, class, tag) do update set
     accepted = v.accepted + excluded.accepted,
@@ -17,7 +17,8 @@ as $$
     complained = v.complained + excluded.complained,
     failed = v.failed + excluded.failed,
     expired = v.expired + excluded.expired,
-    rejected = v.rejected + excluded.rejected
+    rejected = v.rejected + excluded.rejected,
+    units = v.units + excluded.units
 $$;
 
 comment on function core.add_volume is

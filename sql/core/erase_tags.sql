@@ -19,7 +19,7 @@ begin
     select row(
       n.day, n.organisation_id, n.channel, n.class, core.redact(n.tag, person),
       sum(n.accepted), sum(n.sent), sum(n.delivered), sum(n.bounced), sum(n.complained), sum(n.failed),
-      sum(n.expired), sum(n.rejected))::app.daily_volume
+      sum(n.expired), sum(n.rejected), sum(n.units))::app.daily_volume
     from unnest(v_named) n
     group by n.day, n.organisation_id, n.channel, n.class, core.redact(n.tag, person)));
   return coalesce(cardinality(v_named), 0);

@@ -12,7 +12,8 @@ as $$
       count(*) filter (where c.change = 'complained'),
       count(*) filter (where c.change = 'failed'),
       count(*) filter (where c.change = 'expired'),
-      count(*) filter (where c.change = 'rejected')
+      count(*) filter (where c.change = 'rejected'),
+      coalesce(sum(c.units) filter (where c.change = 'queued'), 0)
     from unnest(changes) c
     -- Null is the sum over all messages.
     cross join lateral (select null as tag union select unnest(c.tags)) g

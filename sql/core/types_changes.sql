@@ -14,6 +14,7 @@ create type core.counted_change as (
   class app.class,
   tags text[],
   change app.event_type,
+  units integer,
   error_code text,
   error_message text,
   latency interval

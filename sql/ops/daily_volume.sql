@@ -1,6 +1,6 @@
 create view ops.daily_volume as
 select v.day, core.encode_id('org', v.organisation_id) as organisation, v.channel, v.class, v.tag,
-  v.accepted, v.sent, v.delivered, v.bounced, v.complained, v.failed, v.expired, v.rejected
+  v.accepted, v.sent, v.delivered, v.bounced, v.complained, v.failed, v.expired, v.rejected, v.units
 from app.daily_volume v;
 
 comment on view ops.daily_volume is
@@ -19,3 +19,4 @@ comment on column ops.daily_volume.complained is 'Number of emails with a compla
 comment on column ops.daily_volume.failed is 'Number of messages that failed permanently.';
 comment on column ops.daily_volume.expired is 'Number of SMS that the network could not deliver in time.';
 comment on column ops.daily_volume.rejected is 'Number of messages that Postgram rejected before sending them.';
+comment on column ops.daily_volume.units is 'What the accepted messages took of the plan or of credits: recipients of emails, segments of SMS.';

@@ -11,11 +11,7 @@ begin
   if coalesce(length(record_consent.source), 0) not between 1 and 1000 then
     raise exception 'the source must be 1 to 1000 characters';
   end if;
-  perform core.lift_suppression_hashes(phone, v_organisation, '{opted_out}');
-  insert into app.consents (organisation_id, phone, source, consented_at)
-  values (v_organisation, record_consent.phone, record_consent.source, core.now())
-  on conflict on constraint consents_pkey do update
-  set source = excluded.source, consented_at = excluded.consented_at, opted_out_at = null, opted_out_by = null;
+  perform core.record_consents(v_organisation, array[record_consent.phone], array[record_consent.source]);
   perform core.audit('record_consent', v_organisation, record_consent.phone, v_before,
     core.consent(v_organisation, record_consent.phone));
 end

@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { Router, type RouterContext } from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
+import { storable } from '../text/storable.ts'
 import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
-import { html } from './html.ts'
+import { type Content, html, render } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame, Outcome, Page, Resource, View, Visit } from './page.ts'
 import { pages, resources } from './pages/index.ts'
@@ -99,7 +102,7 @@ type Tools = { call: Call; cookie: SessionCookie; publicUrl: string }
 async function visitOf(ctx: Context, { call, cookie, publicUrl }: Tools): Promise<Visit> {
   const session = cookie.read(ctx)
   if (!session) throw new Refusal('unauthorized')
-  const organisation: string = ctx.params?.organisation ?? ''
+  const organisation = storable(ctx.params?.organisation ?? '')
   const frame = (await call('dashboard_frame', {
     session,
     ...(organisation && { organisation }),
@@ -107,9 +110,9 @@ async function visitOf(ctx: Context, { call, cookie, publicUrl }: Tools): Promis
   if (ctx.path.startsWith('/operator') && !frame.isOperator) notFound()
   ctx.state.frame = frame
   const query = Object.fromEntries(
-    Object.entries(ctx.query).map(([name, value]) => [name, String([value].flat()[0] ?? '')]),
+    Object.entries(ctx.query).map(([name, value]) => [name, storable([value].flat()[0] ?? '')]),
   )
-  const id = ctx.params?.id ?? ''
+  const id = storable(ctx.params?.id ?? '')
   return { ctx, session, frame, organisation, id, publicUrl, query, refused: null }
 }
 
@@ -168,9 +171,39 @@ function respondWith(ctx: Context, frame: Frame, cookie: SessionCookie, outcome:
 
 function show(ctx: Context, frame: Frame, cookie: SessionCookie, view: View): void {
   const notice = cookie.takeNotice(ctx)
+  const { pieces, content, ...rest } = view
+  const page = (content: Content) => layout({ ...rest, content, frame, path: ctx.path, notice })
   ctx.type = 'html'
-  ctx.body = layout({ ...view, frame, path: ctx.path, notice })
+  ctx.body = pieces ? streamed(ctx, page, content, pieces) : page(content)
 }
+
+/** Returns a page that is sent piece by piece. An error, which is logged, ends it with a sentence. */
+function streamed(
+  ctx: Context,
+  page: (content: Content) => string,
+  content: Content,
+  pieces: AsyncIterable<Content>,
+): PassThrough {
+  const mark = randomUUID()
+  const [before = '', after = ''] = page([content, mark]).split(mark)
+  const stream = new PassThrough()
+  // Koa destroys the stream when the browser leaves.
+  const write = (text: string) => !stream.destroyed && stream.write(text)
+  const writeAll = async () => {
+    write(before)
+    for await (const piece of pieces) write(render(piece))
+  }
+  writeAll()
+    .catch((error) => {
+      ctx.app.emit('error', error, ctx)
+      write(render(html`<p class="problem" role="alert">${FAILED}</p>`))
+    })
+    .finally(() => stream.end(after))
+  return stream
+}
+
+const FAILED =
+  'The service failed, and the failure was logged. Try again; if it stays, tell the operator.'
 
 /** Leads a user without a session, or whose sign-in is too old for the action, to the sign-in. */
 async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
@@ -186,10 +219,7 @@ async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
 function errorPage(refusal: Refusal, frame: Frame | null, path: string): string {
   const title =
     TITLES[refusal.status] ?? (refusal.status < 500 ? 'This is not possible' : 'Something failed')
-  const message =
-    refusal.status < 500
-      ? refusal.message
-      : 'The service failed, and the failure was logged. Try again; if it stays, tell the operator.'
+  const message = refusal.status < 500 ? refusal.message : FAILED
   const content = html`<p>${message}</p><p><a href="/dashboard">To the dashboard</a></p>`
   return layout({ title, content, frame, path })
 }

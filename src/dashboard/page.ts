@@ -45,6 +45,11 @@ export type View = {
   content: Content
   /** Why the form of the page was refused; null or absent unless it was. */
   problem?: string | null
+  /**
+   * What follows the content while a long action goes on: its progress, then its result. The browser shows each
+   * piece when it arrives. The action goes on if the browser leaves.
+   */
+  pieces?: AsyncIterable<Content>
 }
 
 /** What follows from an action: another page, with a sentence on it, or a page that is shown at once (a secret). */
@@ -73,4 +78,9 @@ export function hasRole({ frame }: Visit, role: Role): boolean {
 /** The path of a page of the visited organisation: pathOf(visit, 'keys'). */
 export function pathOf({ organisation }: Visit, page = ''): string {
   return `/dashboard/${organisation}${page && `/${page}`}`
+}
+
+/** Returns what the form of this action showed when it was refused; null if another form of the page was. */
+export function refusedIn({ ctx, refused }: Visit, action: string): Refused | null {
+  return ctx.path.endsWith(`/${action}`) ? refused : null
 }

@@ -164,9 +164,13 @@ export function copyable(text: string): Content {
   return html`<code class="copyable" data-copy>${text}</code>`
 }
 
+/** Rows of a page of a list. A page asks for one more, which shows that there is a next page. */
+export const PAGE_ROWS = 50
+
 /** Links to the next page of a list; null on the last one. */
-export function nextLink(href: string | null): Content {
+export function nextLink(href: string | null, label = 'Older'): Content {
   return (
-    href && html`<nav class="pager" aria-label="Pages"><a rel="next" href=${href}>Older</a></nav>`
+    href &&
+    html`<nav class="pager" aria-label="Pages"><a rel="next" href=${href}>${label}</a></nav>`
   )
 }

@@ -486,6 +486,8 @@ export type Api = {
   code_age: { args: { sha256: string }; result: string }
   /** Do as an operator what the function of ops with the name of the action does: set_plan (value: the plan), grant_credits (value: the number, note), pause and suspend (note: the reason), resume, reinstate. Refuses as core.operator_of does. */
   dashboard_change_organisation: { args: { session: string; organisation: string; action: string; value?: string; note?: string }; result: null }
+  /** Change the role of a member as ops.invite does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
+  dashboard_change_role: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Create an API key as ops.create_api_key does, for an owner with a fresh sign-in. Returns the key. Refuses as core.member_of does. */
   dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
   /** Create an organisation as ops.create_organisation does, for an operator. Returns its ID. Refuses as core.operator_of does. */
@@ -500,6 +502,10 @@ export type Api = {
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
   /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
   dashboard_home: { args: { session: string; organisation: string }; result: unknown }
+  /** Record consents as core.import_consents does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Returns the numbers that were skipped because they opted out. Refuses as core.member_of does. */
+  dashboard_import_consents: { args: { session: string; organisation: string; phones: string[]; sources: string[]; ends_opt_outs: boolean }; result: string[] }
+  /** Invite a person as ops.invite does, for an owner with a fresh sign-in, and send the person an email. Refuses as core.member_of does, with validation_error for a member, and with rate_limited after 50 invitations within an hour. */
+  dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
   /** Returns the state of the service for operators: rows of ops.checks, queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
@@ -516,16 +522,26 @@ export type Api = {
   dashboard_plans: { args: { session: string }; result: unknown }
   /** Release a domain as ops.release_domain does, for an operator. Refuses as core.operator_of does. */
   dashboard_release_domain: { args: { session: string; name: string }; result: null }
+  /** Remove a member as ops.remove_member does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
+  dashboard_remove_member: { args: { session: string; organisation: string; email: string }; result: null }
   /** Retry messages as ops.retry_message does, for an operator. Returns their number. Refuses as core.operator_of does. */
   dashboard_retry_stuck: { args: { session: string; messages: string[] }; result: number }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
+  /** End a session of the user; for an owner with a fresh sign-in also one of a member who belongs to no other organisation. Refuses as core.member_of does, and with not_found for other sessions. */
+  dashboard_revoke_session: { args: { session: string; organisation: string; id: string }; result: null }
   /** Returns up to 500 rows of a report for operators: domains (ops.domains_at_risk), endpoints (ops.failing_endpoints) or ledger (ops.ledger_check, unbalanced first). Refuses as core.operator_of does. */
   dashboard_risks: { args: { session: string; report: string }; result: unknown }
   /** Create a plan (is_new) as ops.create_plan does, or change its terms as ops.set_plan_terms does, for an operator. Refuses as core.operator_of does. */
   dashboard_set_plan_terms: { args: { session: string; plan: string; is_new: boolean; name: string; price_rand: number; emails_included: number; sms_included: number; domains_included: number; test_messages_daily: number }; result: null }
+  /** Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; at most 51 of each. Refuses as core.member_of does. */
+  dashboard_sms: { args: { session: string; organisation: string; phone?: string; consents_after?: string; ledger_before?: string }; result: unknown }
   /** Returns the 500 oldest messages that wait longer than a minute, with the reason: [{id, organisation, to, attempts, since, why}]. Refuses as core.operator_of does. */
   dashboard_stuck: { args: { session: string }; result: unknown }
+  /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
+  dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
+  /** Returns the usage of an organisation: usage (core.usage_object), days (core.usage_by_day), and statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
+  dashboard_usage: { args: { session: string; organisation: string; statements_before?: Date }; result: unknown }
   /** Let an operator read the dashboard of an organisation in this session, as its owner sees it. Written to the audit. Refuses as core.operator_of does. */
   dashboard_view_organisation: { args: { session: string; organisation: string }; result: null }
   /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
@@ -584,7 +600,7 @@ export type Api = {
   get_domain: { args: { organisation_id: string; id: string }; result: string | null }
   /** Returns the message object with its events as JSON text; null if the organisation has no such message. channel: email or sms. */
   get_message: { args: { organisation_id: string; channel: string; id: string }; result: string | null }
-  /** Returns the usage object of an organisation. If the usage exceeds the plan, as after a change to a smaller plan, 0 remains. */
+  /** Returns the usage object of an organisation (core.usage_object). */
   get_usage: { args: { organisation_id: string }; result: string }
   /** Returns whether the database follows POSTGRAM_NOW. A process that sets POSTGRAM_NOW refuses to start on any other database. */
   has_test_clock: { args: Record<string, never>; result: boolean }
@@ -680,6 +696,7 @@ export const signatures = {
   close_periods: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
   dashboard_change_organisation: { types: { session: 'text', organisation: 'text', action: 'text', value: 'text', note: 'text' }, required: ['session', 'organisation', 'action'], returns: 'value', results: { value: 'void' } },
+  dashboard_change_role: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
   dashboard_create_organisation: { types: { session: 'text', name: 'text', owner_email: 'text', plan: 'text' }, required: ['session', 'name', 'owner_email', 'plan'], returns: 'value', results: { value: 'text' } },
   dashboard_enable_endpoint: { types: { session: 'text', endpoint: 'text', replay: 'boolean' }, required: ['session', 'endpoint', 'replay'], returns: 'value', results: { value: 'void' } },
@@ -687,6 +704,8 @@ export const signatures = {
   dashboard_export_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_home: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_import_consents: { types: { session: 'text', organisation: 'text', phones: 'text[]', sources: 'text[]', ends_opt_outs: 'boolean' }, required: ['session', 'organisation', 'phones', 'sources', 'ends_opt_outs'], returns: 'value', results: { value: 'text[]' } },
+  dashboard_invite_member: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_now: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_operator_create_key: { types: { session: 'text', organisation: 'text', mode: 'text' }, required: ['session', 'organisation', 'mode'], returns: 'value', results: { value: 'text' } },
@@ -695,11 +714,16 @@ export const signatures = {
   dashboard_organisations: { types: { session: 'text', search: 'text', after: 'text' }, required: ['session', 'search', 'after'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_plans: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_release_domain: { types: { session: 'text', name: 'text' }, required: ['session', 'name'], returns: 'value', results: { value: 'void' } },
+  dashboard_remove_member: { types: { session: 'text', organisation: 'text', email: 'text' }, required: ['session', 'organisation', 'email'], returns: 'value', results: { value: 'void' } },
   dashboard_retry_stuck: { types: { session: 'text', messages: 'text[]' }, required: ['session', 'messages'], returns: 'value', results: { value: 'integer' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_revoke_session: { types: { session: 'text', organisation: 'text', id: 'text' }, required: ['session', 'organisation', 'id'], returns: 'value', results: { value: 'void' } },
   dashboard_risks: { types: { session: 'text', report: 'text' }, required: ['session', 'report'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_set_plan_terms: { types: { session: 'text', plan: 'text', is_new: 'boolean', name: 'text', price_rand: 'integer', emails_included: 'integer', sms_included: 'integer', domains_included: 'integer', test_messages_daily: 'integer' }, required: ['session', 'plan', 'is_new', 'name', 'price_rand', 'emails_included', 'sms_included', 'domains_included', 'test_messages_daily'], returns: 'value', results: { value: 'void' } },
+  dashboard_sms: { types: { session: 'text', organisation: 'text', phone: 'text', consents_after: 'text', ledger_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_stuck: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_team: { types: { session: 'text', organisation: 'text', members_after: 'text', sessions_before: 'text', audit_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_usage: { types: { session: 'text', organisation: 'text', statements_before: 'timestamp with time zone' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_view_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'void' } },
   delete_old_callbacks: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_complaints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },

@@ -66,6 +66,11 @@ export function segmentsOf(text: string): Segments {
   return { encoding, parts }
 }
 
+/** Returns the characters that GSM-7 lacks, each once, in their order. A single one makes the whole text UCS-2. */
+export function charactersOutsideGsm7(text: string): string[] {
+  return [...new Set(text)].filter((character) => !septets.has(character))
+}
+
 /** Returns the octets of a text for SMPP: one for each septet of GSM-7, or big-endian UCS-2. */
 export function octetsOf(text: string, encoding: Segments['encoding']): Buffer {
   if (encoding === 'ucs2') return Buffer.from(text, 'utf16le').swap16()

@@ -89,6 +89,12 @@ t.test('a link expires after 15 minutes', async (t) => {
   t.match(await browser.post(`/login/${await lastToken('dora@example.com')}`), { status: 410 })
 })
 
+t.test('a path with a NUL, which Postgres cannot store, is not found', async (t) => {
+  await addUser('nul@example.com')
+  const browser = await signIn(sql, base, 'nul@example.com')
+  t.match(await browser.get(`${home}%00/keys`), { status: 404 })
+})
+
 t.test('forged links and sessions do not sign in', async (t) => {
   const browser = openBrowser(base)
   t.match(await browser.post('/login/forged'), { status: 410 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { SegmentedMessage } from 'sms-segments-calculator'
 import t from 'tap'
-import { octetsOf, segmentsOf } from '../../src/sms/segments.ts'
+import { charactersOutsideGsm7, octetsOf, segmentsOf } from '../../src/sms/segments.ts'
 
 const BASIC = [...'@£$¥èéùìòÇØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./059:;<=>?¡AZÄÖÑÜ§¿azäöñüà\n\r']
 const EXTENSION = [...'^{}\\[~]|€\f']
@@ -134,4 +134,9 @@ t.test('octetsOf(): characters have the codes of 3GPP TS 23.038', async (t) => {
     '1b0a1b141b281b291b2f1b3c1b3d1b3e1b401b65',
   )
   t.equal(octetsOf('Aж💌', 'ucs2').toString('hex'), '00410436d83ddc8c')
+})
+
+t.test('charactersOutsideGsm7: returns those that make a text UCS-2, each once', async (t) => {
+  t.same(charactersOutsideGsm7([...BASIC, ...EXTENSION].join('')), [])
+  t.same(charactersOutsideGsm7([...WIDE, 'a', ...PAIRS, ...WIDE].join('')), [...WIDE, ...PAIRS])
 })
