@@ -352,6 +352,10 @@ const mentions: Record<string, string> = {
   'app.templates.subject': 'update app.templates set subject = $1',
   'app.templates.html': 'update app.templates set html = $1',
   'app.templates.text': 'update app.templates set text = $1',
+  'app.template_versions.name': 'update app.template_versions set name = $1',
+  'app.template_versions.subject': 'update app.template_versions set subject = $1',
+  'app.template_versions.html': 'update app.template_versions set html = $1',
+  'app.template_versions.text': 'update app.template_versions set text = $1',
   'app.early_receipts.receipt': `insert into app.early_receipts values (gen_random_uuid(), '{one}', jsonb_build_object('text', $1::text), now())`,
   'app.callback_tokens.provider_event_id': `insert into app.callback_tokens values ('a token', $1, now())`,
   'app.daily_bounces.reason': `insert into app.daily_bounces values (current_date, gen_random_uuid(), 'email', 'hard_bounce', $1, 1)`,
@@ -383,7 +387,7 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.version
   app.provider_health.provider app.retention.data
   app.sandbox_messages.kind app.senders.sender app.sms_parts.network_id app.sms_parts.provider
-  app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.webhook_endpoints.event_types
+  app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.template_versions.changed_by app.templates.changed_by app.webhook_endpoints.event_types
   app.webhook_endpoints.old_secret app.webhook_endpoints.old_secret_sealed_by app.webhook_endpoints.secret
   app.webhook_endpoints.secret_sealed_by app.webhook_endpoints.url app.users.email app.notices.email app.sign_in_links.sha256
   app.sign_in_requests.sha256 app.sessions.sha256 app.sessions.client`
@@ -417,7 +421,8 @@ t.test(
     await sql`select ops.block_number(${phone}, 'a note')`
     await sql`select ops.suppress_globally('carol@else.example', 'a note')`
     await sql`select ops.grant_credits(${acme.id}, 1, 'a note')`
-    await sql`select ops.create_template(${acme.id}, 'A', 'B', 'C', 'D')`
+    const [template] = await sql`select ops.create_template(${acme.id}, 'A', 'B', 'C', 'D') as id`
+    await sql`select ops.change_template(${template?.id}, 'E', 'B', 'C', 'D')`
     await sql`select core.notify_owner(core.decode_id('org', ${acme.id}), 'org_paused', '{}')`
     const email = anEmail(acme.domain, { to: bob })
     await post(`${base}/v1/emails`, acme.testKey, email, { 'Idempotency-Key': 'a key' })

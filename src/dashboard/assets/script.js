@@ -1,5 +1,8 @@
 // Improves the pages of the dashboard; each of them works without it.
 
+import { previewWhileTyping } from './preview.js'
+import { refreshParts } from './refresh.js'
+
 /**
  * Shows times in the reader's zone. The text keeps its length, so that nothing moves.
  *
@@ -65,3 +68,5 @@ function listenToKeys() {
 showLocalTimes(document)
 addCopyButtons(document)
 listenToKeys()
+previewWhileTyping()
+refreshParts(showLocalTimes)
