@@ -1,9 +1,4 @@
 import { randomUUID } from 'node:crypto'
-<<<<<<< HEAD
-import { startClock } from '../clock/index.ts'
-import { createDashboard } from '../dashboard/index.ts'
-=======
->>>>>>> suite
 import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
 import { createRegistry } from '../domains/registry.ts'
@@ -21,16 +16,11 @@ export { ROLES, type Role, type ServiceOptions } from './options.ts'
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
-<<<<<<< HEAD
-/** Starts the roles of this process on a migrated database, which may be newer. Throws SetupError. */
-export async function startService(options: ServiceOptions) {
-=======
 /**
- * Starts the roles of this process on a migrated database, which may be newer. Throws Outdated and SetupError. Each role
+ * Starts the roles of this process on a migrated database, which may be newer. Throws SetupError. Each role
  * is imported here, because a process with one role starts faster without the libraries of the others.
  */
-export async function startService(options: ServiceOptions): Promise<Service> {
->>>>>>> suite
+export async function startService(options: ServiceOptions) {
   const { url, roles, secrets, clock, onSilence = () => undefined } = options
   const database = await openServiceDatabase({ url, clock, log: options.log })
   const { pools, availability, readiness, log } = database
@@ -60,6 +50,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   async function startApiRole() {
     const { startApi } = await import('../http/server.ts')
+    const { createDashboard } = await import('../dashboard/index.ts')
     const api = await startApi({
       ...options,
       call: pools.requests,
