@@ -59,7 +59,9 @@ try {
   const organisation = home.split('/')[2] ?? ''
   const target = resolve(folder)
   await mkdir(target, { recursive: true })
-  const paths = pages(async () => null as never).map(({ path }) => path)
+  const paths = pages({ call: async () => null as never, hasSandboxMessages: false }).map(
+    ({ path }) => path,
+  )
   const missed = await visitAll(page, base, { paths, organisation }, async (path) => {
     for (const width of WIDTHS) {
       for (const colorScheme of SCHEMES) {
