@@ -427,7 +427,7 @@ t.test('api and ops call core, core calls neither, and they do not call each oth
   const ofPages = inSchema('api').filter(({ name }) => name.startsWith('dashboard_'))
   const others = inSchema('api').filter((object) => !ofPages.includes(object))
   t.same(mentioning(/\bops\.\w/, others), [])
-  const checked = mentioning(/\bcore\.(member_of|operator_of|session_of)\(/, ofPages)
+  const checked = mentioning(/\bcore\.(member_of|operator_of|session_of|role_of)\(/, ofPages)
   t.same(
     checked,
     ofPages.map(({ file }) => file),

@@ -18,20 +18,7 @@ begin
     return (v_kept.status, v_kept.body, true);
   end if;
 
-  insert into app.suppressions as s (id, organisation_id, email, reason, note, created_at)
-  values (v_id, organisation_id, email, reason::app.suppression_reason, note, core.now())
-  -- The update changes nothing, but locks and returns the existing entry, even one that a concurrent bounce inserts.
-  on conflict on constraint suppressions_one_per_address do update set email = excluded.email
-  returning s.* into v_entry;
-
-  -- manual blocks all email, unsubscribe only marketing.
-  if v_entry.reason = 'unsubscribe' and reason = 'manual' then
-    update app.suppressions s
-    set reason = 'manual', other_reasons = s.other_reasons || s.reason, message_id = null, note = add_suppression.note
-    where s.organisation_id = v_entry.organisation_id and s.id = v_entry.id
-    returning s.* into v_entry;
-  end if;
-
+  v_entry := core.suppress(organisation_id, v_id, email, reason::app.suppression_reason, note);
   v_status := case v_entry.id when v_id then 201 else 200 end;
   v_body := core.suppression_object(v_entry);
   perform core.store_response(organisation_id, mode::app.mode, key, fingerprint, v_status, v_body);

@@ -2,6 +2,8 @@ create function api.dashboard_webhook_event(session text, organisation text, eve
 returns jsonb
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- To plan for all partitions takes longer than to run.
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_organisation uuid := core.member_of(dashboard_webhook_event.session, dashboard_webhook_event.organisation);

@@ -5,14 +5,8 @@ as $$
 declare
   v_session app.sessions := core.session_of(member_of.session, member_of.is_fresh);
   v_organisation uuid := core.decode_id('org', member_of.organisation);
-  v_role app.member_role;
+  v_role app.member_role := core.role_of(v_session, v_organisation);
 begin
-  select m.role into v_role
-  from app.members m
-  where m.organisation_id = v_organisation and m.user_id = v_session.user_id;
-  if v_role is null and v_session.viewed_organisation_id = v_organisation then
-    v_role := 'viewer';
-  end if;
   if v_role is null then
     perform core.refuse('not_found');
   end if;

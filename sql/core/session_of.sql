@@ -4,14 +4,9 @@ language plpgsql volatile
 as $$
 declare
   v_now timestamptz := core.now();
-  v_session app.sessions;
+  v_session app.sessions := core.valid_session(session_of.session);
 begin
-  select s.* into v_session
-  from app.sessions s
-  where s.sha256 = decode(session_of.session, 'hex')
-    and s.seen_at > v_now - interval '12 hours'
-    and s.signed_in_at > v_now - interval '30 days';
-  if not found then
+  if v_session.id is null then
     perform core.refuse('unauthorized', words => 'Sign in first.');
   end if;
   if session_of.is_fresh and v_session.signed_in_at <= v_now - interval '10 minutes' then

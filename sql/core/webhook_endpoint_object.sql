@@ -18,12 +18,13 @@ as $$
         select count(*)
         from (select from app.webhook_deliveries d where d.endpoint_id = endpoint.id limit 1001) d)
       else 0 end,
-    'attempts', (
-      select coalesce(sum(h.attempts), 0) from app.webhook_hours h
-      where h.endpoint_id = endpoint.id and h.hour > core.now() - interval '24 hours'),
-    'succeeded', (
-      select coalesce(sum(h.succeeded), 0) from app.webhook_hours h
-      where h.endpoint_id = endpoint.id and h.hour > core.now() - interval '24 hours'))
+    'attempts', h.attempts,
+    'succeeded', h.succeeded)
+  from (
+    select coalesce(sum(w.attempts), 0) as attempts, coalesce(sum(w.succeeded), 0) as succeeded
+    from app.webhook_hours w
+    where w.endpoint_id = endpoint.id and w.hour > core.now() - interval '24 hours'
+  ) h
 $$;
 
 comment on function core.webhook_endpoint_object is

@@ -22,7 +22,10 @@ begin
     set status = 'queued', error_code = null, error_message = null
     where m.id = v_message.id;
     insert into app.events (message_id, type, occurred_at, detail)
-    values (v_message.id, 'queued', core.now(), '{"text": "retried by the operator"}');
+    values (v_message.id, 'queued', core.now(), jsonb_build_object('text', case
+      when current_setting('postgram.user', true) <> '' then 'retried in the dashboard'
+      else 'retried by the operator'
+    end));
     update app.allowances a set messages_accepted = a.messages_accepted + 1
     where a.organisation_id = v_message.organisation_id;
   elsif v_message.status not in ('queued', 'scheduled') then

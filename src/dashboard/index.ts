@@ -25,6 +25,8 @@ export type DashboardOptions = {
   readBody: ReadBody
   /** Whether emails to sandbox addresses alone go to the sandbox although a real provider is configured. */
   hasSandboxMessages: boolean
+  /** Aborted when the process stops; streams end then. */
+  stopping: AbortSignal
 }
 
 const PATHS = /^\/(dashboard|operator|login|logout)(\/|$)/
@@ -33,7 +35,7 @@ const ASSETS = new URL('assets/', import.meta.url)
 
 /** Creates the middleware that serves the dashboard and passes other requests on. */
 export function createDashboard(options: DashboardOptions): Middleware {
-  const { call, publicUrl, readBody } = options
+  const { call, publicUrl, readBody, stopping } = options
   const cookie = sessionCookie(publicUrl)
   const tools = { call, cookie, publicUrl }
   const router = new Router()
@@ -54,7 +56,7 @@ export function createDashboard(options: DashboardOptions): Middleware {
     if (!only && frame.isOperator) return ctx.redirect('/operator')
     show(ctx, frame, cookie, chooseOrganisation(frame))
   })
-  for (const resource of resources(call)) {
+  for (const resource of resources(call, stopping)) {
     mountResource(router, resource, { ...tools, readBody })
   }
   for (const page of pages(options)) mountPage(router, page, { ...tools, readBody })

@@ -363,6 +363,29 @@ export type Lease = {
   pause_seconds?: number | null | undefined
 }
 
+export type MessageFilter = {
+  /** absent: any */
+  status?: 'scheduled' | 'queued' | 'sent' | 'delivered' | 'bounced' | 'complained' | 'failed' | 'expired' | 'rejected' | null | undefined
+  /** absent: both */
+  channel?: 'email' | 'sms' | null | undefined
+  /** absent: both */
+  class?: 'transactional' | 'marketing' | null | undefined
+  /** absent: both */
+  mode?: 'live' | 'test' | null | undefined
+  /** absent: any; one of the tags of a message */
+  tag?: string | null | undefined
+  /** absent: any; a recipient (to, cc or bcc): an address in lower case, or a number */
+  to?: string | null | undefined
+  /** absent: any; the address or sender ID, in any case */
+  from?: string | null | undefined
+  /** absent: as long as messages are kept; the first time of acceptance */
+  since?: Date | string | null | undefined
+  /** absent: now; messages were accepted before this time */
+  until?: Date | string | null | undefined
+  /** absent: any; a part of the subject, in any case */
+  subject?: string | null | undefined
+}
+
 export type NoticeResult = {
   id: string
   /** sent, failed, deferred or ambiguous. */
@@ -524,6 +547,14 @@ export type Api = {
   dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
+  /** Returns all that the page of a message shows: the message object with mode, provider, attempts, isSandbox, version, mayChange, canRetry, why (one sentence if it waits; else null), events, deliveries (core.deliveries_of), body ({sender, to, cc, bcc, replyTo, headers, hasHtml, hasText}; null once deleted) and recipients ([{email, suppressed: reason or null}]; null for an SMS). Refuses as core.member_of and core.message_of do. */
+  dashboard_message: { args: { session: string; organisation: string; message: string }; result: unknown }
+  /** Returns what was sent: channel, class, tags, subject, scheduledAt, sender, to, cc, bcc, replyTo, headers, html and text. Refuses as core.member_of and core.message_of do, and with not_found once the body is deleted. */
+  dashboard_message_body: { args: { session: string; organisation: string; message: string }; result: unknown }
+  /** Returns for each watched message, in order, {version, mayChange}; null if its session has ended or may not see it. */
+  dashboard_message_versions: { args: { sessions: string[]; organisations: string[]; messages: string[] }; result: unknown | null }
+  /** Returns a page of the messages of an organisation that agree with a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does. */
+  dashboard_messages: { args: { session: string; organisation: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: unknown }
   /** Returns the state of the service for operators: rows of ops.checks, queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
   dashboard_now: { args: { session: string }; result: unknown }
   /** Create an API key as ops.create_api_key does, for an operator with a fresh sign-in. Returns the key. Refuses as core.operator_of does. */
@@ -548,6 +579,8 @@ export type Api = {
   dashboard_replay_events: { args: { session: string; organisation: string; endpoint: string; since: Date; until: Date; only_missed: boolean }; result: number }
   /** Restore a version of a template of the organisation as ops.restore_template does, for a member. Returns the number of the new version. Refuses as core.member_of does, and with not_found. */
   dashboard_restore_template: { args: { session: string; organisation: string; template: string; version: number }; result: number }
+  /** Retry messages of the organisation as ops.retry_message does, for a member. Returns those that cannot be retried: [{id, problem}]. Refuses as core.member_of does, and with not_found for another ID. */
+  dashboard_retry_messages: { args: { session: string; organisation: string; messages: string[] }; result: unknown }
   /** Retry messages as ops.retry_message does, for an operator. Returns their number. Refuses as core.operator_of does. */
   dashboard_retry_stuck: { args: { session: string; messages: string[] }; result: number }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
@@ -566,6 +599,8 @@ export type Api = {
   dashboard_sms: { args: { session: string; organisation: string; phone?: string; consents_after?: string; ledger_before?: string }; result: unknown }
   /** Returns the 500 oldest messages that wait longer than a minute, with the reason: [{id, organisation, to, attempts, since, why}]. Refuses as core.operator_of does. */
   dashboard_stuck: { args: { session: string }; result: unknown }
+  /** Suppress a recipient of an email for its organisation, for a member. Refuses as core.member_of and core.message_of do, and with not_found for an address that is no recipient. */
+  dashboard_suppress_recipient: { args: { session: string; organisation: string; message: string; email: string }; result: null }
   /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
   dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
   /** Returns a template: {id, version, shown, versions, domains}. shown is the content of the given version, by default the present one: {version, name, subject, html, text, changedAt, changedBy, variables}. versions lists all kept ones without bodies, the newest first. domains are the verified ones. Refuses as core.member_of does, and with not_found. */
@@ -646,10 +681,14 @@ export type Api = {
   has_test_clock: { args: Record<string, never>; result: boolean }
   /** Returns the SHA-256 of the installed SQL code. A process with another SHA-256 is of another version. */
   health: { args: Record<string, never>; result: string }
+  /** Add messages to the index of the search: those accepted some minutes ago, and the statuses of those that are a day old. Returns how many, at most 5 000 of each; one caller at a time. */
+  index_messages: { args: Record<string, never>; result: number }
   /** Returns whether a link with this token (SHA-256 in hex) can still sign in. */
   is_sign_in_link: { args: { token_sha256: string }; result: boolean }
   /** Returns the domain objects of an organisation as JSON text, newest first. */
   list_domains: { args: { organisation_id: string }; result: string }
+  /** Returns a page of an organisation's messages as JSON text, newest first, from the cursor on. Reads for at most 0.1 s, so a page with a nextCursor may be short or empty. */
+  list_messages: { args: { organisation_id: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: string }
   /** Returns a page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
   /** Create the partitions for this month and the next three, and the daily ones for a month ahead. Returns the number of partitions created. */
@@ -712,7 +751,7 @@ export type Api = {
   store_sealed_secrets: { args: { secrets: readonly SealedSecret[] | Json<readonly SealedSecret[]>; key_id: string }; result: number }
   /** Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. */
   store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: null }
-  /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
+  /** Add status changes of messages to the sums that reports are read from, and to the index of the search. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
@@ -755,6 +794,10 @@ export const signatures = {
   dashboard_import_consents: { types: { session: 'text', organisation: 'text', phones: 'text[]', sources: 'text[]', ends_opt_outs: 'boolean' }, required: ['session', 'organisation', 'phones', 'sources', 'ends_opt_outs'], returns: 'value', results: { value: 'text[]' } },
   dashboard_invite_member: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_message: { types: { session: 'text', organisation: 'text', message: 'text' }, required: ['session', 'organisation', 'message'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_message_body: { types: { session: 'text', organisation: 'text', message: 'text' }, required: ['session', 'organisation', 'message'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_message_versions: { types: { sessions: 'text[]', organisations: 'text[]', messages: 'text[]' }, required: ['sessions', 'organisations', 'messages'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_messages: { types: { session: 'text', organisation: 'text', filter: 'jsonb', page_size: 'integer', cursor: 'text' }, required: ['session', 'organisation', 'filter', 'page_size'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_now: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_operator_create_key: { types: { session: 'text', organisation: 'text', mode: 'text' }, required: ['session', 'organisation', 'mode'], returns: 'value', results: { value: 'text' } },
   dashboard_operator_revoke_key: { types: { session: 'text', prefix: 'text' }, required: ['session', 'prefix'], returns: 'value', results: { value: 'void' } },
@@ -767,6 +810,7 @@ export const signatures = {
   dashboard_replay_event: { types: { session: 'text', organisation: 'text', event: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'event', 'endpoint'], returns: 'value', results: { value: 'void' } },
   dashboard_replay_events: { types: { session: 'text', organisation: 'text', endpoint: 'text', since: 'timestamp with time zone', until: 'timestamp with time zone', only_missed: 'boolean' }, required: ['session', 'organisation', 'endpoint', 'since', 'until', 'only_missed'], returns: 'value', results: { value: 'integer' } },
   dashboard_restore_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer' }, required: ['session', 'organisation', 'template', 'version'], returns: 'value', results: { value: 'integer' } },
+  dashboard_retry_messages: { types: { session: 'text', organisation: 'text', messages: 'text[]' }, required: ['session', 'organisation', 'messages'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_retry_stuck: { types: { session: 'text', messages: 'text[]' }, required: ['session', 'messages'], returns: 'value', results: { value: 'integer' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
   dashboard_revoke_session: { types: { session: 'text', organisation: 'text', id: 'text' }, required: ['session', 'organisation', 'id'], returns: 'value', results: { value: 'void' } },
@@ -776,6 +820,7 @@ export const signatures = {
   dashboard_set_plan_terms: { types: { session: 'text', plan: 'text', is_new: 'boolean', name: 'text', price_rand: 'integer', emails_included: 'integer', sms_included: 'integer', domains_included: 'integer', test_messages_daily: 'integer' }, required: ['session', 'plan', 'is_new', 'name', 'price_rand', 'emails_included', 'sms_included', 'domains_included', 'test_messages_daily'], returns: 'value', results: { value: 'void' } },
   dashboard_sms: { types: { session: 'text', organisation: 'text', phone: 'text', consents_after: 'text', ledger_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_stuck: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_suppress_recipient: { types: { session: 'text', organisation: 'text', message: 'text', email: 'text' }, required: ['session', 'organisation', 'message', 'email'], returns: 'value', results: { value: 'void' } },
   dashboard_team: { types: { session: 'text', organisation: 'text', members_after: 'text', sessions_before: 'text', audit_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer' }, required: ['session', 'organisation', 'template'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_templates: { types: { session: 'text', organisation: 'text', before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
@@ -816,8 +861,10 @@ export const signatures = {
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   has_test_clock: { types: {}, required: [], returns: 'value', results: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', results: { value: 'text' } },
+  index_messages: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   is_sign_in_link: { types: { token_sha256: 'text' }, required: ['token_sha256'], returns: 'value', results: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
+  list_messages: { types: { organisation_id: 'uuid', filter: 'jsonb', page_size: 'integer', cursor: 'text' }, required: ['organisation_id', 'filter', 'page_size'], returns: 'value', results: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', results: { value: 'text' } },
   make_partitions: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   metrics: { types: {}, required: [], returns: 'rows', results: { name: 'text', labels: 'jsonb', value: 'double precision' } },

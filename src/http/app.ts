@@ -37,19 +37,23 @@ export type AppOptions = PostOptions & {
   metrics: Metrics
   emailProvider: EmailProvider
   limits: HttpLimits
+  /** Aborted when the server stops. */
+  stopping: AbortSignal
   /** Creates the middleware of the dashboard, which passes requests for other paths on. */
   createDashboard(tools: {
     publicUrl: string
     readBody(ctx: Context, maxBytes: number): Promise<Buffer>
+    stopping: AbortSignal
   }): Middleware
 }
 
 /** Error codes of connections that the client has closed or reset. */
-const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE'])
+const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 /** Creates the Koa app. A request passes the middlewares in the order of the `app.use` calls. */
 export function createApp(options: AppOptions) {
-  const { call, log, publicUrl, hasSandboxMessages, hasSandboxSms, secrets, metrics } = options
+  const { call, log, publicUrl, hasSandboxMessages, hasSandboxSms, secrets, metrics, stopping } =
+    options
   const app = new Koa()
   const admit = admission(call)
   const emails = messageEndpoints('email', options)
@@ -76,7 +80,7 @@ export function createApp(options: AppOptions) {
   app.use(fairStart())
   app.use(rendered.middleware)
   app.use(plainPath)
-  app.use(options.createDashboard({ publicUrl, readBody: bodies.read }))
+  app.use(options.createDashboard({ publicUrl, readBody: bodies.read, stopping }))
   app.use(mount(endpoints, { admit, bodies, reader }).routes())
   app.use(callbacks.router.routes())
   app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })).routes())

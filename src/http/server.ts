@@ -7,7 +7,7 @@ import { LATE_HEADERS, refuseMalformed } from './errors.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { type Listening, listenOnSeveral } from './listen.ts'
 
-type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits'> & {
+type ApiOptions = Omit<AppOptions, 'publicUrl' | 'limits' | 'stopping'> & {
   /** Limits that differ from HTTP_LIMITS. */
   httpLimits?: Partial<HttpLimits>
   host: string
@@ -39,7 +39,13 @@ export async function startApi(options: ApiOptions) {
   const connections = limitConnections(server, limits.connections)
   const listening = await listenOnSeveral(server, options.host, options.port)
   const publicUrl = options.publicUrl ?? listening.address
-  const { app, idle, close } = createApp({ ...options, publicUrl, limits })
+  const stopping = new AbortController()
+  const { app, idle, close } = createApp({
+    ...options,
+    publicUrl,
+    limits,
+    stopping: stopping.signal,
+  })
   const respond = app.callback()
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     // A request may have arrived together with one that closed the connection.
@@ -66,7 +72,11 @@ export async function startApi(options: ApiOptions) {
   })
   return {
     address: listening.address,
-    stop: () => closeServer(server, listening, idle).then(close),
+    async stop() {
+      stopping.abort()
+      await closeServer(server, listening, idle)
+      await close()
+    },
   }
 }
 

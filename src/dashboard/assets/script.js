@@ -1,5 +1,6 @@
 // Improves the pages of the dashboard; each of them works without it.
 
+import { followChanges } from './live.js'
 import { previewWhileTyping } from './preview.js'
 import { refreshParts } from './refresh.js'
 
@@ -38,6 +39,21 @@ function addCopyButtons(root) {
   }
 }
 
+/** Makes links to texts copy them. */
+function copyLinkedTexts() {
+  if (!navigator.clipboard) return
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const links = document.querySelectorAll('a[data-copy-from]')
+  for (const link of links) {
+    link.addEventListener('click', async (event) => {
+      event.preventDefault()
+      const response = await fetch(link.href)
+      await navigator.clipboard.writeText(await response.text())
+      link.textContent = 'Copied'
+    })
+  }
+}
+
 /** "/" searches, "?" lists the keys, "g" and a letter open a page. */
 function listenToKeys() {
   const help = /** @type {HTMLDialogElement | null} */ (document.querySelector('#help'))
@@ -65,8 +81,15 @@ function listenToKeys() {
   })
 }
 
-showLocalTimes(document)
-addCopyButtons(document)
+/** @param {ParentNode} root */
+function improve(root) {
+  showLocalTimes(root)
+  addCopyButtons(root)
+}
+
+improve(document)
+copyLinkedTexts()
+followChanges(improve)
 listenToKeys()
 previewWhileTyping()
 refreshParts(showLocalTimes)

@@ -1,10 +1,12 @@
 import type { Call } from '../../db/call.ts'
+import { bodyResources } from '../message-body.ts'
+import { streamResource } from '../message-streams.ts'
 import { operatorPages } from '../operator/index.ts'
 import type { Page, Resource } from '../page.ts'
 import { domainPages } from './domains.ts'
 import { homePage } from './home.ts'
 import { keysPage } from './keys.ts'
-import { messagePage, messageResources } from './message.ts'
+import { messagePage } from './message.ts'
 import { messagesPage, messagesResources } from './messages.ts'
 import { smsPage } from './sms.ts'
 import { suppressionPages, suppressionResources } from './suppressions.ts'
@@ -32,11 +34,12 @@ export function pages(options: TemplateOptions): Page[] {
   ]
 }
 
-/** What pages link to or load that is no page. */
-export function resources(call: Call): Resource[] {
+/** What pages link to or load that is no page. `stopping` is aborted when the process stops. */
+export function resources(call: Call, stopping: AbortSignal): Resource[] {
   return [
     ...messagesResources(call),
-    ...messageResources(call),
+    ...bodyResources(call),
+    streamResource(call, { stopping }),
     ...suppressionResources(call),
     ...templateResources(call),
   ]
