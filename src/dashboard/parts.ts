@@ -65,9 +65,11 @@ export function table<Row>(
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
   return html`<div class="table-frame">
     <table aria-label=${label}>
-      <thead><tr>${columns.map(
-        ({ label, isNumber }) =>
-          html`<th scope="col" class=${isNumber ? 'number' : null}>${label}</th>`,
+      <thead><tr>${columns.map(({ label, isNumber }) =>
+        // A column of buttons needs no header, and an empty header would be read out.
+        label === ''
+          ? html`<td></td>`
+          : html`<th scope="col" class=${isNumber ? 'number' : null}>${label}</th>`,
       )}</tr></thead>
       <tbody>${rows.map(
         (row) =>
@@ -171,8 +173,5 @@ export const PAGE_ROWS = 50
 
 /** Links to the next page of a list; null on the last one. */
 export function nextLink(href: string | null, label = 'Older'): Content {
-  return (
-    href &&
-    html`<nav class="pager" aria-label="Pages"><a rel="next" href=${href}>${label}</a></nav>`
-  )
+  return href && html`<p class="pager"><a rel="next" href=${href}>${label}</a></p>`
 }
