@@ -5,12 +5,15 @@ import { beginOf, planMonth } from '../../src/cli/demo-month/plan.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { unbalancedLedgers } from '../fixtures/organisation.ts'
 import { runCommand } from '../fixtures/processes.ts'
+import { until } from '../fixtures/time.ts'
 
 const { sql } = await createDatabase()
 // As in an installation: the database follows no clock of a test.
 await sql`create or replace function core.has_test_clock() returns boolean language sql stable as 'select false'`
 const { organisation } = await seed(sql)
 const before = await clockOf()
+// As in an installation that has been running: the index of the search is past the month that begins.
+await sql`update app.search_progress set indexed_until = core.first_id_at(now() - interval '2 minutes')`
 const { messages } = await fillMonth(sql, organisation)
 
 async function clockOf() {
@@ -139,6 +142,19 @@ t.test('fillMonth: leaves no job, and the clock as it was', async (t) => {
     0,
   )
   t.same(await clockOf(), before)
+})
+
+t.test('fillMonth: the clock indexes the messages for the search', async (t) => {
+  const terms = () => sql`
+    select t.term from app.message_terms t
+    join (select m.* from app.messages m order by m.id limit 1) m
+      on t.term = core.recipient_term(m.to_address) and t.first_id = m.id`
+  t.equal((await terms()).length, 0)
+  await until('the oldest message to be indexed', async () => {
+    await sql`select api.index_messages()`
+    return (await sql`select from app.message_terms limit 1`).length > 0
+  })
+  t.equal((await terms()).length, 1)
 })
 
 t.test('fillMonth: a second month is refused and changes nothing', async (t) => {

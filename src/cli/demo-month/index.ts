@@ -110,6 +110,7 @@ export async function fillMonth(sql: Sql, organisation: string): Promise<{ messa
     await endNotices(world)
     await setClock(owner, end.getTime())
     while ((await call('sum_status_changes', {})) > 0);
+    await restartIndex(owner)
     await removeWork(owner, uuid)
     await owner`
       update app.allowances a
@@ -469,6 +470,15 @@ async function endNotices({ call, sql, uuid }: World): Promise<void> {
     await call('start_notice', { id, from_domain: '' })
     await call('finish_notice', { result: { id, outcome: 'sent' } })
   }
+}
+
+/** The index of the search has passed the time of these messages, so the clock fills it again. */
+async function restartIndex(sql: Sql): Promise<void> {
+  await sql`select pg_advisory_xact_lock(core.search_lock())`
+  await sql`delete from app.message_terms`
+  await sql`
+    update app.search_progress
+    set indexed_until = '00000000-0000-0000-0000-000000000000', seen_at = null, seen_xid = null`
 }
 
 /** Deletes the jobs that this transaction added, and the places of messages that wait no longer. */
