@@ -16,9 +16,13 @@ as $$
   ),
   bounces as (
     delete from app.daily_bounces d using bound b where d.day < b.day returning 1
+  ),
+  hours as (
+    delete from app.webhook_hours h where h.hour < core.now() - interval '2 days' returning 1
   )
-  select ((select count(*) from volume) + (select count(*) from latencies) + (select count(*) from bounces))::integer
+  select ((select count(*) from volume) + (select count(*) from latencies) + (select count(*) from bounces)
+    + (select count(*) from hours))::integer
 $$;
 
 comment on function api.delete_old_sums is
-  'Delete the sums of days whose messages are no longer stored. Returns the number of rows.';
+  'Delete the sums of days whose messages are no longer stored, and those of webhook attempts after two days. Returns the number of rows.';

@@ -50,6 +50,15 @@ begin
       -- Else it was replayed meanwhile, and its schedule starts again.
       and d.attempts + 1 = c.attempt
   ),
+  summed as (
+    insert into app.webhook_hours as w (endpoint_id, hour, attempts, succeeded)
+    select c.endpoint_id, date_trunc('hour', v_now, 'UTC'), count(*), count(*) filter (where c.error is null)
+    from counted c
+    where c.is_enabled
+    group by c.endpoint_id
+    on conflict (endpoint_id, hour) do update
+      set attempts = w.attempts + excluded.attempts, succeeded = w.succeeded + excluded.succeeded
+  ),
   health as (
     select h.*, (select c.error from counted c where c.endpoint_id = h.endpoint_id and c.place = h.last_place) as last_error
     from (

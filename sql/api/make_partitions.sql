@@ -17,6 +17,10 @@ begin
     select v_made + sum(core.make_id_partition(parent, v_month, '1 month', '_YYYY_MM')) into v_made
     from unnest(array['messages', 'events']) parent;
   end loop;
+  -- Also of months that were there before the table.
+  select v_made + sum(core.make_id_partition('message_terms', p.span_from, '1 month', '_YYYY_MM')) into v_made
+  from core.partitions() p
+  where p.parent = 'messages';
   -- Starts two days back: a transaction that began before midnight may end after it, and an idempotency key is
   -- looked up until its day is over.
   for v_day in

@@ -37,9 +37,10 @@ begin
   perform core.sum_volume(v_changes);
   perform core.sum_latencies(v_changes);
   perform core.sum_bounces(v_changes);
+  perform core.index_changes(v_taken);
   return coalesce(cardinality(v_taken), 0);
 end
 $$;
 
 comment on function api.sum_status_changes is
-  'Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time.';
+  'Add status changes of messages to the sums that reports are read from, and to the index of the search. Returns how many changes, at most 20 000; one caller at a time.';

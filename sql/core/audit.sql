@@ -4,15 +4,10 @@ language sql volatile
 as $$
   insert into app.audit (at, actor, login, application_name, action, organisation_id, target, before, after)
   -- Real time, even if POSTGRAM_NOW is set.
-  select clock_timestamp(),
-    case current_setting('role')
-      when 'postgram_service' then coalesce(nullif(current_setting('postgram.user', true), ''), 'service')
-      when 'none' then session_user
-      else format('%s as %s', session_user, current_setting('role'))
-    end,
-    session_user, current_setting('application_name'), audit.action, audit.organisation_id, audit.target, audit.before, audit.after
+  select clock_timestamp(), core.actor(), session_user, current_setting('application_name'),
+    audit.action, audit.organisation_id, audit.target, audit.before, audit.after
   where audit.before is distinct from audit.after
 $$;
 
 comment on function core.audit is
-  'Write a row to the audit in the transaction of the change: action, organisation, target, and the changed values before and after. Writes no row if before equals after. The actor of a change in the dashboard is the user that core.session_of found.';
+  'Write a row to the audit in the transaction of the change: action, organisation, target, and the changed values before and after. Writes no row if before equals after.';

@@ -27,4 +27,4 @@ end
 $$;
 
 comment on function core.find_message is
-  'Returns the message with this ID, or to this address or number. Raises an error if there is none, or several. An address is searched in all stored email.';
+  'Returns the message with this ID, or to this address or number. Raises an error if there is none, or several.';

@@ -66,6 +66,8 @@ as $$
       ('templates', 'templates', 'select id, name, placeholders from ops.templates'),
       ('templates', 'create_template', 'select ops.create_template(''Acme'', ''Welcome'', ''Hello {{name}}'', null, ''Hello {{name}}'')'),
       ('templates', 'change_template', 'select ops.change_template(''Welcome'', ''Welcome'', ''Hi {{name}}'', null, ''Hi {{name}}'')'),
+      ('templates', 'template_versions', 'select version, changed_at, changed_by, subject from ops.template_versions where template = ''tpl_…'' order by version desc'),
+      ('templates', 'restore_template', 'select ops.restore_template(''Welcome'', 1)'),
       ('templates', 'delete_template', 'select ops.delete_template(''Welcome'')'),
 
       ('sms', 'senders', null),

@@ -14,7 +14,7 @@ as $$
       select t.data, t.parent, make_interval(days => r.days) as kept
       from app.retention r
       join (values
-        ('messages', 'messages'), ('messages', 'events'), ('bodies', 'bodies'),
+        ('messages', 'messages'), ('messages', 'events'), ('messages', 'message_terms'), ('bodies', 'bodies'),
         ('webhooks', 'webhook_events'), ('webhooks', 'webhook_attempts')
       ) t (data, parent) on t.data = r.data
       union all

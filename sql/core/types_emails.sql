@@ -91,3 +91,12 @@ comment on type core.sized_email is 'A templated email before its bodies are ren
 comment on column core.sized_email.template is 'Its place in the array of parsed templates.';
 comment on column core.sized_email.bytes is 'Size of the bodies once rendered.';
 comment on column core.sized_email.fields is 'Problems of the request; null when there are none.';
+
+create type core.rendered_email as (
+  subject text,
+  html text,
+  text text,
+  fields jsonb
+);
+comment on type core.rendered_email is 'A template with its variables filled in.';
+comment on column core.rendered_email.fields is 'Problems of the template or the variables; null when there are none. The other columns are null then.';

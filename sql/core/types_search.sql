@@ -13,7 +13,7 @@ create type core.message_filter as (
   subject text
 );
 comment on type core.message_filter is
-  'Record of api.dashboard_messages(filter). Messages that agree with all that is given.';
+  'Record of api.list_messages(filter), api.dashboard_messages(filter). Messages that agree with all that is given.';
 comment on column core.message_filter.status is 'absent: any';
 comment on column core.message_filter.channel is 'absent: both';
 comment on column core.message_filter.class is 'absent: both';
@@ -25,3 +25,21 @@ comment on column core.message_filter."from" is 'absent: any; the address or sen
 comment on column core.message_filter.since is 'absent: as long as messages are kept; the first time of acceptance';
 comment on column core.message_filter.until is 'absent: now; messages were accepted before this time';
 comment on column core.message_filter.subject is 'absent: any; a part of the subject, in any case';
+
+create type core.message_term as (
+  organisation_id uuid,
+  term text,
+  message_id uuid,
+  place bigint
+);
+comment on type core.message_term is
+  'A message with a term. place: its place among the messages of its organisation that are indexed together; null if there may be any number between them.';
+
+create type core.search_condition as (
+  terms text[],
+  last_id uuid,
+  first_id uuid,
+  ids uuid[]
+);
+comment on type core.search_condition is
+  'Terms of which a message must have one, and where the newest such messages may be: ids, or null for all of a span; from first_id to last_id.';

@@ -29,7 +29,7 @@ from (
     or (select s.setting <> '-1' from pg_settings s where s.name = 'temp_file_limit'),
     'warning', 'a statement of the service can fill the disk with temporary files; run as a superuser: grant set on parameter temp_file_limit to postgram_service'
   union all
-  select 'partitions', 6 = (select count(distinct p.parent) from core.partitions() p
+  select 'partitions', 7 = (select count(distinct p.parent) from core.partitions() p
     where p.span_from <= core.now() + interval '20 days' and p.span_to > core.now() + interval '20 days'),
     'problem', 'partitions for the next 20 days are missing; the command "migrate" creates them, and so does the clock every hour'
   union all

@@ -14,9 +14,10 @@ begin
   insert into app.allowances (organisation_id, period_start, period_end)
   select v_id, p.period_start, p.period_end from core.period_at(core.now(), core.now()) p;
   insert into app.counters (organisation_id) values (v_id);
+  insert into app.members (organisation_id, user_id, role, created_at)
+  values (v_id, core.add_user(create_organisation.owner_email), 'owner', core.now());
   perform core.audit('create_organisation', v_id, core.encode_id('org', v_id), null, jsonb_build_object(
     'name', create_organisation.name, 'owner_email', create_organisation.owner_email, 'plan', v_plan));
-  perform core.set_member(v_id, create_organisation.owner_email, 'owner');
   return core.encode_id('org', v_id);
 end
 $$;

@@ -8,9 +8,9 @@ declare
   v_template app.templates;
 begin
   perform core.check_template(create_template.name, create_template.subject, create_template.html, create_template.text);
-  insert into app.templates (id, organisation_id, name, subject, html, text, created_at)
+  insert into app.templates (id, organisation_id, name, subject, html, text, created_at, changed_at, changed_by)
   values (core.new_id(core.now()), v_organisation, create_template.name, create_template.subject,
-    nullif(create_template.html, ''), nullif(create_template.text, ''), core.now())
+    nullif(create_template.html, ''), nullif(create_template.text, ''), core.now(), core.now(), core.actor())
   returning * into v_template;
   perform core.audit('create_template', v_organisation, core.encode_id('tpl', v_template.id), null,
     core.template_digest(v_template));

@@ -36,6 +36,7 @@ begin
   v_rows := v_rows + core.erase_messages(v_person, v_ids);
   v_rows := v_rows + core.erase_traces(v_person) + core.erase_tags(v_person);
   v_rows := v_rows + core.erase_mentions(v_person, v_mentions);
+  v_rows := v_rows + core.erase_terms(v_person, v_ids || v_mentions);
   v_audit := core.erase_audit(v_person);
   v_rows := v_rows + (select count(*) from jsonb_object_keys(v_audit));
   delete from ops.staged_numbers s where btrim(s.phone) = v_person;

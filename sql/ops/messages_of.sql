@@ -45,4 +45,4 @@ end
 $$;
 
 comment on function ops.messages_of is
-  'Return the newest messages of an address, a number or an organisation. A message ID, em_… or sm_…, returns that message. An address also matches cc and bcc. For an address the function reads all email since the given time, so give a recent time; the other lookups use an index. Returns at most at_most messages, newest first.';
+  'Return the newest messages of an address, a number or an organisation. A message ID, em_… or sm_…, returns that message. An address also matches cc and bcc. Every lookup uses an index. Returns at most at_most messages, newest first.';

@@ -12,7 +12,10 @@ declare
   v_last_id uuid;
   v_count bigint := 0;
 begin
-  if endpoint ~ '^org_' or exists (select from app.organisations o where lower(o.name) = lower(endpoint)) then
+  -- An ID of an endpoint is never taken for a name.
+  if core.decode_id('we', endpoint) is null
+    and (endpoint ~ '^org_' or exists (select from app.organisations o where lower(o.name) = lower(endpoint)))
+  then
     v_organisation := core.organisation_id(endpoint);
   else
     v_endpoint := core.find_webhook_endpoint(endpoint);

@@ -34,6 +34,7 @@ const tasks: [name: string, schedule: string, run: Run][] = [
   ['seal-webhook-secrets', EVERY_MINUTE, whileFull(({ sealSecrets }) => sealSecrets())],
   ['close-periods', EVERY_MINUTE, untilNone(calling('close_periods'))],
   ['sum-status-changes', EVERY_MINUTE, whileFull(calling('sum_status_changes'))],
+  ['index-messages', EVERY_MINUTE, whileFull(calling('index_messages'))],
   ['clear-deliveries', EVERY_MINUTE, untilNone(calling('clear_deliveries'))],
   ['drop-expired', EVERY_MINUTE, untilNone(calling('drop_expired'))],
   ['seal-audit', EVERY_MINUTE, whileFull(calling('seal_audit'))],

@@ -25,6 +25,8 @@ export type DashboardOptions = {
   readBody: ReadBody
   /** Aborted when the process stops; streams end then. */
   stopping: AbortSignal
+  /** Whether emails to sandbox addresses alone go to the sandbox although a real provider is configured. */
+  hasSandboxMessages: boolean
 }
 
 const PATHS = /^\/(dashboard|operator|login|logout)(\/|$)/
@@ -54,8 +56,10 @@ export function createDashboard(options: DashboardOptions): Middleware {
     if (!only && frame.isOperator) return ctx.redirect('/operator')
     show(ctx, frame, cookie, chooseOrganisation(frame))
   })
-  for (const resource of resources(call, stopping)) mountResource(router, resource, tools)
-  for (const page of pages(call)) mountPage(router, page, { ...tools, readBody })
+  for (const resource of resources(call, stopping)) {
+    mountResource(router, resource, { ...tools, readBody })
+  }
+  for (const page of pages(options)) mountPage(router, page, { ...tools, readBody })
   const routes = router.routes()
 
   const serve: Middleware = async (ctx, next) => {
@@ -118,8 +122,17 @@ async function visitOf(ctx: Context, { call, cookie, publicUrl }: Tools): Promis
   return { ctx, session, frame, organisation, id, publicUrl, query, refused: null }
 }
 
-function mountResource(router: Router, { path, respond }: Resource, tools: Tools): void {
-  router.get(path, (ctx) => guarded(ctx, async () => respond(await visitOf(ctx, tools))))
+function mountResource(
+  router: Router,
+  { path, method = 'GET', respond }: Resource,
+  { readBody, ...tools }: Tools & { readBody: ReadBody },
+): void {
+  router.register(path, [method], (ctx) =>
+    guarded(ctx, async () => {
+      const visit = await visitOf(ctx, tools)
+      await respond(visit, method === 'POST' ? await readForm(ctx, readBody) : new Map())
+    }),
+  )
 }
 
 function mountPage(

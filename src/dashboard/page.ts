@@ -62,10 +62,15 @@ export type Page = {
   actions?: Readonly<Record<string, (visit: Visit, form: Form) => Promise<Outcome>>>
 }
 
-/** A response that is no page: a file, a stream of events, the body of a message. `respond` sets status and body. */
+/**
+ * A response that is no page: a file, a stream of events, the body of a message. `respond` sets status and body. The
+ * form of a GET is empty.
+ */
 export type Resource = {
   path: string
-  respond(visit: Visit): Promise<void>
+  /** Defaults to GET. */
+  method?: 'GET' | 'POST'
+  respond(visit: Visit, form: Form): Promise<void>
 }
 
 /** Returns whether the user of a page has at least this role. Only for what is shown: the database decides. */

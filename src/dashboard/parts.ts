@@ -88,6 +88,7 @@ type FieldOptions = {
   type?: 'text' | 'email' | 'url' | 'number' | 'search' | 'tel' | 'date' | 'datetime-local'
   value?: string
   isRequired?: boolean
+  maxLength?: number
   /** Lines of a text area; absent: one line. */
   lines?: number
   /** The choices of a select; absent: a text. */
@@ -106,6 +107,7 @@ export function field(options: FieldOptions): Content {
     id,
     name,
     required: isRequired,
+    maxlength: options.maxLength,
     'aria-invalid': problems.length > 0 ? 'true' : null,
     'aria-describedby': describedBy.join(' ') || null,
   }

@@ -511,12 +511,28 @@ export type Api = {
   dashboard_change_organisation: { args: { session: string; organisation: string; action: string; value?: string; note?: string }; result: null }
   /** Change the role of a member as ops.invite does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
   dashboard_change_role: { args: { session: string; organisation: string; email: string; role: string }; result: null }
+  /** Change a template of the organisation as ops.change_template does, for a member. Refuses as core.member_of does, with not_found, and with validation_error if version is not the present one. */
+  dashboard_change_template: { args: { session: string; organisation: string; template: string; version: number; name: string; subject: string; html: string; text: string }; result: null }
+  /** Change a webhook endpoint of the organisation as ops.set_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_change_webhook: { args: { session: string; organisation: string; endpoint: string; url: string; event_types: string[] }; result: null }
   /** Create an API key as ops.create_api_key does, for an owner with a fresh sign-in. Returns the key. Refuses as core.member_of does. */
   dashboard_create_key: { args: { session: string; organisation: string; mode: string; scopes: string[] }; result: string }
   /** Create an organisation as ops.create_organisation does, for an operator. Returns its ID. Refuses as core.operator_of does. */
   dashboard_create_organisation: { args: { session: string; name: string; owner_email: string; plan: string }; result: string }
+  /** Create a template as ops.create_template does, for a member. Returns its ID. Refuses as core.member_of does. */
+  dashboard_create_template: { args: { session: string; organisation: string; name: string; subject: string; html: string; text: string }; result: string }
+  /** Create a webhook endpoint as ops.create_webhook_endpoint does, for an owner with a fresh sign-in. Returns {id, secret}. Refuses as core.member_of does. */
+  dashboard_create_webhook: { args: { session: string; organisation: string; url: string; event_types: string[] }; result: unknown }
+  /** Delete a template of the organisation as ops.delete_template does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_delete_template: { args: { session: string; organisation: string; template: string }; result: null }
+  /** Delete a webhook endpoint of the organisation as ops.delete_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_delete_webhook: { args: { session: string; organisation: string; endpoint: string }; result: null }
+  /** Disable a webhook endpoint of the organisation as ops.disable_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_disable_webhook: { args: { session: string; organisation: string; endpoint: string; reason: string }; result: null }
   /** Enable a webhook endpoint as ops.enable_webhook_endpoint does, for an operator. Refuses as core.operator_of does. */
   dashboard_enable_endpoint: { args: { session: string; endpoint: string; replay: boolean }; result: null }
+  /** Enable a webhook endpoint of the organisation as ops.enable_webhook_endpoint does, for a member. Returns the number of missed events. Refuses as core.member_of does, and with not_found. */
+  dashboard_enable_webhook: { args: { session: string; organisation: string; endpoint: string }; result: number }
   /** Erase a person as ops.erase_person does, for an operator with a fresh sign-in. Returns the number of rows. Refuses as core.operator_of does. */
   dashboard_erase_person: { args: { session: string; person: string }; result: number }
   /** Returns all records of a person as ops.export_person does, for an operator with a fresh sign-in; the audit has the number of records, not the name. Refuses as core.operator_of does. */
@@ -525,7 +541,7 @@ export type Api = {
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
   /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
   dashboard_home: { args: { session: string; organisation: string }; result: unknown }
-  /** Record consents as core.import_consents does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Returns the numbers that were skipped because they opted out. Refuses as core.member_of does. */
+  /** Record consents to marketing SMS as ops.record_consent does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Without ends_opt_outs, numbers that opted out are skipped; returns those. Refuses as core.member_of does. */
   dashboard_import_consents: { args: { session: string; organisation: string; phones: string[]; sources: string[]; ends_opt_outs: boolean }; result: string[] }
   /** Invite a person as ops.invite does, for an owner with a fresh sign-in, and send the person an email. Refuses as core.member_of does, with validation_error for a member, and with rate_limited after 50 invitations within an hour. */
   dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
@@ -555,6 +571,14 @@ export type Api = {
   dashboard_release_domain: { args: { session: string; name: string }; result: null }
   /** Remove a member as ops.remove_member does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
   dashboard_remove_member: { args: { session: string; organisation: string; email: string }; result: null }
+  /** Returns subject and bodies with the variables filled in, by the functions that render a templateId: {subject, html, text}. A variable without a value has its name as the value. Refuses as core.member_of does, and with validation_error. */
+  dashboard_render_template: { args: { session: string; organisation: string; subject: string; html: string; text: string; variables: string }; result: unknown }
+  /** Replay an event of the organisation at one of its endpoints as ops.replay_event does, for a member. Refuses as core.member_of does, and with not_found. */
+  dashboard_replay_event: { args: { session: string; organisation: string; event: string; endpoint: string }; result: null }
+  /** Replay the events of a period, at most 50 000, at a webhook endpoint of the organisation as ops.replay_events does, for a member. Returns the number of deliveries. Refuses as core.member_of does, with not_found, and with validation_error for a longer period. */
+  dashboard_replay_events: { args: { session: string; organisation: string; endpoint: string; since: Date; until: Date; only_missed: boolean }; result: number }
+  /** Restore a version of a template of the organisation as ops.restore_template does, for a member. Returns the number of the new version. Refuses as core.member_of does, and with not_found. */
+  dashboard_restore_template: { args: { session: string; organisation: string; template: string; version: number }; result: number }
   /** Retry messages of the organisation as ops.retry_message does, for a member. Returns those that cannot be retried: [{id, problem}]. Refuses as core.member_of does, and with not_found for another ID. */
   dashboard_retry_messages: { args: { session: string; organisation: string; messages: string[] }; result: unknown }
   /** Retry messages as ops.retry_message does, for an operator. Returns their number. Refuses as core.operator_of does. */
@@ -565,6 +589,10 @@ export type Api = {
   dashboard_revoke_session: { args: { session: string; organisation: string; id: string }; result: null }
   /** Returns up to 500 rows of a report for operators: domains (ops.domains_at_risk), endpoints (ops.failing_endpoints) or ledger (ops.ledger_check, unbalanced first). Refuses as core.operator_of does. */
   dashboard_risks: { args: { session: string; report: string }; result: unknown }
+  /** Give a webhook endpoint of the organisation a new secret as ops.rotate_webhook_secret does, for an owner with a fresh sign-in. Returns the secret. Refuses as core.member_of does, and with not_found. */
+  dashboard_rotate_secret: { args: { session: string; organisation: string; endpoint: string }; result: string }
+  /** Accept a live email that tests a template of the organisation, for a member, as api.accept_emails does; it counts against the allowance. email is an item of api.accept_emails with its bodies, request the request ID, by which a repeated call is accepted once. Returns the ID of the email. Refuses as core.member_of and api.accept_emails do, and with not_found. */
+  dashboard_send_test: { args: { session: string; organisation: string; template: string; request: string; email: string }; result: string }
   /** Create a plan (is_new) as ops.create_plan does, or change its terms as ops.set_plan_terms does, for an operator. Refuses as core.operator_of does. */
   dashboard_set_plan_terms: { args: { session: string; plan: string; is_new: boolean; name: string; price_rand: number; emails_included: number; sms_included: number; domains_included: number; test_messages_daily: number }; result: null }
   /** Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; at most 51 of each. Refuses as core.member_of does. */
@@ -575,10 +603,22 @@ export type Api = {
   dashboard_suppress_recipient: { args: { session: string; organisation: string; message: string; email: string }; result: null }
   /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
   dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
-  /** Returns the usage of an organisation: usage (core.usage_object), days (core.usage_by_day), and statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
+  /** Returns a template: {id, version, shown, versions, domains}. shown is the content of the given version, by default the present one: {version, name, subject, html, text, changedAt, changedBy, variables}. versions lists all kept ones without bodies, the newest first. domains are the verified ones. Refuses as core.member_of does, and with not_found. */
+  dashboard_template: { args: { session: string; organisation: string; template: string; version?: number }; result: unknown }
+  /** Returns the newest 51 templates of an organisation, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does. */
+  dashboard_templates: { args: { session: string; organisation: string; before?: string }; result: unknown }
+  /** Send a sample event to a webhook endpoint of the organisation as ops.send_test_event does, for a member. Returns the ID of the event. Refuses as core.member_of does, and with not_found. */
+  dashboard_test_event: { args: { session: string; organisation: string; endpoint: string; type: string }; result: string }
+  /** Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
   dashboard_usage: { args: { session: string; organisation: string; statements_before?: Date }; result: unknown }
   /** Let an operator read the dashboard of an organisation in this session, as its owner sees it. Written to the audit. Refuses as core.operator_of does. */
   dashboard_view_organisation: { args: { session: string; organisation: string }; result: null }
+  /** Returns a webhook endpoint with its newest 51 events, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found. */
+  dashboard_webhook: { args: { session: string; organisation: string; endpoint: string; before?: string; since?: Date; until?: Date }; result: unknown }
+  /** Returns a webhook event: {id, type, occurredAt, message, body, isReplayable, endpoints}. endpoints: every endpoint of the organisation with its newest 50 attempts, [{id, url, isDisabled, state, dueAt, attempts: [{attempt, startedAt, durationMs, status, error, response}]}]. message is null for a test event. Refuses as core.member_of does, and with not_found. */
+  dashboard_webhook_event: { args: { session: string; organisation: string; event: string }; result: unknown }
+  /** Returns the webhook endpoints of an organisation, the oldest first, as core.webhook_endpoint_object does. Refuses as core.member_of does. */
+  dashboard_webhooks: { args: { session: string; organisation: string }; result: unknown }
   /** Delete the tokens of callbacks that are too old to be accepted again. Returns the number of tokens, at most 20,000. */
   delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Delete complaints older than a week, which no rate counts. Returns their number. */
@@ -589,7 +629,7 @@ export type Api = {
   delete_old_sandbox_messages: { args: Record<string, never>; result: number }
   /** Delete parts of SMS that are older than the retention period of messages. Returns their number, at most 20,000. */
   delete_old_sms_parts: { args: Record<string, never>; result: number }
-  /** Delete the sums of days whose messages are no longer stored. Returns the number of rows. */
+  /** Delete the sums of days whose messages are no longer stored, and those of webhook attempts after two days. Returns the number of rows. */
   delete_old_sums: { args: Record<string, never>; result: number }
   /** Delete runs of scheduled tasks older than a week. Returns their number. */
   delete_old_task_runs: { args: Record<string, never>; result: number }
@@ -641,10 +681,14 @@ export type Api = {
   has_test_clock: { args: Record<string, never>; result: boolean }
   /** Returns the SHA-256 of the installed SQL code. A process with another SHA-256 is of another version. */
   health: { args: Record<string, never>; result: string }
+  /** Add messages to the index of the search: those accepted some minutes ago, and the statuses of those that are a day old. Returns how many, at most 5 000 of each; one caller at a time. */
+  index_messages: { args: Record<string, never>; result: number }
   /** Returns whether a link with this token (SHA-256 in hex) can still sign in. */
   is_sign_in_link: { args: { token_sha256: string }; result: boolean }
   /** Returns the domain objects of an organisation as JSON text, newest first. */
   list_domains: { args: { organisation_id: string }; result: string }
+  /** Returns a page of an organisation's messages as JSON text, newest first, from the cursor on. Reads for at most 0.1 s, so a page with a nextCursor may be short or empty. */
+  list_messages: { args: { organisation_id: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: string }
   /** Returns a page of an organisation's suppression list as JSON text, newest first: entries whose address contains the text of email, after the cursor. Reads at most 10 000 entries, so a page with a nextCursor may be short or empty. */
   list_suppressions: { args: { organisation_id: string; page_size: number; email?: string; cursor?: string }; result: string }
   /** Create the partitions for this month and the next three, and the daily ones for a month ahead. Returns the number of partitions created. */
@@ -707,7 +751,7 @@ export type Api = {
   store_sealed_secrets: { args: { secrets: readonly SealedSecret[] | Json<readonly SealedSecret[]>; key_id: string }; result: number }
   /** Store the identity of a domain that was created because an email needs its DKIM key, unless another process was faster. */
   store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: null }
-  /** Add status changes of messages to the sums that reports are read from. Returns how many changes, at most 20 000; one caller at a time. */
+  /** Add status changes of messages to the sums that reports are read from, and to the index of the search. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
@@ -732,9 +776,17 @@ export const signatures = {
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
   dashboard_change_organisation: { types: { session: 'text', organisation: 'text', action: 'text', value: 'text', note: 'text' }, required: ['session', 'organisation', 'action'], returns: 'value', results: { value: 'void' } },
   dashboard_change_role: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
+  dashboard_change_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer', name: 'text', subject: 'text', html: 'text', text: 'text' }, required: ['session', 'organisation', 'template', 'version', 'name', 'subject', 'html', 'text'], returns: 'value', results: { value: 'void' } },
+  dashboard_change_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text', url: 'text', event_types: 'text[]' }, required: ['session', 'organisation', 'endpoint', 'url', 'event_types'], returns: 'value', results: { value: 'void' } },
   dashboard_create_key: { types: { session: 'text', organisation: 'text', mode: 'text', scopes: 'text[]' }, required: ['session', 'organisation', 'mode', 'scopes'], returns: 'value', results: { value: 'text' } },
   dashboard_create_organisation: { types: { session: 'text', name: 'text', owner_email: 'text', plan: 'text' }, required: ['session', 'name', 'owner_email', 'plan'], returns: 'value', results: { value: 'text' } },
+  dashboard_create_template: { types: { session: 'text', organisation: 'text', name: 'text', subject: 'text', html: 'text', text: 'text' }, required: ['session', 'organisation', 'name', 'subject', 'html', 'text'], returns: 'value', results: { value: 'text' } },
+  dashboard_create_webhook: { types: { session: 'text', organisation: 'text', url: 'text', event_types: 'text[]' }, required: ['session', 'organisation', 'url', 'event_types'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_delete_template: { types: { session: 'text', organisation: 'text', template: 'text' }, required: ['session', 'organisation', 'template'], returns: 'value', results: { value: 'void' } },
+  dashboard_delete_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'void' } },
+  dashboard_disable_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text', reason: 'text' }, required: ['session', 'organisation', 'endpoint', 'reason'], returns: 'value', results: { value: 'void' } },
   dashboard_enable_endpoint: { types: { session: 'text', endpoint: 'text', replay: 'boolean' }, required: ['session', 'endpoint', 'replay'], returns: 'value', results: { value: 'void' } },
+  dashboard_enable_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'integer' } },
   dashboard_erase_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'integer' } },
   dashboard_export_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
@@ -754,18 +806,30 @@ export const signatures = {
   dashboard_plans: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_release_domain: { types: { session: 'text', name: 'text' }, required: ['session', 'name'], returns: 'value', results: { value: 'void' } },
   dashboard_remove_member: { types: { session: 'text', organisation: 'text', email: 'text' }, required: ['session', 'organisation', 'email'], returns: 'value', results: { value: 'void' } },
+  dashboard_render_template: { types: { session: 'text', organisation: 'text', subject: 'text', html: 'text', text: 'text', variables: 'jsonb' }, required: ['session', 'organisation', 'subject', 'html', 'text', 'variables'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_replay_event: { types: { session: 'text', organisation: 'text', event: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'event', 'endpoint'], returns: 'value', results: { value: 'void' } },
+  dashboard_replay_events: { types: { session: 'text', organisation: 'text', endpoint: 'text', since: 'timestamp with time zone', until: 'timestamp with time zone', only_missed: 'boolean' }, required: ['session', 'organisation', 'endpoint', 'since', 'until', 'only_missed'], returns: 'value', results: { value: 'integer' } },
+  dashboard_restore_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer' }, required: ['session', 'organisation', 'template', 'version'], returns: 'value', results: { value: 'integer' } },
   dashboard_retry_messages: { types: { session: 'text', organisation: 'text', messages: 'text[]' }, required: ['session', 'organisation', 'messages'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_retry_stuck: { types: { session: 'text', messages: 'text[]' }, required: ['session', 'messages'], returns: 'value', results: { value: 'integer' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
   dashboard_revoke_session: { types: { session: 'text', organisation: 'text', id: 'text' }, required: ['session', 'organisation', 'id'], returns: 'value', results: { value: 'void' } },
   dashboard_risks: { types: { session: 'text', report: 'text' }, required: ['session', 'report'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_rotate_secret: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'text' } },
+  dashboard_send_test: { types: { session: 'text', organisation: 'text', template: 'text', request: 'text', email: 'jsonb' }, required: ['session', 'organisation', 'template', 'request', 'email'], returns: 'value', results: { value: 'text' } },
   dashboard_set_plan_terms: { types: { session: 'text', plan: 'text', is_new: 'boolean', name: 'text', price_rand: 'integer', emails_included: 'integer', sms_included: 'integer', domains_included: 'integer', test_messages_daily: 'integer' }, required: ['session', 'plan', 'is_new', 'name', 'price_rand', 'emails_included', 'sms_included', 'domains_included', 'test_messages_daily'], returns: 'value', results: { value: 'void' } },
   dashboard_sms: { types: { session: 'text', organisation: 'text', phone: 'text', consents_after: 'text', ledger_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_stuck: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_suppress_recipient: { types: { session: 'text', organisation: 'text', message: 'text', email: 'text' }, required: ['session', 'organisation', 'message', 'email'], returns: 'value', results: { value: 'void' } },
   dashboard_team: { types: { session: 'text', organisation: 'text', members_after: 'text', sessions_before: 'text', audit_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer' }, required: ['session', 'organisation', 'template'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_templates: { types: { session: 'text', organisation: 'text', before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_test_event: { types: { session: 'text', organisation: 'text', endpoint: 'text', type: 'text' }, required: ['session', 'organisation', 'endpoint', 'type'], returns: 'value', results: { value: 'text' } },
   dashboard_usage: { types: { session: 'text', organisation: 'text', statements_before: 'timestamp with time zone' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_view_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'void' } },
+  dashboard_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text', before: 'text', since: 'timestamp with time zone', until: 'timestamp with time zone' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_webhook_event: { types: { session: 'text', organisation: 'text', event: 'text' }, required: ['session', 'organisation', 'event'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_webhooks: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   delete_old_callbacks: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_complaints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   delete_old_early_receipts: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
@@ -797,8 +861,10 @@ export const signatures = {
   get_usage: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   has_test_clock: { types: {}, required: [], returns: 'value', results: { value: 'boolean' } },
   health: { types: {}, required: [], returns: 'value', results: { value: 'text' } },
+  index_messages: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   is_sign_in_link: { types: { token_sha256: 'text' }, required: ['token_sha256'], returns: 'value', results: { value: 'boolean' } },
   list_domains: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
+  list_messages: { types: { organisation_id: 'uuid', filter: 'jsonb', page_size: 'integer', cursor: 'text' }, required: ['organisation_id', 'filter', 'page_size'], returns: 'value', results: { value: 'text' } },
   list_suppressions: { types: { organisation_id: 'uuid', page_size: 'integer', email: 'text', cursor: 'text' }, required: ['organisation_id', 'page_size'], returns: 'value', results: { value: 'text' } },
   make_partitions: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   metrics: { types: {}, required: [], returns: 'rows', results: { name: 'text', labels: 'jsonb', value: 'double precision' } },

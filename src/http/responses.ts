@@ -97,28 +97,40 @@ const batch = (accepted: Record<string, Schema>) => {
   ])
 }
 
-/** The message object of a channel; the fields of the channel come before the timeline. */
-const message = (
+/** The fields of the message object of a channel without its timeline; those of the channel alone come last. */
+const messageFields = (
   channel: 'email' | 'sms',
   statuses: string,
   own: Record<string, Schema> = {},
-): Schema =>
-  object({
-    id: channel === 'email' ? emailId : smsId,
-    channel: { const: channel },
-    class: { enum: ['transactional', 'marketing'] },
-    status: { enum: statuses.split(' ') },
-    to: string,
-    from: string,
-    subject: channel === 'email' ? string : { type: 'null' },
-    tags: arrayOf(string),
-    error: orNull(object({ code: string, message: orNull(string) })),
-    createdAt: timestamp,
-    sentAt: orNull(timestamp),
-    deliveredAt: orNull(timestamp),
-    ...own,
-    events: arrayOf(object({ type: string, occurredAt: timestamp, detail: { type: 'object' } })),
-  })
+): Record<string, Schema> => ({
+  id: channel === 'email' ? emailId : smsId,
+  channel: { const: channel },
+  class: { enum: ['transactional', 'marketing'] },
+  status: { enum: statuses.split(' ') },
+  to: string,
+  from: string,
+  subject: channel === 'email' ? string : { type: 'null' },
+  tags: arrayOf(string),
+  error: orNull(object({ code: string, message: orNull(string) })),
+  createdAt: timestamp,
+  sentAt: orNull(timestamp),
+  deliveredAt: orNull(timestamp),
+  ...own,
+})
+
+const emailFields = messageFields(
+  'email',
+  'queued sent delivered bounced complained failed rejected',
+)
+const smsFields = messageFields('sms', 'scheduled queued sent delivered failed expired rejected', {
+  ...price,
+  scheduledAt: orNull(timestamp),
+})
+const events = arrayOf(object({ type: string, occurredAt: timestamp, detail: { type: 'object' } }))
+
+/** A page of a list. */
+const pageOf = (item: Schema) =>
+  object({ data: arrayOf(item, 'Newest first.'), nextCursor: orNull(string) })
 
 const usage = object({
   plan: object({ id: string, name: string, priceRand: count }),
@@ -141,20 +153,16 @@ const usage = object({
 export const responseSchemas = {
   sentEmail: sent(acceptedEmail),
   emailBatch: batch(acceptedEmail),
-  email: message('email', 'queued sent delivered bounced complained failed rejected'),
+  email: object({ ...emailFields, events }),
+  emails: pageOf(object(emailFields)),
   sentSms: sent(acceptedSms, { warning }),
   smsBatch: batch({ ...acceptedSms, warning }),
-  sms: message('sms', 'scheduled queued sent delivered failed expired rejected', {
-    ...price,
-    scheduledAt: orNull(timestamp),
-  }),
+  sms: object({ ...smsFields, events }),
+  smsList: pageOf(object(smsFields)),
   domain,
   domains: object({ data: arrayOf(domain) }),
   usage,
   suppression,
-  suppressions: object({
-    data: arrayOf(suppression, 'Newest first.'),
-    nextCursor: orNull(string),
-  }),
+  suppressions: pageOf(suppression),
   deleted: object({ id: string, deleted: { const: true } }),
 } satisfies Record<string, Schema>

@@ -9,5 +9,7 @@ export const messageClass = v.picklist(
   'must be transactional or marketing',
 )
 
+export const tag = line(MAX_TAG_LENGTH)
+
 /** The tags of both channels, which are searched together. */
-export const tags = list(line(MAX_TAG_LENGTH), MAX_TAGS, 'tags')
+export const tags = list(tag, MAX_TAGS, 'tags')

@@ -16,7 +16,7 @@ const E164 = /^\+[1-9]\d{6,14}$/
 const SENDER_ID = /^(?:\+[1-9]\d{6,14}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/
 
 /** Numbers are not normalised: libraries change numbers that their numbering plans do not contain. */
-const phone = v.pipe(
+export const phone = v.pipe(
   v.string('must be a string'),
   v.regex(E164, 'must be a phone number in E.164, as +27821234567'),
 )

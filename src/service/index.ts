@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { startClock } from '../clock/index.ts'
-import { createDashboard } from '../dashboard/index.ts'
 import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
 import { createRegistry } from '../domains/registry.ts'
 import { addressOf } from '../http/listen.ts'
 import { startMetricsServer } from '../http/metrics-server.ts'
-import { startApi } from '../http/server.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { createSealer } from '../webhooks/secrets.ts'
@@ -14,13 +11,15 @@ import { createHeartbeat } from '../worker/heartbeat.ts'
 import { checkDatabase, openServiceDatabase } from './database.ts'
 import type { ServiceOptions } from './options.ts'
 import { createShutdown } from './shutdown.ts'
-import { checkSecretKey, startWorkerRole } from './worker-role.ts'
 
 export { ROLES, type Role, type ServiceOptions } from './options.ts'
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
-/** Starts the roles of this process on a migrated database, which may be newer. Throws SetupError. */
+/**
+ * Starts the roles of this process on a migrated database, which may be newer. Throws SetupError. Each role
+ * is imported here, because a process with one role starts faster without the libraries of the others.
+ */
 export async function startService(options: ServiceOptions) {
   const { url, roles, secrets, clock, onSilence = () => undefined } = options
   const database = await openServiceDatabase({ url, clock, log: options.log })
@@ -50,6 +49,8 @@ export async function startService(options: ServiceOptions) {
   }
 
   async function startApiRole() {
+    const { startApi } = await import('../http/server.ts')
+    const { createDashboard } = await import('../dashboard/index.ts')
     const api = await startApi({
       ...options,
       call: pools.requests,
@@ -57,7 +58,7 @@ export async function startService(options: ServiceOptions) {
       emailProvider,
       readiness,
       metrics,
-      createDashboard: (tools) => createDashboard({ ...tools, call: pools.requests, secrets }),
+      createDashboard: (tools) => createDashboard({ ...options, ...tools, call: pools.requests }),
     })
     shutdown.addRole(api)
     return api.address
@@ -70,13 +71,14 @@ export async function startService(options: ServiceOptions) {
       options.metricsPort === null ? null : await startMetrics(options.metricsPort)
     emailProvider = options.createEmailProvider(call)
     shutdown.addResource({ stop: () => emailProvider.close() })
-    if (roles.includes('worker')) await checkSecretKey(call, secrets)
+    const worker = roles.includes('worker') ? await import('./worker-role.ts') : null
+    await worker?.checkSecretKey(call, secrets)
     await call('set_up_webhooks', { allows_private: options.webhookAllowPrivate })
     // First: links in the emails that a worker sends may have to name the port of the API.
     const address = roles.includes('api') ? await startApiRole() : null
     const register = registerAs(roles, availability)
-    if (roles.includes('worker')) {
-      await startWorkerRole({
+    if (worker) {
+      await worker.startWorkerRole({
         settings: options,
         shutdown,
         call,
@@ -92,6 +94,7 @@ export async function startService(options: ServiceOptions) {
       await register(`${roles.join('-')}-${randomUUID()}`)
     }
     if (roles.includes('clock')) {
+      const { startClock } = await import('../clock/index.ts')
       const clock = await startClock({
         url,
         call: pools.clock,

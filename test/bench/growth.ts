@@ -57,10 +57,13 @@ export async function benchGrowth(bench: Bench, messages: number): Promise<Growt
 /** Messages of the last months with a timeline, and the sums that the clock would have made of them. */
 async function fill(sql: Sql, messages: number) {
   await sql`
-    truncate app.messages, app.bodies, app.events, app.status_changes, app.daily_volume, app.daily_latencies, app.daily_bounces`
+    truncate app.messages, app.bodies, app.events, app.message_terms, app.status_changes, app.daily_volume, app.daily_latencies,
+      app.daily_bounces`
+  await sql`
+    update app.search_progress set indexed_until = '00000000-0000-0000-0000-000000000000', seen_at = now(), seen_xid = '0'`
   await sql`
     select core.make_id_partition(parent, date_trunc('month', now(), 'UTC') - make_interval(months => m), '1 month', '_YYYY_MM')
-    from generate_series(1, ${MONTHS}::integer) m, unnest(array['messages', 'events']) parent`
+    from generate_series(1, ${MONTHS}::integer) m, unnest(array['messages', 'events', 'message_terms']) parent`
   await sql`
     with organisation as (
       select array_agg(o.id) as ids, count(*) as count from app.organisations o
@@ -101,6 +104,10 @@ async function fill(sql: Sql, messages: number) {
     insert into app.daily_bounces (day, organisation_id, channel, code, reason, messages)
     select v.day, v.organisation_id, v.channel, 'hard_bounce', '550 5.1.1 user unknown', v.bounced
     from app.daily_volume v where v.tag is null and v.bounced > 0`
+  for (let indexed = 1; indexed > 0; ) {
+    const [row] = await sql<{ count: number }[]>`select api.index_messages() as count`
+    indexed = row?.count ?? 0
+  }
   await sql`vacuum analyze`
 }
 

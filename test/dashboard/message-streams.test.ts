@@ -161,7 +161,7 @@ async function serveStreams(
       id: ctx.path.slice(1),
       query: ctx.query,
     }
-    await respond(visit as unknown as Visit).catch((error) => {
+    await respond(visit as unknown as Visit, new Map()).catch((error) => {
       ctx.status = (error as Refusal).status
     })
   })

@@ -77,6 +77,9 @@ t.test('preview: hostile text is shown escaped, and a long one with its problem'
     'a character that changes the direction is not shown',
   )
   t.match((await preview(member, path, 'x'.repeat(1531))).text, 'must be at most 10 segments')
+  // The longest path that the form makes: nine bytes for each character.
+  t.match((await preview(member, path, '你'.repeat(1600))).text, /24 segments/)
+  t.match(page.html, /<textarea[^>]* maxlength="1600"/)
 })
 
 t.test('the ledger shows movements newest first, 50 to a page', async (t) => {

@@ -48,9 +48,11 @@ for (const [state, enter] of Object.entries(states)) {
       const endpoints: Known[] = [
         { ...send, path: '/v1/emails', body: email },
         { ...send, path: '/v1/emails/batch', body: { emails: [email] } },
+        { method: 'GET', path: '/v1/emails', scope: 'read' },
         { method: 'GET', path: `/v1/emails/${json.id}`, scope: 'read' },
         { ...sendSms, path: '/v1/sms', body: sms },
         { ...sendSms, path: '/v1/sms/batch', body: { messages: [sms] } },
+        { method: 'GET', path: '/v1/sms', scope: 'read' },
         { method: 'GET', path: `/v1/sms/${sent.json.id}`, scope: 'read' },
         { method: 'GET', path: '/v1/suppressions', scope: 'read' },
         { method: 'GET', path: '/v1/usage', scope: 'read' },

@@ -18,10 +18,10 @@ t.test('openapi(): describes every endpoint of the API reference', async (t) => 
       Object.keys(operations as object),
     ]),
     [
-      ['/v1/emails', ['post']],
+      ['/v1/emails', ['post', 'get']],
       ['/v1/emails/batch', ['post']],
       ['/v1/emails/{id}', ['get']],
-      ['/v1/sms', ['post']],
+      ['/v1/sms', ['post', 'get']],
       ['/v1/sms/batch', ['post']],
       ['/v1/sms/{id}', ['get']],
       ['/v1/domains', ['post', 'get']],
@@ -133,12 +133,16 @@ t.test('responses of the service have the described properties', async (t) => {
   const added = await post(base + suppressions, liveKey, { email: 'ann@c.example' })
   const again = await post(base + suppressions, liveKey, { email: 'ann@c.example' })
   const list = await get(base + suppressions, liveKey)
+  const emails = await get(`${base}/v1/emails`, liveKey)
+  const smsList = await get(`${base}/v1/sms`, liveKey)
   const deleted = await request('DELETE', `${base + suppressions}/${added.json.id}`, liveKey)
   const { paths } = document
   for (const [{ status, json }, { responses }] of [
     [sent, paths['/v1/emails'].post],
+    [emails, paths['/v1/emails'].get],
     [message, paths['/v1/emails/{id}'].get],
     [sentSms, paths['/v1/sms'].post],
+    [smsList, paths['/v1/sms'].get],
     [sms, paths['/v1/sms/{id}'].get],
     [added, paths[suppressions].post],
     [again, paths[suppressions].post],

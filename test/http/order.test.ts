@@ -196,6 +196,8 @@ t.test(
   async (t) => {
     const last: [method: string, path: string, code: Code, fields?: Record<string, string[]>][] = [
       ['GET', '/v1/emails/em_1', 'not_found'],
+      ['GET', '/v1/emails?mode=dead', 'validation_error', { mode: ['must be one of live, test'] }],
+      ['GET', '/v1/sms?page=2', 'validation_error', { page: ['unknown field'] }],
       [
         'GET',
         '/v1/suppressions?limit=0',

@@ -4,8 +4,19 @@ import { BODY, callOps, prepareOpsCalls, type Value } from '../fixtures/load.ts'
 import { aComplaint } from '../fixtures/organisation.ts'
 
 const { url, sql } = await createDatabase()
-const { org, domain, paused, suspended, testKey, template, endpoint, disabled, right, ...made } =
-  await prepareOpsCalls(url, sql)
+const {
+  org,
+  domain,
+  paused,
+  suspended,
+  testKey,
+  template,
+  changed,
+  endpoint,
+  disabled,
+  right,
+  ...made
+} = await prepareOpsCalls(url, sql)
 // The endpoints must have missed events.
 await sql`update app.webhook_endpoints set created_at = now() - interval '2 days'`
 
@@ -53,6 +64,11 @@ const expected: Record<string, Expected> = {
     null,
     { name: 'Acme', owner_email: 'owner@acme.example', plan: 'starter' },
   ],
+  invite: [org, 'ann@acme.example', null, { role: 'member' }],
+  remove_member: [org, 'viewer@acme.example', { role: 'viewer' }, null],
+  make_operator: [null, 'ann@acme.example', { is_operator: false }, { is_operator: true }],
+  create_sign_in_link: [null, 'viewer@acme.example', null, { user: /^usr_/ }],
+  sign_out: [null, 'viewer@acme.example', { sessions: 0 }, null],
   rename_organisation: [org, org, { name: 'Test' }, { name: 'Acme' }],
   create_api_key: [org, /^sk_live_[0-9a-f]{8}$/, null, { mode: 'live', scopes: ['read'] }],
   revoke_api_key: [org, testKey.slice(0, 16), { revoked_at: null }, { revoked_at: ISO }],
@@ -82,6 +98,12 @@ const expected: Record<string, Expected> = {
     template,
     { name: 'Known', subject: 'Known', html_sha256: SHA256, text_sha256: null },
     hello,
+  ],
+  restore_template: [
+    org,
+    changed,
+    { name: 'After', subject: 'After' },
+    { name: 'Before', subject: 'Before', html_sha256: SHA256, text_sha256: null },
   ],
   delete_template: [org, template, { name: 'Known', subject: 'Known' }, null],
   suppress_globally: [null, 'gone@acme.example', null, { note: 'left' }],
@@ -421,7 +443,13 @@ t.test('audit: no row contains a key, a secret or a body', async (t) => {
     const [one] = await tx<{ secret: string }[]>`
       select (ops.create_webhook_endpoint(${org}, ${aUrl}, '{email.sent}')).secret`
     secrets.push(String(one?.secret))
-    for (const name of ['create_template', 'change_template', 'delete_template', 'retry_message']) {
+    for (const name of [
+      'create_template',
+      'change_template',
+      'restore_template',
+      'delete_template',
+      'retry_message',
+    ]) {
       await callOps(tx, name, right[name] ?? [])
     }
     await callOps(tx, 'revoke_api_key', [testKey])

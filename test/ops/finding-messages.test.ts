@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDatabase, raisedBy, rolledBack, type Tx } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post } from '../fixtures/http.ts'
-import { send } from '../fixtures/messages.ts'
+import { indexMessages, send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createEndpoint } from '../fixtures/webhooks.ts'
@@ -53,6 +53,27 @@ t.test(
     })
   },
 )
+
+t.test('ops.messages_of: finds an address by the index of the search', async (t) => {
+  await indexMessages(sql)
+  await rolledBack(sql, async (tx) => {
+    t.same(await messagesOf(tx, 'JANE@acme.example'), [ccJane, toJane])
+    t.same(await messagesOf(tx, 'jane@acme.example', null, 1), [ccJane])
+    t.same(await messagesOf(tx, 'nobody@acme.example'), [])
+    // Neither field nor body names a copy any more.
+    await tx`delete from app.bodies`
+    t.same(await messagesOf(tx, 'jane@acme.example'), [ccJane, toJane])
+    const [found] = await tx<{ ids: string[] }[]>`
+      select array(
+        select core.encode_id('em', i.id)
+        from unnest(core.person_messages('jane@acme.example', core.decode_id('org', ${other.id}))) i (id)
+      ) as ids`
+    t.same(found?.ids, [ccJane])
+    const recent =
+      await tx`select id from ops.messages_of('jane@acme.example', now() + interval '1 minute')`
+    t.same([...recent], [])
+  })
+})
 
 t.test('ops.messages_of: honours at_most and since', async (t) => {
   await rolledBack(sql, async (tx) => {

@@ -125,6 +125,7 @@ const before: Record<string, string[]> = {
   set_plan: ['create_plan'],
   set_plan_terms: ['create_plan'],
   change_template: ['create_template'],
+  restore_template: ['create_template', 'change_template'],
   delete_template: ['create_template'],
   revoke_sender: ['approve_sender'],
   remove_holiday: ['add_holiday'],

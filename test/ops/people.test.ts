@@ -1,7 +1,14 @@
 import t from 'tap'
 import { createDatabase, raisedBy, rolledBack } from '../fixtures/database.ts'
 import { anEmail, anSms, get, post, request } from '../fixtures/http.ts'
-import { messageOf, PROMOTION, send, sendSms, timelineOf } from '../fixtures/messages.ts'
+import {
+  indexMessages,
+  messageOf,
+  PROMOTION,
+  send,
+  sendSms,
+  timelineOf,
+} from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { links, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
@@ -140,6 +147,8 @@ t.test('a person with an address is found in all places, and in none once erased
   })
   await acme.delivered()
   await sumUp()
+  await indexMessages(sql)
+  t.ok((await tablesNaming(jane)).some((name) => name.startsWith('app.message_terms')))
 
   t.same(await kindsOf(jane), [
     'complaint',
@@ -191,6 +200,14 @@ t.test('a person with an address is found in all places, and in none once erased
   t.same(await sql`select * from ops.ledger_check where not is_balanced`, [])
   for (const person of persons) t.equal(await erase(person), 0, 'there is no more of them')
   t.same(await kindsOf(jane), ['suppression hash'])
+
+  const listed = async (query: Record<string, string>) =>
+    (await get(`${base}/v1/emails?${new URLSearchParams(query)}`, acme.liveKey)).json.data.map(
+      ({ id }: { id: string }) => id,
+    )
+  t.ok((await listed({ to: bob })).includes(shared), 'other recipients find the message')
+  t.same(await listed({ to: jane }), [])
+  t.same(await listed({ tag: 'to:(erased)' }), [shared])
 
   const { status, json } = await get(`${base}/v1/emails/${shared}`, acme.liveKey)
   t.equal(status, 200)
@@ -255,6 +272,7 @@ t.test('ops.erase_person: a number is exported and erased too', async (t) => {
     select gen_random_uuid(), '{unknown}', jsonb_build_object('phone', ${phone}::text), now()`
   await acme.delivered()
   await sumUp()
+  await indexMessages(sql)
   t.same(await kindsOf(phone), [
     'SMS part',
     'audit',
@@ -352,6 +370,10 @@ const mentions: Record<string, string> = {
   'app.templates.subject': 'update app.templates set subject = $1',
   'app.templates.html': 'update app.templates set html = $1',
   'app.templates.text': 'update app.templates set text = $1',
+  'app.template_versions.name': 'update app.template_versions set name = $1',
+  'app.template_versions.subject': 'update app.template_versions set subject = $1',
+  'app.template_versions.html': 'update app.template_versions set html = $1',
+  'app.template_versions.text': 'update app.template_versions set text = $1',
   'app.early_receipts.receipt': `insert into app.early_receipts values (gen_random_uuid(), '{one}', jsonb_build_object('text', $1::text), now())`,
   'app.callback_tokens.provider_event_id': `insert into app.callback_tokens values ('a token', $1, now())`,
   'app.daily_bounces.reason': `insert into app.daily_bounces values (current_date, gen_random_uuid(), 'email', 'hard_bounce', $1, 1)`,
@@ -367,7 +389,7 @@ const mentions: Record<string, string> = {
 
 /** Columns that name a person whom they are about: the tests above erase them. */
 const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies.bcc app.bodies.recipients app.bodies.settled_recipients
-  app.complaints.recipient app.consents.phone app.hard_bounces.email app.messages.to_address app.sms_parts.phone
+  app.complaints.recipient app.consents.phone app.hard_bounces.email app.message_terms.term app.messages.to_address app.sms_parts.phone
   app.suppressions.email app.suppression_removals.email app.suppression_hashes.sha256`
 
 /** Columns about organisations or operators themselves, or with text and hashes of Postgram. */
@@ -382,8 +404,8 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
   app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.version
   app.provider_health.provider app.retention.data
-  app.sandbox_messages.kind app.senders.sender app.sms_parts.network_id app.sms_parts.provider
-  app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.webhook_endpoints.event_types
+  app.sandbox_messages.kind app.search_progress.pass app.senders.sender app.sms_parts.network_id app.sms_parts.provider
+  app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.template_versions.changed_by app.templates.changed_by app.webhook_endpoints.event_types
   app.webhook_endpoints.old_secret app.webhook_endpoints.old_secret_sealed_by app.webhook_endpoints.secret
   app.webhook_endpoints.secret_sealed_by app.webhook_endpoints.url app.users.email app.notices.email app.sign_in_links.sha256
   app.sign_in_requests.sha256 app.sessions.sha256 app.sessions.client`
@@ -417,7 +439,8 @@ t.test(
     await sql`select ops.block_number(${phone}, 'a note')`
     await sql`select ops.suppress_globally('carol@else.example', 'a note')`
     await sql`select ops.grant_credits(${acme.id}, 1, 'a note')`
-    await sql`select ops.create_template(${acme.id}, 'A', 'B', 'C', 'D')`
+    const [template] = await sql`select ops.create_template(${acme.id}, 'A', 'B', 'C', 'D') as id`
+    await sql`select ops.change_template(${template?.id}, 'E', 'B', 'C', 'D')`
     await sql`select core.notify_owner(core.decode_id('org', ${acme.id}), 'org_paused', '{}')`
     const email = anEmail(acme.domain, { to: bob })
     await post(`${base}/v1/emails`, acme.testKey, email, { 'Idempotency-Key': 'a key' })

@@ -156,6 +156,20 @@ t.test('ops.replay_events: an organisation stands for all its enabled endpoints'
   t.equal(await replayRange((await createOrganisation(sql)).id, ago(1), 'infinity'), 0)
 })
 
+t.test(
+  'ops.replay_events: an ID is of an endpoint, even if an organisation has it as name',
+  async (t) => {
+    const { organisation, endpoint } = await aWorld()
+    const event = await anEvent(organisation)
+    const other = await aWorld()
+    await anEvent(other.organisation)
+    await sql`select ops.rename_organisation(${other.organisation.id}, ${endpoint})`
+    t.equal(await replayRange(endpoint, ago(1), 'infinity'), 1)
+    t.same(await eventsAt(endpoint), [event])
+    t.same(await eventsAt(other.endpoint), [])
+  },
+)
+
 t.test('ops.replay_events: only_missed skips delivered events', async (t) => {
   const { organisation, endpoint } = await aWorld()
   const second = await createEndpoint(sql, organisation, { types })

@@ -151,7 +151,7 @@ t.test('ops.checks: finds missing partitions and a failing provider', async (t) 
     const ahead = await tx<{ parent: string; name: string }[]>`
       select p.parent, p.name from core.partitions() p
       where p.span_from <= core.now() + interval '20 days' and p.span_to > core.now() + interval '20 days'`
-    t.equal(ahead.length, 6)
+    t.equal(ahead.length, 7)
     for (const { parent, name } of ahead) {
       await tx`drop table ${tx(`app.${name}`)}`
       t.ok((await ill(tx)).includes('partitions'), parent)

@@ -265,9 +265,15 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ...['', 'Hello', org, 'tpl_', 'tpl_01h455vb4pex5vsknk084sn02q', template.toUpperCase()].flatMap(
     (id): [string, Value[], RegExp][] => [
       ['change_template', [id, 'Hello', 'Hello', null, 'Hello'], noTemplate],
+      ['restore_template', [id, 1], noTemplate],
       ['delete_template', [id], noTemplate],
     ],
   ),
+  ...[0, 1, -1, 2_147_483_647].map((version): [string, Value[], string] => [
+    'restore_template',
+    [template, version],
+    `the template has no former version ${version}`,
+  ]),
   ...(
     [
       [[long(201), 'Hello', null, 'Hello'], aName],

@@ -11,7 +11,7 @@ const [known] = await sql<{ id: string }[]>`select core.decode_id('org', ${id}) 
 const organisation = String(known?.id)
 
 // This month and three more, and each day from two back to 31 ahead.
-const MONTHLY = ['messages', 'events']
+const MONTHLY = ['messages', 'events', 'message_terms']
 const DAILY = ['bodies', 'webhook_events', 'webhook_attempts', 'idempotency_keys']
 const MONTHS = 4
 const DAYS = 2 + 1 + 31

@@ -53,7 +53,8 @@ t.test('drop_expired: drops only partitions past their retention period', async 
     t.equal((await leftOf(tx, 'messages'))[0], '2031_01')
     await atTime(tx, '2031-04-04T00:00:00Z')
     await dropAll(tx)
-    for (const table of ['messages', 'events']) t.equal((await leftOf(tx, table))[0], '2031_02')
+    for (const table of ['messages', 'events', 'message_terms'])
+      t.equal((await leftOf(tx, table))[0], '2031_02')
   })
 })
 
@@ -164,5 +165,15 @@ t.test('delete_old_sums: deletes sums with their messages', async (t) => {
       from unnest(array[400, 401]) d`
     t.same(await tx`select api.delete_old_sums() as forgotten`, [{ forgotten: 1 }])
     t.same(await tx`select api.delete_old_sums() as forgotten`, [{ forgotten: 0 }])
+  })
+})
+
+t.test('delete_old_sums: deletes the sums of webhook attempts after two days', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      insert into app.webhook_hours (endpoint_id, hour, attempts, succeeded)
+      select gen_random_uuid(), now() - make_interval(hours => h), 2, 1 from unnest(array[47, 49]) h`
+    t.same(await tx`select api.delete_old_sums() as deleted`, [{ deleted: 1 }])
+    t.same(await tx`select api.delete_old_sums() as deleted`, [{ deleted: 0 }])
   })
 })

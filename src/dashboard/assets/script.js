@@ -1,6 +1,8 @@
 // Improves the pages of the dashboard; each of them works without it.
 
 import { followChanges } from './live.js'
+import { previewWhileTyping } from './preview.js'
+import { refreshParts } from './refresh.js'
 
 /**
  * Shows times in the reader's zone. The text keeps its length, so that nothing moves.
@@ -89,3 +91,5 @@ improve(document)
 copyLinkedTexts()
 followChanges(improve)
 listenToKeys()
+previewWhileTyping()
+refreshParts(showLocalTimes)

@@ -11,19 +11,20 @@ import { messagesPage, messagesResources } from './messages.ts'
 import { smsPage } from './sms.ts'
 import { suppressionPages, suppressionResources } from './suppressions.ts'
 import { teamPage } from './team.ts'
-import { templatePages } from './templates.ts'
+import { type TemplateOptions, templatePages, templateResources } from './templates.ts'
 import { usagePage } from './usage.ts'
 import { webhookPages } from './webhooks.ts'
 
 /** The pages of the dashboard, for members and for operators. */
-export function pages(call: Call): Page[] {
+export function pages(options: TemplateOptions): Page[] {
+  const { call } = options
   return [
     homePage(call),
     messagesPage(call),
     messagePage(call),
     ...domainPages(call),
     ...suppressionPages(call),
-    ...templatePages(call),
+    ...templatePages(options),
     ...webhookPages(call),
     keysPage(call),
     smsPage(call),
@@ -40,5 +41,6 @@ export function resources(call: Call, stopping: AbortSignal): Resource[] {
     ...bodyResources(call),
     streamResource(call, { stopping }),
     ...suppressionResources(call),
+    ...templateResources(call),
   ]
 }

@@ -52,6 +52,9 @@ const PHONE_PREFIX = /^\+\d{0,15}$/
 /** The ID of a movement in the path of an older page. */
 const ROW_ID = /^\d{1,18}$/
 
+/** As of the API. A longer text may not fit into the path of a request. */
+const MAX_TEXT = 1600
+
 const MAX_LINES = 100_000
 
 /** Consents of one transaction. Replies from phones wait for it. */
@@ -138,7 +141,7 @@ function preview({ query, organisation }: Visit): Content {
   return html`<section id="preview">
     <h2>Segments of a text</h2>
     <form method="get" action=${`/dashboard/${organisation}/sms`} class="stack">
-      ${field({ name: 'text', label: 'Text', lines: 4, value: text, refused, hint: 'Nothing is sent or stored.' })}
+      ${field({ name: 'text', label: 'Text', lines: 4, value: text, refused, maxLength: MAX_TEXT, hint: 'Nothing is sent or stored.' })}
       <button>Count segments</button>
     </form>
     ${text !== '' && segments(text)}

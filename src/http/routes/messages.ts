@@ -1,12 +1,13 @@
 import type * as v from 'valibot'
-import type { Code } from '../../errors.ts'
+import { type Code, Refusal } from '../../errors.ts'
 import { batchSchemas } from '../../schemas/batch.ts'
 import { emailSchema } from '../../schemas/email.ts'
+import { messageQueries, parseListing } from '../../schemas/message-list.ts'
 import { smsSchema } from '../../schemas/sms.ts'
 import { type AcceptFunction, type AcceptOptions, acceptor, type SendRequest } from '../accept.ts'
 import type { Scope } from '../admit.ts'
 import type { Endpoint, ResponseName } from '../endpoint.ts'
-import { found } from '../reply.ts'
+import { found, reply } from '../reply.ts'
 
 /** The differences between the endpoints of email and of SMS. */
 type Channel = {
@@ -17,7 +18,12 @@ type Channel = {
   schema: v.GenericSchema
   batchSchema: v.GenericSchema
   accept: AcceptFunction
-  responses: { sent: ResponseName; batch: ResponseName; message: ResponseName }
+  responses: {
+    sent: ResponseName
+    batch: ResponseName
+    message: ResponseName
+    list: ResponseName
+  }
   /** The error codes of an item, besides validation_error. */
   itemRefusals: readonly Code[]
 }
@@ -30,7 +36,7 @@ const channels: Record<'email' | 'sms', Channel> = {
     schema: emailSchema,
     batchSchema: batchSchemas.emails,
     accept: 'accept_emails',
-    responses: { sent: 'sentEmail', batch: 'emailBatch', message: 'email' },
+    responses: { sent: 'sentEmail', batch: 'emailBatch', message: 'email', list: 'emails' },
     itemRefusals: ['domain_not_verified', 'recipient_suppressed', 'plan_allowance_exceeded'],
   },
   sms: {
@@ -40,7 +46,7 @@ const channels: Record<'email' | 'sms', Channel> = {
     schema: smsSchema,
     batchSchema: batchSchemas.messages,
     accept: 'accept_sms',
-    responses: { sent: 'sentSms', batch: 'smsBatch', message: 'sms' },
+    responses: { sent: 'sentSms', batch: 'smsBatch', message: 'sms', list: 'smsList' },
     itemRefusals: ['insufficient_credits'],
   },
 }
@@ -53,7 +59,8 @@ const callRefusals: Code[] = [
 ]
 
 /**
- * The endpoints of a channel: send one message, send a batch, retrieve a message (src/docs/api.md#emails,
+ * The endpoints of a channel: send one message, send a batch, list messages, retrieve
+ * one (src/docs/api.md#emails,
  * src/docs/api.md#sms).
  */
 export function messageEndpoints(name: keyof typeof channels, options: AcceptOptions) {
@@ -83,6 +90,21 @@ export function messageEndpoints(name: keyof typeof channels, options: AcceptOpt
       response: responses.batch,
       refusals: callRefusals,
       handle: (request: SendRequest) => accept(request, true),
+    },
+    {
+      method: 'GET',
+      path,
+      scope: 'read',
+      summary: `List ${many}, newest first`,
+      query: messageQueries[name],
+      response: responses.list,
+      refusals: ['validation_error'],
+      async handle({ admission, query }) {
+        const parsed = parseListing(name, query)
+        if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
+        const organisation_id = admission.organisationId
+        return reply(200, await options.call('list_messages', { organisation_id, ...parsed.value }))
+      },
     },
     {
       method: 'GET',
