@@ -28,9 +28,9 @@ export type NotifyOwnerOptions = {
 }
 
 /**
- * Sends one notice to the owner of an organisation or to a user of the dashboard. As for a message, the attempt is committed before the
- * provider is called, and after an ambiguous attempt the provider is asked before the next one. An attempt
- * that does not settle the notice fails the job, which graphile-worker retries for some days.
+ * Sends one notice to the owner of an organisation or to a user of the dashboard. As for a message, the attempt is
+ * committed before the provider is called, and after an ambiguous attempt the provider is asked before the next one.
+ * An attempt that does not settle the notice fails the job, which graphile-worker retries for some days.
  */
 export default function notifyOwner(call: Call, options: NotifyOwnerOptions): Task {
   const { provider, sandbox, publicUrl } = options

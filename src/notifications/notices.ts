@@ -32,6 +32,7 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         'An organisation is paused when it has at least 3 complaints and they are at least 0.1 % of the emails that it sent. Above that rate, mailbox providers move the email of all senders of this service to spam folders.',
         'Effect: the API refuses sends with a live key (423 org_paused). Messages accepted before wait until the pause is lifted. Read requests and test keys work as before. The recipients who complained are on your suppression list and receive no more email.',
         'What to do: find out which email caused the complaints and how its recipients came onto your list. Send only to people who asked for it, and make it easy to unsubscribe. Then write to the operator of this service, or reply to this email. The operator lifts the pause after a review.',
+        `The messages with complaints: ${publicUrl}/dashboard`,
         `${publicUrl}/docs/errors#org_paused`,
       ),
     }
@@ -45,7 +46,8 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         `${organisationName} can no longer send from ${domain}. For 72 hours until ${minute(createdAt)}, these required DNS records were missing or wrong:`,
         listed(names),
         'Effect: the API refuses sends from this domain (403 domain_not_verified). Messages accepted before are rejected.',
-        'What to do: publish the records again. GET /v1/domains lists them, each with the value that was found instead. Then request a check with POST /v1/domains/{id}/verify. The domain can send again as soon as the records are correct. Until then another organisation may add it.',
+        'What to do: publish the records again. The page Domains of the dashboard and GET /v1/domains list them, each with the value that was found instead. Then check the domain on that page, or with POST /v1/domains/{id}/verify. The domain can send again as soon as the records are correct. Until then another organisation may add it.',
+        `${publicUrl}/dashboard`,
         `${publicUrl}/docs/errors#domain_not_verified`,
       ),
     }
@@ -59,7 +61,8 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         `${organisationName} added the sending domain ${domain}, but for 72 hours until ${minute(createdAt)} some of its DNS records were not found. These are missing or wrong:`,
         listed(names),
         'Effect: the domain cannot send, and automatic checks have stopped.',
-        'What to do: publish the records. GET /v1/domains lists them, each with the value that was found instead. Then request a check with POST /v1/domains/{id}/verify, at any time. Until the domain is verified, another organisation may add it.',
+        'What to do: publish the records. The page Domains of the dashboard and GET /v1/domains list them, each with the value that was found instead. Then check the domain on that page, or with POST /v1/domains/{id}/verify, at any time. Until the domain is verified, another organisation may add it.',
+        `${publicUrl}/dashboard`,
         `${publicUrl}/docs/errors#domain_not_verified`,
       ),
     }
@@ -97,7 +100,8 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         `No event of ${organisationName} could be delivered to ${url} (${id}) since ${minute(new Date(failingSince))}.`,
         `Result of the last attempt: ${lastError ?? 'no response'}`,
         'Effect: delivery of an event stops after six failed attempts, some 27 hours after the first. Once the endpoint has failed for three days, it is disabled.',
-        'What to do: make the endpoint respond with any 2xx status within 10 seconds. Events of the last 30 days are stored and can be replayed.',
+        'What to do: make the endpoint respond with any 2xx status within 10 seconds. Events of the last 30 days are stored; replay them on the page Webhooks of the dashboard.',
+        `${publicUrl}/dashboard`,
         `${publicUrl}/docs/webhooks#retries`,
       ),
     }
@@ -111,7 +115,8 @@ const writers: Record<Notice['kind'], (occasion: Occasion, publicUrl: string) =>
         `No event of ${organisationName} could be delivered to ${url} (${id}) since ${minute(new Date(failingSince))}, so no more events are sent to it.`,
         `Result of the last attempt: ${lastError ?? 'no response'}`,
         'Effect: events are still recorded, and are stored for 30 days.',
-        'What to do: make the endpoint respond with any 2xx status within 10 seconds. Then ask the operator of this service to enable it again. The events that it missed can then be replayed.',
+        'What to do: make the endpoint respond with any 2xx status within 10 seconds. Then enable it on the page Webhooks of the dashboard, and replay the events that it missed.',
+        `${publicUrl}/dashboard`,
         `${publicUrl}/docs/webhooks#disabled-endpoints`,
       ),
     }

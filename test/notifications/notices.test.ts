@@ -16,6 +16,7 @@ t.test('org_paused: figures, effect and what to do', (t) => {
   t.match(text, 'Sending for Acme has been paused since 2026-11-20 09:05 UTC')
   t.match(text, 'Complaints within 24 hours: 3\nEmails sent within 24 hours: 1234\n')
   t.match(text, '423 org_paused')
+  t.match(text, 'https://postgram.test/dashboard\n')
   t.match(text, '\nhttps://postgram.test/docs/errors#org_paused\n')
   t.end()
 })
@@ -71,17 +72,40 @@ t.test('webhook_disabled: explains what happens to its events', (t) => {
   t.match(text, 'https://hooks.acme.example/postgram (we_01) since 2026-11-17 09:04 UTC')
   t.match(text, 'Result of the last attempt: no response')
   t.match(text, 'stored for 30 days')
+  t.match(text, 'enable it on the page Webhooks of the dashboard')
+  t.match(text, '\nhttps://postgram.test/dashboard\n')
   t.match(text, '\nhttps://postgram.test/docs/webhooks#disabled-endpoints\n')
+  t.end()
+})
+
+t.test('sign_in: has the link and the time until which it works', (t) => {
+  const { subject, text } = write('sign_in', { token: 'secret' })
+  t.equal(subject, 'Sign in to Postgram')
+  t.match(text, 'It works once, until 2026-11-20 09:20 UTC.')
+  t.match(text, '\nhttps://postgram.test/login/secret\n')
+  t.end()
+})
+
+t.test('invited: names who invites, the organisation and the role', (t) => {
+  const { subject, text } = write('invited', { role: 'member', invitedBy: 'ann@acme.example' })
+  t.equal(subject, 'ann@acme.example invites you to Acme on Postgram')
+  t.match(text, 'with the role member')
+  t.match(text, '\nhttps://postgram.test/login\n')
   t.end()
 })
 
 t.test('writeNotice(): has a text for every kind, and refuses malformed details', async (t) => {
   const kinds = await sql<{ kind: Occasion['kind'] }[]>`
     select unnest(enum_range(null::app.notice_kind)) as kind`
-  t.equal(kinds.length, 5)
-  const detail = { ...endpoint, complaints: 1, sent: 1, domain: 'acme.example', records: [] }
+  t.equal(kinds.length, 7)
+  const figures = { ...endpoint, complaints: 1, sent: 1, domain: 'acme.example', records: [] }
+  const detail = { ...figures, token: 'secret', role: 'member', invitedBy: 'ann@acme.example' }
   for (const { kind } of kinds) {
-    t.match(write(kind, detail), { subject: /^.{10,100}$/, text: /Acme.*\n$/s })
+    // A user may belong to several organisations, or to none.
+    const name = kind === 'sign_in' ? 'Postgram' : 'Acme'
+    const { subject, text } = write(kind, detail)
+    t.match(subject, /^.{10,100}$/)
+    t.match(text.endsWith('\n') && `${subject}\n${text}`, name)
     t.throws(() => write(kind, {}), { name: 'ValiError' })
   }
 })
