@@ -1,26 +1,40 @@
-/** A value that begins with one of these is a formula to a spreadsheet, also behind space that it trims. */
-const FORMULA = /^\s*[=+\-@]|^[\t\r]/
+import { Readable } from 'node:stream'
+import type { Context } from 'koa'
+import { csvLine } from '../text/csv.ts'
 
-/** Returns a row of a CSV file (RFC 4180). A value that a spreadsheet would calculate gets a ' in front. */
-export function csvRow(values: readonly (string | number | null)[]): string {
-  return `${values.map(csvCell).join(',')}\r\n`
+/** A column of a file: the value of a row. */
+type Columns<Row> = Readonly<Record<string, (row: Row) => string | number | null>>
+
+/** A page of a list, and the cursor of the next one; null on the last page. */
+type Page<Row> = { rows: readonly Row[]; nextCursor: string | null }
+
+/**
+ * Responds with a list as a CSV file. `fetch` returns the page at a cursor, the first one without; pages are read while
+ * the file is sent, so that a file of any length takes little memory. Returns the stream of the file.
+ */
+export function respondCsv<Row>(
+  ctx: Context,
+  name: string,
+  columns: Columns<Row>,
+  fetch: (cursor: { cursor?: string }) => Promise<Page<Row>>,
+): Readable {
+  const file = Readable.from(linesOf(columns, fetch))
+  ctx.attachment(name)
+  ctx.set('Content-Type', 'text/csv; charset=utf-8')
+  ctx.body = file
+  return file
 }
 
-function csvCell(value: string | number | null): string {
-  if (value === null) return ''
-  if (typeof value === 'number') return String(value)
-  const text = FORMULA.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
-/** Yields the text of a CSV file from its pages, so that a file of any length takes little memory. */
-export async function* csvOf<Row>(
-  columns: Readonly<Record<string, (row: Row) => string | number | null>>,
-  pages: AsyncIterable<readonly Row[]>,
+async function* linesOf<Row>(
+  columns: Columns<Row>,
+  fetch: (cursor: { cursor?: string }) => Promise<Page<Row>>,
 ): AsyncGenerator<string, undefined> {
-  yield csvRow(Object.keys(columns))
+  yield csvLine(Object.keys(columns))
   const cells = Object.values(columns)
-  for await (const rows of pages) {
-    if (rows.length > 0) yield rows.map((row) => csvRow(cells.map((cell) => cell(row)))).join('')
-  }
+  let page: Page<Row> | undefined
+  do {
+    page = await fetch(page?.nextCursor ? { cursor: page.nextCursor } : {})
+    if (page.rows.length > 0)
+      yield page.rows.map((row) => csvLine(cells.map((cell) => cell(row)))).join('')
+  } while (page.nextCursor !== null)
 }

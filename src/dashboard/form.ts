@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
-import type * as v from 'valibot'
+import * as v from 'valibot'
 import { type Fields, Refusal } from '../errors.ts'
+import { parseBareAddress } from '../schemas/address.ts'
 import { type BodySchema, parseBody } from '../schemas/fields.ts'
 import { storable } from '../text/storable.ts'
 
@@ -51,6 +52,12 @@ export function parseForm<const Schema extends BodySchema>(
   if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
   return parsed.value
 }
+
+/** The address of a user, as it was typed. */
+export const emailAddress = v.pipe(
+  v.string(),
+  v.check((text) => !('problem' in parseBareAddress(text)), 'must be an email address'),
+)
 
 /** What a form showed when it was refused: the values that were typed, and the problems by field. */
 export type Refused = { form: Form; problems: Fields; message: string }

@@ -1,6 +1,5 @@
 /** Parts of pages that several pages show. */
-import type { Refused } from './form.ts'
-import { textOf } from './form.ts'
+import { type Refused, textOf } from './form.ts'
 import { type Content, html } from './html.ts'
 
 /** A time in UTC; script shows it in the reader's zone, with UTC in the title. */
@@ -150,6 +149,14 @@ export function choices(options: {
   </fieldset>`
 }
 
+/** The field `file` of an import. */
+export function csvFileField(): Content {
+  return html`<div class="field">
+    <label for="field-file">Or a CSV file</label>
+    <input type="file" id="field-file" name="file" accept=".csv,.txt,text/csv,text/plain" />
+  </div>`
+}
+
 /** A button that posts to an action by itself, with hidden fields. */
 export function actionButton(
   action: string,
@@ -163,13 +170,24 @@ export function actionButton(
   </form>`
 }
 
+/** The beginning of a text that could fill the page, such as 50 recipients. */
+export function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text
+}
+
 /** A text that script can copy; without script it can be selected. */
 export function copyable(text: string): Content {
   return html`<code class="copyable" data-copy>${text}</code>`
 }
 
-/** Rows of a page of a list. A page asks for one more, which shows that there is a next page. */
+/** Rows of a page of a list. */
 export const PAGE_ROWS = 50
+
+/** Returns the page of rows of which one more was read, and its last row if there is a next page. */
+export function pageOf<Row>(rows: readonly Row[]): { page: readonly Row[]; last: Row | null } {
+  const page = rows.slice(0, PAGE_ROWS)
+  return { page, last: rows.length > PAGE_ROWS ? (page.at(-1) ?? null) : null }
+}
 
 /** Links to the next page of a list; null on the last one. */
 export function nextLink(href: string | null, label = 'Older'): Content {

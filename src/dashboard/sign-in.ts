@@ -4,9 +4,8 @@ import * as v from 'valibot'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
-import { parseBareAddress } from '../schemas/address.ts'
 import { isPublicAddress } from '../webhooks/addresses.ts'
-import { parseForm, type ReadBody, type Refused, readForm, refusedBy } from './form.ts'
+import { emailAddress, parseForm, type ReadBody, type Refused, readForm, refusedBy } from './form.ts'
 import { type Content, html } from './html.ts'
 import { layout } from './layout.ts'
 import { field } from './parts.ts'
@@ -19,12 +18,7 @@ type SignInOptions = {
   readBody: ReadBody
 }
 
-const requestSchema = v.strictObject({
-  email: v.pipe(
-    v.string(),
-    v.check((text) => !('problem' in parseBareAddress(text)), 'must be an email address'),
-  ),
-})
+const requestSchema = v.strictObject({ email: emailAddress })
 
 /**
  * The routes that sign in and out. A link in an email leads to a page with a button, because scanners open links as

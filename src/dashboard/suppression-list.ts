@@ -1,13 +1,12 @@
 import { parseBody } from '../schemas/fields.ts'
 import { suppressionSchema } from '../schemas/suppression.ts'
 import { type CsvRow, readCsv } from '../text/csv.ts'
+import { shortened } from './parts.ts'
 
 export type ListEntry = { email: string; note: string }
 
 /** A line that is not imported: its number, its beginning and why. */
 export type BadLine = { line: number; text: string; problem: string }
-
-const MAX_SHOWN_LENGTH = 100
 
 /** Returns the number of lines of a list. */
 export function linesOf(text: string): number {
@@ -38,7 +37,7 @@ export function* readList(text: string): Generator<ListEntry | BadLine> {
 }
 
 function entryOf({ line, values }: CsvRow, columns?: Columns): ListEntry | BadLine {
-  const bad = (problem: string) => ({ line, text: beginningOf(values.join(',')), problem })
+  const bad = (problem: string) => ({ line, text: shortened(values.join(',')), problem })
   if (!columns && values.length > 1) {
     return bad(`has ${values.length} columns; the first line must then be email,note`)
   }
@@ -50,9 +49,4 @@ function entryOf({ line, values }: CsvRow, columns?: Columns): ListEntry | BadLi
     ofField.map((problem) => `${name} ${problem}`),
   )
   return bad(problems.join('; '))
-}
-
-function beginningOf(text: string): string {
-  if (text.length <= MAX_SHOWN_LENGTH) return text
-  return `${text.slice(0, MAX_SHOWN_LENGTH - 1).toWellFormed()}…`
 }

@@ -4,7 +4,17 @@ import { Refusal } from '../../errors.ts'
 import { type Form, parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import type { Outcome, Page, Visit } from '../page.ts'
-import { actionButton, copyable, count, field, nextLink, status, table, time } from '../parts.ts'
+import {
+  actionButton,
+  copyable,
+  count,
+  field,
+  nextLink,
+  pageOf,
+  status,
+  table,
+  time,
+} from '../parts.ts'
 import { nullableTimestamp, timestamp } from './rows.ts'
 
 const organisationSchema = v.object({
@@ -50,7 +60,6 @@ const detailSchema = v.object({
 
 type Detail = v.InferOutput<typeof detailSchema>
 
-const PAGE_SIZE = 50
 const MAX_CREDITS = 1_000_000_000
 
 const createSchema = v.strictObject({ name: v.string(), owner_email: v.string(), plan: v.string() })
@@ -78,8 +87,7 @@ export function organisationsPage(call: Call): Page {
         v.array(organisationSchema),
         await call('dashboard_organisations', { session, search: q, after }),
       )
-      const shown = rows.slice(0, PAGE_SIZE)
-      const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined
+      const { page, last } = pageOf(rows)
       const content = html`
         <form method="get" action="/operator/organisations" class="row" role="search">
           ${field({ name: 'q', label: 'Name, owner or ID', type: 'search', value: q, refused: null })}
@@ -96,7 +104,7 @@ export function organisationsPage(call: Call): Page {
         </details>
         ${table(
           'Organisations',
-          shown,
+          page,
           [
             {
               label: 'Name',
@@ -127,7 +135,7 @@ export function organisationsPage(call: Call): Page {
             ? 'No organisation matches the search.'
             : 'There is no organisation. Create the first above.',
         )}
-        ${nextLink(last ? `/operator/organisations?${new URLSearchParams({ q, after: last.id })}` : null)}`
+        ${nextLink(last && `/operator/organisations?${new URLSearchParams({ q, after: last.id })}`)}`
       return { title: 'Organisations', content }
     },
 

@@ -1,9 +1,8 @@
-import { Readable } from 'node:stream'
 import * as v from 'valibot'
 import type { MessageFilter } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
-import { csvOf } from '../csv.ts'
+import { respondCsv } from '../csv.ts'
 import { parseForm, type Refused } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import {
@@ -17,10 +16,10 @@ import {
   STATUSES,
 } from '../message-filter.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
-import { field, nextLink, status, table, time } from '../parts.ts'
+import { field, nextLink, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
 
-const PAGE_SIZE = 50
-const EXPORT_PAGE_SIZE = 500
+/** Rows of a page of an export. */
+const EXPORT_ROWS = 500
 
 const listSchema = v.object({
   messages: v.array(
@@ -50,7 +49,7 @@ type Message = List['messages'][number]
 const retrySchema = v.pipe(
   v.strictObject({ message: v.array(v.string()) }),
   v.check(({ message }) => message.length > 0, 'Select the messages to retry.'),
-  v.check(({ message }) => message.length <= PAGE_SIZE, `Select at most ${PAGE_SIZE} messages.`),
+  v.check(({ message }) => message.length <= PAGE_ROWS, `Select at most ${PAGE_ROWS} messages.`),
 )
 
 const problemsSchema = v.array(v.object({ id: v.string(), problem: v.string() }))
@@ -79,7 +78,7 @@ export function messagesPage(call: Call): Page {
       const search = parseSearch(visit.query)
       const list = search.problems
         ? null
-        : await listMessages(call, visit, search.filter, PAGE_SIZE, visit.query.cursor)
+        : await listMessages(call, visit, search.filter, PAGE_ROWS, visit.query.cursor)
       const content = html`
         ${filters(visit, search)}
         ${search.messageId && openMessage(visit, search.messageId)}
@@ -117,11 +116,11 @@ export function messagesResources(call: Call): Resource[] {
           throw new Refusal('rate_limited', null, { message, retryAfter: 10 })
         }
         exporting.add(organisation)
-        const file = Readable.from(csvOf(COLUMNS, pagesOf(call, visit, filter)))
+        const file = respondCsv(ctx, 'messages.csv', COLUMNS, async ({ cursor }) => {
+          const list = await listMessages(call, visit, filter, EXPORT_ROWS, cursor)
+          return { rows: list.messages, nextCursor: list.nextCursor }
+        })
         file.once('close', () => exporting.delete(organisation))
-        ctx.attachment('messages.csv')
-        ctx.set('Content-Type', 'text/csv; charset=utf-8')
-        ctx.body = file
       },
     },
   ]
@@ -142,19 +141,6 @@ const COLUMNS: Record<string, (message: Message) => string | null> = {
   createdAt: ({ createdAt }) => createdAt,
   sentAt: ({ sentAt }) => sentAt,
   deliveredAt: ({ deliveredAt }) => deliveredAt,
-}
-
-async function* pagesOf(
-  call: Call,
-  visit: Visit,
-  filter: MessageFilter,
-): AsyncGenerator<readonly Message[], undefined> {
-  let cursor: string | undefined
-  do {
-    const list = await listMessages(call, visit, filter, EXPORT_PAGE_SIZE, cursor)
-    yield list.messages
-    cursor = list.nextCursor ?? undefined
-  } while (cursor !== undefined)
 }
 
 async function listMessages(
@@ -296,9 +282,6 @@ function emptyState(visit: Visit, given: Search['given'], searchedBackTo: string
 function openMessage(visit: Visit, id: string): Content {
   return html`<p><a href=${`${pathOf(visit, 'messages')}/${id}`}>Open ${id}</a></p>`
 }
-
-/** Fifty recipients would fill the page. */
-const shortened = (to: string) => (to.length > 80 ? `${to.slice(0, 80).toWellFormed()}…` : to)
 
 /** Says how many messages are retried, and why others are not. */
 export function retryNotice(selected: number, problems: RetryProblems): string {

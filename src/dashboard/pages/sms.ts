@@ -7,7 +7,17 @@ import { readCsv } from '../../text/csv.ts'
 import { type Form, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
-import { count, field, nextLink, PAGE_ROWS, table, time } from '../parts.ts'
+import {
+  count,
+  csvFileField,
+  field,
+  nextLink,
+  PAGE_ROWS,
+  pageOf,
+  shortened,
+  table,
+  time,
+} from '../parts.ts'
 import { usageSchema } from './usage.ts'
 
 const pageSchema = v.object({
@@ -242,12 +252,10 @@ function senders({ senders, sharedSender }: Sms): Content {
 
 function consents(visit: Visit, consents: Sms['consents']): Content {
   const { phone = '' } = visit.query
-  const page = consents.slice(0, PAGE_ROWS)
-  const last = page.at(-1)
+  const { page, last } = pageOf(consents)
   const next =
-    consents.length > PAGE_ROWS && last
-      ? `${pathOf(visit, 'sms')}?${new URLSearchParams({ ...(phone && { phone }), after: last.phone })}#consents`
-      : null
+    last &&
+    `${pathOf(visit, 'sms')}?${new URLSearchParams({ ...(phone && { phone }), after: last.phone })}#consents`
   const empty = phone
     ? 'There is no consent or opt-out of a number that begins so.'
     : 'There are no consents. Marketing SMS need them: import the numbers of those who agreed.'
@@ -296,18 +304,15 @@ function importForm(visit: Visit): Content {
         hint: html`A number in E.164 and, optionally, a source: <code>+27821234567,form at acme.example</code>. At most
           100 000 lines.`,
       })}
-      <div class="field">
-        <label for="field-file">Or a CSV file</label>
-        <input id="field-file" name="file" type="file" accept=".csv,.txt,text/csv,text/plain" />
-      </div>
+      ${csvFileField()}
       ${field({
         name: 'source',
         label: 'Source of lines without one',
         refused,
         hint: 'Where and how these people consented. You must be able to show it.',
       })}
-      <label><input type="checkbox" name="endsOptOuts" value="yes" checked=${refused?.form.has('endsOptOuts')} />
-        All of these consents are newer than earlier opt-outs of the same numbers, and end them</label>
+      <div class="choices"><label><input type="checkbox" name="endsOptOuts" value="yes" checked=${refused?.form.has('endsOptOuts')} />${' '}
+        All of these consents are newer than earlier opt-outs of the same numbers, and end them</label></div>
       <button>Import consents</button>
     </form>
   </details>`
@@ -393,14 +398,8 @@ function report(visit: Visit, list: ConsentList, optedOut: ReadonlySet<string>):
     <p><a href=${`${pathOf(visit, 'sms')}#consents`}>To the consents</a></p>`
 }
 
-const shortened = (text: string) =>
-  text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text
-
 function ledger(visit: Visit, { ledger, usage }: Sms): Content {
-  const page = ledger.slice(0, PAGE_ROWS)
-  const last = page.at(-1)
-  const next =
-    ledger.length > PAGE_ROWS && last ? `${pathOf(visit, 'sms')}?ledger=${last.id}#ledger` : null
+  const { page, last } = pageOf(ledger)
   return html`<section id="ledger">
     <h2>Ledger</h2>
     <p>Left: ${count(usage.sms.remaining)} of ${count(usage.sms.included)} segments of the plan until ${time(usage.period.end)},
@@ -424,7 +423,7 @@ function ledger(visit: Visit, { ledger, usage }: Sms): Content {
       ],
       'There are no movements. Each SMS that costs something, and each grant of credits, appears here.',
     )}
-    ${nextLink(next)}
+    ${nextLink(last && `${pathOf(visit, 'sms')}?ledger=${last.id}#ledger`)}
   </section>`
 }
 

@@ -1,14 +1,22 @@
-import { Readable } from 'node:stream'
 import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
 import { asStored, suppressionSchema } from '../../schemas/suppression.ts'
-import { csvLine } from '../../text/csv.ts'
 import { storable } from '../../text/storable.ts'
+import { respondCsv } from '../csv.ts'
 import { type Form, parseForm, textOf } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Resource, refusedIn, type Visit } from '../page.ts'
-import { actionButton, count, field, nextLink, status, table, time } from '../parts.ts'
+import {
+  actionButton,
+  count,
+  csvFileField,
+  field,
+  nextLink,
+  status,
+  table,
+  time,
+} from '../parts.ts'
 import { type BadLine, type ListEntry, linesOf, readList } from '../suppression-list.ts'
 
 /** Addresses stored by one call: the organisation's sends wait while it runs. */
@@ -184,63 +192,46 @@ export function suppressionResources(call: Call): Resource[] {
   return [
     {
       path: '/dashboard/:organisation/suppressions/addresses.csv',
-      respond: ({ ctx, session, organisation }) =>
-        exportCsv(ctx, 'suppressions.csv', ['email', 'reason', 'message', 'note', 'created_at'], {
-          async fetch(cursor) {
-            const page = await call('dashboard_export_suppressions', {
-              session,
-              organisation,
-              ...cursor,
-            })
-            const { data, nextCursor } = v.parse(suppressionsSchema, page)
-            const rows = data.map(({ email, reason, messageId, note, createdAt }) => [
-              ...[email, reason, messageId, note, createdAt],
-            ])
-            return { rows, nextCursor }
-          },
-        }),
+      async respond({ ctx, session, organisation }) {
+        respondCsv(ctx, 'suppressions.csv', ADDRESS_COLUMNS, async (cursor) => {
+          const page = await call('dashboard_export_suppressions', {
+            session,
+            organisation,
+            ...cursor,
+          })
+          const { data, nextCursor } = v.parse(suppressionsSchema, page)
+          return { rows: data, nextCursor }
+        })
+      },
     },
     {
       path: '/dashboard/:organisation/suppressions/opt-outs.csv',
-      respond: ({ ctx, session, organisation }) =>
-        exportCsv(ctx, 'opt-outs.csv', ['phone', 'opted_out_at', 'opted_out_by'], {
-          async fetch(cursor) {
-            const page = await call('dashboard_export_opt_outs', {
-              session,
-              organisation,
-              ...cursor,
-            })
-            const { data, nextCursor } = v.parse(optOutsSchema, page)
-            const rows = data.map(({ phone, optedOutAt, optedOutBy }) => [
-              ...[phone, optedOutAt, optedOutBy],
-            ])
-            return { rows, nextCursor }
-          },
-        }),
+      async respond({ ctx, session, organisation }) {
+        respondCsv(ctx, 'opt-outs.csv', OPT_OUT_COLUMNS, async (cursor) => {
+          const page = await call('dashboard_export_opt_outs', { session, organisation, ...cursor })
+          const { data, nextCursor } = v.parse(optOutsSchema, page)
+          return { rows: data, nextCursor }
+        })
+      },
     },
   ]
 }
 
-type Rows = { rows: (string | null)[][]; nextCursor: string | null }
+type Suppression = v.InferOutput<typeof suppressionsSchema>['data'][number]
+type OptOut = v.InferOutput<typeof optOutsSchema>['data'][number]
 
-/** Streams a list as CSV. The first rows are fetched before the response begins, so that a refusal is a page. */
-async function exportCsv(
-  ctx: Visit['ctx'],
-  name: string,
-  columns: readonly string[],
-  { fetch }: { fetch(cursor: { cursor?: string }): Promise<Rows> },
-): Promise<void> {
-  const first = await fetch({})
-  async function* lines() {
-    yield csvLine(columns)
-    for (let page = first; ; page = await fetch({ cursor: page.nextCursor })) {
-      yield page.rows.map(csvLine).join('')
-      if (page.nextCursor === null) return
-    }
-  }
-  ctx.set('Content-Type', 'text/csv; charset=utf-8')
-  ctx.set('Content-Disposition', `attachment; filename="${name}"`)
-  ctx.body = Readable.from(lines())
+const ADDRESS_COLUMNS: Record<string, (row: Suppression) => string | null> = {
+  email: ({ email }) => email,
+  reason: ({ reason }) => reason,
+  message: ({ messageId }) => messageId,
+  note: ({ note }) => note,
+  created_at: ({ createdAt }) => createdAt,
+}
+
+const OPT_OUT_COLUMNS: Record<string, (row: OptOut) => string | null> = {
+  phone: ({ phone }) => phone,
+  opted_out_at: ({ optedOutAt }) => optedOutAt,
+  opted_out_by: ({ optedOutBy }) => optedOutBy,
 }
 
 const wordsOf = (reason: string) => reason.replace('_', ' ')
@@ -294,7 +285,7 @@ function suppressedAddresses(
           ? [
               {
                 label: 'Action',
-                cell: ({ id, reason }: (typeof data)[number]) =>
+                cell: ({ id, reason }: Suppression) =>
                   reason === 'hard_bounce'
                     ? 'Only operators can remove it.'
                     : actionButton(
@@ -338,10 +329,7 @@ function importForm(visit: Visit): Content {
         lines: 8,
         hint: html`One address on each line, or CSV whose first line is <code>email,note</code>; at most ${count(MAX_LINES)} lines.`,
       })}
-      <div class="field">
-        <label for="field-file">Or a CSV file</label>
-        <input type="file" id="field-file" name="file" accept=".csv,.txt,text/csv,text/plain" />
-      </div>
+      ${csvFileField()}
       ${field({ name: 'listReason', label: 'Reason', refused, options: REASONS })}
       <button>Import list</button>
     </form>
@@ -432,7 +420,7 @@ function optedOutNumbers(
           ? [
               {
                 label: 'Action',
-                cell: ({ phone }: (typeof data)[number]) => consentForm(visit, phone),
+                cell: ({ phone }: OptOut) => consentForm(visit, phone),
               },
             ]
           : []),

@@ -1,11 +1,10 @@
 import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
-import { parseBareAddress } from '../../schemas/address.ts'
 import { isObject } from '../../schemas/fields.ts'
-import { parseForm } from '../form.ts'
+import { emailAddress, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Role, refusedIn, type Visit } from '../page.ts'
-import { actionButton, field, nextLink, PAGE_ROWS, table, time } from '../parts.ts'
+import { actionButton, field, nextLink, pageOf, table, time } from '../parts.ts'
 
 const ROLES = ['viewer', 'member', 'owner'] as const satisfies Role[]
 
@@ -46,13 +45,7 @@ type Team = v.InferOutput<typeof teamSchema>
 
 const role = v.picklist(ROLES, 'must be owner, member or viewer')
 
-const inviteSchema = v.strictObject({
-  email: v.pipe(
-    v.string(),
-    v.check((text) => !('problem' in parseBareAddress(text)), 'must be an email address'),
-  ),
-  role,
-})
+const inviteSchema = v.strictObject({ email: emailAddress, role })
 
 const roleSchema = v.strictObject({ email: v.string(), role })
 
@@ -142,12 +135,8 @@ function inviteForm(visit: Visit): Content {
 
 function members(visit: Visit, members: Team['members']): Content {
   const isOwner = hasRole(visit, 'owner')
-  const page = members.slice(0, PAGE_ROWS)
-  const last = page.at(-1)
-  const next =
-    members.length > PAGE_ROWS && last
-      ? `${pathOf(visit, 'team')}?members=${encodeURIComponent(last.email)}#members`
-      : null
+  const { page, last } = pageOf(members)
+  const next = last && `${pathOf(visit, 'team')}?members=${encodeURIComponent(last.email)}#members`
   return html`<section id="members">
     <h2>Members</h2>
     ${table(
@@ -183,12 +172,7 @@ function roleForm(visit: Visit, { email, role }: Team['members'][number]): Conte
 }
 
 function sessions(visit: Visit, sessions: Team['sessions']): Content {
-  const page = sessions.slice(0, PAGE_ROWS)
-  const last = page.at(-1)
-  const next =
-    sessions.length > PAGE_ROWS && last
-      ? `${pathOf(visit, 'team')}?sessions=${last.id}#sessions`
-      : null
+  const { page, last } = pageOf(sessions)
   return html`<section id="sessions">
     <h2>Sessions</h2>
     <p class="hint">${
@@ -214,15 +198,12 @@ function sessions(visit: Visit, sessions: Team['sessions']): Content {
       ],
       'There are no other sessions.',
     )}
-    ${nextLink(next)}
+    ${nextLink(last && `${pathOf(visit, 'team')}?sessions=${last.id}#sessions`)}
   </section>`
 }
 
 function audit(visit: Visit, rows: Team['audit']): Content {
-  const page = rows.slice(0, PAGE_ROWS)
-  const last = page.at(-1)
-  const next =
-    rows.length > PAGE_ROWS && last ? `${pathOf(visit, 'team')}?audit=${last.id}#audit` : null
+  const { page, last } = pageOf(rows)
   return html`<section id="audit">
     <h2>Audit</h2>
     ${table(
@@ -237,7 +218,7 @@ function audit(visit: Visit, rows: Team['audit']): Content {
       ],
       'Nothing was changed yet. Each change of a domain, key, template or member appears here.',
     )}
-    ${nextLink(next)}
+    ${nextLink(last && `${pathOf(visit, 'team')}?audit=${last.id}#audit`)}
   </section>`
 }
 

@@ -7,13 +7,10 @@ import { parseEmail } from '../../schemas/email.ts'
 import { type Form, parseForm, refusedBy, textOf } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
-import { actionButton, copyable, field, nextLink, table, time } from '../parts.ts'
+import { actionButton, copyable, field, nextLink, pageOf, table, time } from '../parts.ts'
 import { respondPreview } from './preview.ts'
 
 export type TemplateOptions = { call: Call; hasSandboxMessages: boolean }
-
-/** The query reads one more, by which it is known whether there is a next page. */
-const PAGE_ROWS = 50
 
 /** The tag of test emails, by which they are found among the messages. */
 const TEST_TAG = 'template-test'
@@ -82,13 +79,12 @@ export function templatePages({ call, hasSandboxMessages }: TemplateOptions): Pa
         listSchema,
         await call('dashboard_templates', { session, organisation, ...(before && { before }) }),
       )
-      const shown = rows.slice(0, PAGE_ROWS)
-      const last = shown.at(-1)
+      const { page, last } = pageOf(rows)
       const content = html`
         ${hasRole(visit, 'member') && html`<p><a class="button" href=${pathOf(visit, 'templates/new')}>Add template</a></p>`}
         ${table(
           'Templates',
-          shown,
+          page,
           [
             {
               label: 'Name',
@@ -102,7 +98,7 @@ export function templatePages({ call, hasSandboxMessages }: TemplateOptions): Pa
           ],
           html`<p>There is no template. A template has a subject and bodies with <code>${'{{variables}}'}</code>; a request names it as <code>templateId</code>.</p>`,
         )}
-        ${rows.length > PAGE_ROWS && nextLink(`${pathOf(visit, 'templates')}?before=${last?.id}`)}`
+        ${nextLink(last && `${pathOf(visit, 'templates')}?before=${last.id}`)}`
       return { title: 'Templates', content }
     },
   }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
 import { type Content, html } from '../html.ts'
 import { type Page, pathOf, type Visit } from '../page.ts'
-import { count, nextLink, PAGE_ROWS, table, time } from '../parts.ts'
+import { count, nextLink, pageOf, table, time } from '../parts.ts'
 import { bars } from '../plot.ts'
 
 const allowance = { used: v.number(), included: v.number() }
@@ -121,12 +121,7 @@ function byDay(days: Usage['days']): Content {
 }
 
 function statements(visit: Visit, statements: Usage['statements']): Content {
-  const page = statements.slice(0, PAGE_ROWS)
-  const last = page.at(-1)
-  const next =
-    statements.length > PAGE_ROWS && last
-      ? `${pathOf(visit, 'usage')}?statements=${last.start}#statements`
-      : null
+  const { page, last } = pageOf(statements)
   return html`<section id="statements">
     <h2>Past statements</h2>
     ${table(
@@ -152,6 +147,6 @@ function statements(visit: Visit, statements: Usage['statements']): Content {
       ],
       'No period has ended yet. The first statement appears here when the current period ends.',
     )}
-    ${nextLink(next)}
+    ${nextLink(last && `${pathOf(visit, 'usage')}?statements=${last.start}#statements`)}
   </section>`
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
+import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
 import {
   actionButton,
   choices,
@@ -10,6 +10,7 @@ import {
   count,
   field,
   nextLink,
+  pageOf,
   status,
   table,
   time,
@@ -27,9 +28,6 @@ const EVENT_TYPES = [
   'sms.failed',
   'sms.opted_out',
 ] as const
-
-/** The queries read one more, by which it is known whether there is a next page. */
-const PAGE_ROWS = 50
 
 /** The largest number of waiting deliveries that a list counts, and that the progress of a replay counts. */
 const MAX_WAITING = 1000
@@ -163,7 +161,7 @@ export function webhookPages(call: Call): Page[] {
           ...(replay.success && { since: replay.output.since, until: replay.output.until }),
         }),
       )
-      const shown = events.slice(0, PAGE_ROWS)
+      const { page, last } = pageOf(events)
       const path = pathOf(visit, `webhooks/${id}`)
       const content = html`
         ${factsOf(endpoint)}
@@ -172,7 +170,7 @@ export function webhookPages(call: Call): Page[] {
         <h2>Events</h2>
         ${table(
           'Events',
-          shown,
+          page,
           [
             {
               label: 'Event',
@@ -187,7 +185,7 @@ export function webhookPages(call: Call): Page[] {
           ],
           html`<p>No event was posted to this endpoint yet. Send a test event to see one.</p>`,
         )}
-        ${events.length > PAGE_ROWS && nextLink(`${path}?before=${shown.at(-1)?.id}`)}`
+        ${nextLink(last && `${path}?before=${last.id}`)}`
       return { title: 'Webhook endpoint', content }
     },
 
@@ -254,10 +252,6 @@ export function webhookPages(call: Call): Page[] {
 
   return [list, webhookEventPage(call), one]
 }
-
-/** Returns what the form of this action showed when it was refused; a page may have several forms. */
-const refusedIn = ({ ctx, refused }: Visit, action: string) =>
-  ctx.path.endsWith(`/${action}`) ? refused : null
 
 function secretPage(visit: Visit, id: string, title: string, secret: string, note?: string) {
   const content = html`
