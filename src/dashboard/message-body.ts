@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Call } from '../db/call.ts'
+import { CHANNELS } from '../schemas/message.ts'
 import { escapeHtml } from '../text/html.ts'
 import type { Resource, Visit } from './page.ts'
 
@@ -7,7 +8,7 @@ const textOrNull = v.nullable(v.string())
 const addresses = v.array(v.string())
 
 const bodySchema = v.object({
-  channel: v.picklist(['email', 'sms']),
+  channel: v.picklist(CHANNELS),
   class: v.string(),
   tags: v.array(v.string()),
   subject: textOrNull,

@@ -3,8 +3,9 @@ import type { MessageFilter } from '../db/api.gen.ts'
 import type { Fields } from '../errors.ts'
 import { parseBareAddress } from '../schemas/address.ts'
 import { checkedBy, line, parseBody } from '../schemas/fields.ts'
+import { CHANNELS, CLASSES, MODES } from '../schemas/message.ts'
 import { asStored } from '../schemas/suppression.ts'
-import { parseTimestamp } from '../schemas/timestamp.ts'
+import { parseMoment } from '../schemas/timestamp.ts'
 import { storable } from '../text/storable.ts'
 
 export const STATUSES = [
@@ -18,9 +19,6 @@ export const STATUSES = [
   'expired',
   'rejected',
 ] as const
-export const CHANNELS = ['email', 'sms'] as const
-export const CLASSES = ['transactional', 'marketing'] as const
-export const MODES = ['live', 'test'] as const
 
 /** The query parameters of the list of messages. */
 const PARAMETERS = [
@@ -36,7 +34,6 @@ const PARAMETERS = [
   'q',
 ] as const
 
-const DATE = /^\d{4}-\d\d-\d\d$/
 const NUMBER = /^\+?[1-9][\d ()-]{5,20}$/
 const MESSAGE_ID = /^(?:em|sm)_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
@@ -56,8 +53,7 @@ const TERM_FILTERS = new Map<string, keyof MessageFilter>([
 
 /** A timestamp, or a date, which is its start in UTC. The output is a timestamp in UTC. */
 const moment = checkedBy(v.string(), (value, report): string | undefined => {
-  const text = String(value)
-  const parsed = parseTimestamp(DATE.test(text) ? `${text}T00:00:00Z` : text)
+  const parsed = parseMoment(String(value))
   if ('utc' in parsed) return parsed.utc
   report('must be a date, as 2026-11-23')
 })
@@ -134,9 +130,6 @@ export function queryOf(
   const query = new URLSearchParams({ ...given, ...more }).toString()
   return query && `?${query}`
 }
-
-/** Whether a parameter is a date, and can be shown in a date field. */
-export const isDate = (text: string) => DATE.test(text)
 
 function parseBox(q: string) {
   const terms: Record<string, string> = {}

@@ -1,14 +1,13 @@
 import * as v from 'valibot'
 import type { MessageFilter } from '../db/api.gen.ts'
 import { checkedBy, line, type Parsed, parseBody } from './fields.ts'
-import { messageClass, tag } from './message.ts'
+import { MODES, messageClass, tag } from './message.ts'
 import { page } from './page.ts'
 import { phone } from './sms.ts'
 import { asStored, bareAddress } from './suppression.ts'
-import { parseTimestamp } from './timestamp.ts'
+import { parseMoment } from './timestamp.ts'
 
 const MAX_SENDER_LENGTH = 254
-const DATE = /^\d{4}-\d\d-\d\d$/
 
 /** A parameter that is checked by a schema; a repeated one is an array, which is refused. */
 function once<const S extends v.GenericSchema<unknown, string>>(schema: S) {
@@ -30,15 +29,14 @@ function oneOf<const Values extends readonly string[]>(values: Values) {
 
 /** A timestamp, or a date, which means its start in UTC. The output is a timestamp in UTC. */
 const moment = checkedBy(v.string(), (value, report): string | undefined => {
-  const text = String(value)
-  const parsed = parseTimestamp(DATE.test(text) ? `${text}T00:00:00Z` : text)
+  const parsed = parseMoment(String(value))
   if ('utc' in parsed) return parsed.utc
   report(parsed.problem)
 })
 
 const filters = {
   class: once(messageClass),
-  mode: oneOf(['live', 'test']),
+  mode: oneOf(MODES),
   tag: once(tag),
   from: once(line(MAX_SENDER_LENGTH)),
   since: once(moment),

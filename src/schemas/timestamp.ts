@@ -27,6 +27,16 @@ export function parseTimestamp(value: string): { utc: string } | { problem: stri
   return { utc }
 }
 
+const DATE = /^\d{4}-\d\d-\d\d$/
+
+/** Returns whether a text has the form of a date. */
+export const isDate = (text: string) => DATE.test(text)
+
+/** Converts what parseTimestamp does, or a date, which means its start in UTC. */
+export function parseMoment(value: string): ReturnType<typeof parseTimestamp> {
+  return parseTimestamp(isDate(value) ? `${value}T00:00:00Z` : value)
+}
+
 /** Returns the minutes by which an offset is ahead of UTC. */
 function minutesOf(offset: string): number {
   if (offset === 'Z') return 0

@@ -1,8 +1,7 @@
 // Improves the pages of the dashboard; each of them works without it.
 
-import { followChanges } from './live.js'
+import { followChanges, refreshParts } from './live.js'
 import { previewWhileTyping } from './preview.js'
-import { refreshParts } from './refresh.js'
 
 /**
  * Shows times in the reader's zone. The text keeps its length, so that nothing moves.

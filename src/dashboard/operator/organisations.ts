@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
+import { MODES } from '../../schemas/message.ts'
 import { type Form, parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import type { Outcome, Page, Visit } from '../page.ts'
@@ -65,7 +66,7 @@ const MAX_CREDITS = 1_000_000_000
 const createSchema = v.strictObject({ name: v.string(), owner_email: v.string(), plan: v.string() })
 const noteSchema = v.strictObject({ note: v.string() })
 const planSchema = v.strictObject({ plan: v.string() })
-const modeSchema = v.strictObject({ mode: v.picklist(['live', 'test']) })
+const modeSchema = v.strictObject({ mode: v.picklist(MODES) })
 const prefixSchema = v.strictObject({ prefix: v.string() })
 const nothingSchema = v.strictObject({})
 const creditsSchema = v.strictObject({
@@ -270,7 +271,7 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
     )}
     <h2>API keys</h2>
     <form method="post" action=${`${path}/create-key`} class="row">
-      ${field({ name: 'mode', label: 'Mode', refused, options: ['live', 'test'].map((value) => ({ value, label: value })) })}
+      ${field({ name: 'mode', label: 'Mode', refused, options: MODES.map((value) => ({ value, label: value })) })}
       <button>Create key</button>
     </form>
     ${table(

@@ -4,7 +4,7 @@ import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import type { Page } from '../page.ts'
 import { actionButton, count, status, table, time } from '../parts.ts'
-import { nullableTimestamp, timestamp } from './rows.ts'
+import { linkTo, nullableTimestamp, timestamp } from './rows.ts'
 
 const domainSchema = v.object({
   name: v.string(),
@@ -38,9 +38,6 @@ const ledgerSchema = v.object({
 
 const nameSchema = v.strictObject({ name: v.string() })
 const endpointForm = v.strictObject({ endpoint: v.string(), replay: v.optional(v.string()) })
-
-const linkTo = (organisation: string) =>
-  html`<a href=${`/operator/organisations/${organisation}`}>${organisation}</a>`
 
 /** Domains that fail soon unless their records are corrected. */
 export function domainsPage(call: Call): Page {
@@ -110,7 +107,7 @@ export function endpointsPage(call: Call): Page {
             label: '',
             cell: ({ id, state }) =>
               state === 'disabled' &&
-              html`${actionButton('/operator/endpoints/enable', 'Enable', { endpoint: id })}
+              html`${actionButton('/operator/endpoints/enable', 'Enable', { endpoint: id })}${' '}
                 ${actionButton('/operator/endpoints/enable', 'Enable and replay', { endpoint: id, replay: 'yes' })}`,
           },
         ],

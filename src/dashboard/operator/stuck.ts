@@ -4,6 +4,7 @@ import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import type { Page } from '../page.ts'
 import { actionButton, count, table, time } from '../parts.ts'
+import { linkTo } from './rows.ts'
 
 const stuckSchema = v.array(
   v.object({
@@ -61,11 +62,7 @@ function group(messages: readonly Stuck[]) {
       messages.slice(0, 20),
       [
         { label: 'Message', cell: ({ id }) => html`<code>${id}</code>` },
-        {
-          label: 'Organisation',
-          cell: ({ organisation }) =>
-            html`<a href=${`/operator/organisations/${organisation}`}>${organisation}</a>`,
-        },
+        { label: 'Organisation', cell: ({ organisation }) => linkTo(organisation) },
         { label: 'To', cell: ({ to }) => to },
         { label: 'Waits since', cell: ({ since }) => time(since) },
         { label: 'Attempts', isNumber: true, cell: ({ attempts }) => attempts },

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
+import { MODES } from '../../schemas/message.ts'
 import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
@@ -10,7 +11,7 @@ const SCOPES = ['emails:send', 'sms:send', 'read', 'domains:write'] as const
 const keysSchema = v.array(
   v.object({
     prefix: v.string(),
-    mode: v.picklist(['live', 'test']),
+    mode: v.picklist(MODES),
     scopes: v.array(v.string()),
     createdAt: v.string(),
     lastUsedOn: v.nullable(v.string()),
@@ -19,7 +20,7 @@ const keysSchema = v.array(
 )
 
 const createSchema = v.strictObject({
-  mode: v.picklist(['live', 'test'], 'must be live or test'),
+  mode: v.picklist(MODES, 'must be live or test'),
   scopes: v.array(v.picklist(SCOPES, 'must be scopes of the list')),
 })
 

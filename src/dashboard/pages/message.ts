@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
+import { CHANNELS, MODES } from '../../schemas/message.ts'
 import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
-import { actionButton, status, table, time } from '../parts.ts'
+import { actionButton, copyable, status, table, time } from '../parts.ts'
 import { retryMessages, retryNotice } from './messages.ts'
 
 const text = v.string()
@@ -44,9 +45,9 @@ const deliverySchema = v.object({
 
 const messageSchema = v.object({
   id: text,
-  channel: v.picklist(['email', 'sms']),
+  channel: v.picklist(CHANNELS),
   class: text,
-  mode: v.picklist(['live', 'test']),
+  mode: v.picklist(MODES),
   status: text,
   to: text,
   from: text,
@@ -166,7 +167,7 @@ function withTimes(text: string): Content {
 
 function facts(message: Message): Content {
   const rows: [string, Content][] = [
-    ['ID', html`<code class="copyable" data-copy>${message.id}</code>`],
+    ['ID', copyable(message.id)],
     ['To', html`<bdi>${message.to}</bdi>`],
     ['From', html`<bdi>${message.from}</bdi>`],
     ['Class', message.class],

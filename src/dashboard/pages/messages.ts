@@ -2,19 +2,12 @@ import * as v from 'valibot'
 import type { MessageFilter } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
+import { CHANNELS, CLASSES, MODES } from '../../schemas/message.ts'
+import { isDate } from '../../schemas/timestamp.ts'
 import { respondCsv } from '../csv.ts'
 import { parseForm, type Refused } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import {
-  CHANNELS,
-  CLASSES,
-  isDate,
-  MODES,
-  parseSearch,
-  queryOf,
-  type Search,
-  STATUSES,
-} from '../message-filter.ts'
+import { parseSearch, queryOf, type Search, STATUSES } from '../message-filter.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
 import { field, nextLink, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
 

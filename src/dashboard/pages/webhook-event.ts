@@ -82,7 +82,7 @@ function endpointOf(visit: Visit, event: Event, endpoint: Endpoint): Content {
     <h2><a href=${pathOf(visit, `webhooks/${id}`)}><bdi>${url}</bdi></a></h2>
     <p>${status(state)} ${state === 'deferred' && html`next attempt ${time(dueAt)}`}
       ${state === 'skipped' && 'It was not posted to this endpoint.'} ${isDisabled && 'The endpoint is disabled.'}
-      ${canReplay && actionButton(pathOf(visit, `webhooks/events/${event.id}/replay`), 'Replay', { endpoint: id })}</p>
+      ${' '}${canReplay && actionButton(pathOf(visit, `webhooks/events/${event.id}/replay`), 'Replay', { endpoint: id })}</p>
     ${
       attempts.length > 0 &&
       table(
