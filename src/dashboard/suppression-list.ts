@@ -1,15 +1,58 @@
+import * as v from 'valibot'
+import { Refusal } from '../errors.ts'
 import { parseBody } from '../schemas/fields.ts'
 import { suppressionSchema } from '../schemas/suppression.ts'
 import { type CsvRow, readCsv } from '../text/csv.ts'
-import { shortened } from './parts.ts'
+import { type Form, parseForm, textOf } from './form.ts'
+import { count, shortened } from './parts.ts'
+
+/** The most lines of a list. */
+export const MAX_LINES = 100_000
+
+/** Addresses stored by one call: the organisation's sends wait while it runs. */
+const SLICE = 1000
+
+const importSchema = v.object({ listReason: v.picklist(['manual', 'unsubscribe']) })
 
 export type ListEntry = { email: string; note: string }
 
 /** A line that is not imported: its number, its beginning and why. */
 export type BadLine = { line: number; text: string; problem: string }
 
+/** Returns the list of a form, which is a file or a text. Throws a Refusal for an empty or too long one. */
+export function suppressionListOf(form: Form) {
+  const { listReason } = parseForm(importSchema, form)
+  const text = (textOf(form, 'file') || textOf(form, 'list')).trimEnd()
+  const lines = linesOf(text)
+  const refuse = (problem: string) => {
+    throw new Refusal('validation_error', { list: [problem] })
+  }
+  if (text === '') refuse('paste addresses, or choose a file that has some')
+  if (lines > MAX_LINES) {
+    refuse(`has ${count(lines)} lines, but at most ${count(MAX_LINES)} are imported at once`)
+  }
+  return { reason: listReason, list: readList(text) }
+}
+
+/** Reads the entries of a list in slices, so that other work is done in between. */
+export function* slicesOf(
+  list: Iterable<ListEntry | BadLine>,
+  onBad: (line: BadLine) => void,
+): Generator<ListEntry[], undefined> {
+  let slice: ListEntry[] = []
+  for (const entry of list) {
+    if ('problem' in entry) onBad(entry)
+    else slice.push(entry)
+    if (slice.length === SLICE) {
+      yield slice
+      slice = []
+    }
+  }
+  if (slice.length > 0) yield slice
+}
+
 /** Returns the number of lines of a list. */
-export function linesOf(text: string): number {
+function linesOf(text: string): number {
   let lines = 1
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1
   return lines
@@ -22,7 +65,7 @@ type Columns = { email: number; note: number }
  * Reads a list of addresses: one on each line, or CSV whose first line names the columns, of which `email` and
  * `note` are read.
  */
-export function* readList(text: string): Generator<ListEntry | BadLine> {
+function* readList(text: string): Generator<ListEntry | BadLine> {
   let columns: Columns | undefined
   let isFirst = true
   for (const row of readCsv(text)) {

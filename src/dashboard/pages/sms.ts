@@ -1,10 +1,6 @@
 import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
-import { Refusal } from '../../errors.ts'
-import { smsSchema } from '../../schemas/sms.ts'
-import { charactersOutsideGsm7, segmentsOf } from '../../sms/segments.ts'
-import { readCsv } from '../../text/csv.ts'
-import { type Form, parseForm } from '../form.ts'
+import { type ConsentList, consentListOf } from '../consent-list.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
 import {
@@ -12,12 +8,12 @@ import {
   csvFileField,
   field,
   nextLink,
-  PAGE_ROWS,
   pageOf,
   shortened,
   table,
   time,
 } from '../parts.ts'
+import { segmentsPreview } from './sms-segments.ts'
 import { usageSchema } from './usage.ts'
 
 const pageSchema = v.object({
@@ -49,31 +45,17 @@ const pageSchema = v.object({
 
 type Sms = v.InferOutput<typeof pageSchema>
 
-const importSchema = v.strictObject({
-  lines: v.string(),
-  file: v.string(),
-  source: v.pipe(v.string(), v.maxLength(1000, 'must be at most 1000 characters')),
-  endsOptOuts: v.optional(v.literal('yes', 'must be yes or absent')),
-})
-
 /** What the search for consents accepts: the beginning of a number in E.164. */
 const PHONE_PREFIX = /^\+\d{0,15}$/
 
 /** The ID of a movement in the path of an older page. */
 const ROW_ID = /^\d{1,18}$/
 
-/** As of the API. A longer text may not fit into the path of a request. */
-const MAX_TEXT = 1600
-
-const MAX_LINES = 100_000
-
 /** Consents of one transaction. Replies from phones wait for it. */
 const SLICE = 5000
 
 /** Bad lines that the report shows. */
 const MAX_SHOWN = 100
-
-const MAX_SOURCE_LENGTH = 1000
 
 /** SMS: segments of a text, senders, consents and the ledger. */
 export function smsPage(call: Call): Page {
@@ -94,7 +76,7 @@ export function smsPage(call: Call): Page {
         }),
       )
       const content = html`
-        ${preview(visit)}
+        ${segmentsPreview(visit)}
         ${senders(sms)}
         ${consents(visit, sms.consents)}
         ${ledger(visit, sms)}`
@@ -104,7 +86,7 @@ export function smsPage(call: Call): Page {
     actions: {
       async import(visit, form) {
         const { session, organisation } = visit
-        const list = listOf(form)
+        const list = consentListOf(form)
         const skipped = new Set<string>()
         const record = async (start: number) => {
           const slice = list.consents.slice(start, start + SLICE)
@@ -143,96 +125,6 @@ function phonePrefix(query = ''): string | null {
   // A number without + is none in E.164, so nothing begins with it.
   return PHONE_PREFIX.test(digits) ? digits : '+0'
 }
-
-function preview({ query, organisation }: Visit): Content {
-  // A browser sends line breaks as CRLF.
-  const text = (query.text ?? '').replaceAll('\r\n', '\n')
-  const refused = null
-  return html`<section id="preview">
-    <h2>Segments of a text</h2>
-    <form method="get" action=${`/dashboard/${organisation}/sms`} class="stack">
-      ${field({ name: 'text', label: 'Text', lines: 4, value: text, refused, maxLength: MAX_TEXT, hint: 'Nothing is sent or stored.' })}
-      <button>Count segments</button>
-    </form>
-    ${text !== '' && segments(text)}
-  </section>`
-}
-
-function segments(text: string): Content {
-  const { encoding, parts } = segmentsOf(text)
-  const others = charactersOutsideGsm7(text)
-  const { issues = [] } = v.safeParse(smsSchema.entries.body, text)
-  const [is, makes] =
-    others.length === 1
-      ? ['This character is', 'makes']
-      : [`These ${count(others.length)} characters are`, 'make']
-  const capacity =
-    encoding === 'gsm7'
-      ? 'GSM-7: up to 160 characters in one segment, 153 in each of several.'
-      : 'UCS-2: up to 70 characters in one segment, 67 in each of several.'
-  return html`<div class="result" role="status">
-    <p><strong>${parts.length === 1 ? '1 segment' : `${count(parts.length)} segments`}</strong>, ${capacity}</p>
-    ${issues.map(({ message }) => html`<p class="problem">The API refuses this text: it ${message}.</p>`)}
-    ${
-      others.length > 0 &&
-      html`<p>${is} not in GSM-7 and ${makes} the whole text UCS-2:</p>
-        ${table(
-          'Characters that are not in GSM-7',
-          others.slice(0, PAGE_ROWS),
-          [
-            { label: 'Character', cell: (character) => html`<bdi>${visible(character)}</bdi>` },
-            {
-              label: 'Code point',
-              cell: (character) => html`<code>${codePoint(character)}</code>`,
-            },
-            { label: 'Name', cell: (character) => KNOWN[character]?.name ?? '–' },
-            {
-              label: 'First at',
-              cell: (character) => `character ${count([...text].indexOf(character) + 1)}`,
-            },
-            {
-              label: 'In GSM-7 instead',
-              cell: (character) =>
-                KNOWN[character]
-                  ? html`<code>${KNOWN[character].instead || 'nothing'}</code>`
-                  : '–',
-            },
-          ],
-          null,
-        )}`
-    }
-    <ol class="parts">${parts.map((part) => html`<li><pre dir="auto">${part}</pre></li>`)}</ol>
-  </div>`
-}
-
-/** Characters that editors and phones insert by themselves, and what may stand in their place. */
-const KNOWN: Record<string, { name: string; instead: string }> = {
-  '\u2018': { name: 'left single quotation mark', instead: "'" },
-  '\u2019': { name: 'right single quotation mark', instead: "'" },
-  '\u201c': { name: 'left double quotation mark', instead: '"' },
-  '\u201d': { name: 'right double quotation mark', instead: '"' },
-  '\u2013': { name: 'en dash', instead: '-' },
-  '\u2014': { name: 'em dash', instead: '-' },
-  '\u2026': { name: 'ellipsis', instead: '...' },
-  '\u2022': { name: 'bullet', instead: '-' },
-  '\u0060': { name: 'grave accent', instead: "'" },
-  '\u00b4': { name: 'acute accent', instead: "'" },
-  '\u00e7': { name: 'c with cedilla', instead: 'c' },
-  '\t': { name: 'tab', instead: ' ' },
-  '\u00a0': { name: 'no-break space', instead: ' ' },
-  '\u202f': { name: 'narrow no-break space', instead: ' ' },
-  '\u200b': { name: 'zero width space', instead: '' },
-  '\u200d': { name: 'zero width joiner', instead: '' },
-  '\u2060': { name: 'word joiner', instead: '' },
-  '\ufeff': { name: 'byte order mark', instead: '' },
-  '\ufe0f': { name: 'variation selector of an emoji', instead: '' },
-}
-
-/** A character; empty if it cannot be seen or changes the direction of what follows. */
-const visible = (character: string) => (/[\p{C}\p{Z}\p{M}]/u.test(character) ? '' : character)
-
-const codePoint = (character: string) =>
-  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 
 function senders({ senders, sharedSender }: Sms): Content {
   return html`<section id="senders">
@@ -316,55 +208,6 @@ function importForm(visit: Visit): Content {
       <button>Import consents</button>
     </form>
   </details>`
-}
-
-type BadLine = { line: number; text: string; reason: string }
-
-type ConsentList = {
-  consents: { line: number; phone: string; source: string }[]
-  bad: BadLine[]
-  endsOptOuts: boolean
-}
-
-/** Reads the pasted or uploaded list of a form. Throws a Refusal if there is none or if it is too long. */
-function listOf(form: Form): ConsentList {
-  const given = parseForm(importSchema, new Map([['lines', ['']], ['file', ['']], ...form]))
-  const rows = [...readCsv([given.lines, given.file].filter(Boolean).join('\n'))]
-  const [first] = rows
-  // A heading has no number.
-  if (first && !/\d/.test(first.values[0] ?? '')) rows.shift()
-  if (rows.length === 0) {
-    throw new Refusal('validation_error', { lines: ['paste lines here, or choose a file'] })
-  }
-  if (rows.length > MAX_LINES) {
-    const problem = `at most ${count(MAX_LINES)} lines at a time; the list has ${count(rows.length)}`
-    throw new Refusal('validation_error', { lines: [problem] })
-  }
-  const lines = new Map<string, number>()
-  const consents: ConsentList['consents'] = []
-  const bad: BadLine[] = []
-  for (const { line, values } of rows) {
-    const [phone = '', own = ''] = values
-    const source = own || given.source
-    const reason =
-      problemOf(phone, source, values.length) ??
-      (lines.has(phone) ? `repeats the number of line ${lines.get(phone)}` : null)
-    if (reason) {
-      bad.push({ line, text: values.join(', '), reason })
-    } else {
-      lines.set(phone, line)
-      consents.push({ line, phone, source })
-    }
-  }
-  return { consents, bad, endsOptOuts: given.endsOptOuts === 'yes' }
-}
-
-function problemOf(phone: string, source: string, values: number): string | null {
-  if (!v.is(smsSchema.entries.to, phone)) return 'is not a number in E.164, such as +27821234567'
-  if (values > 2) return 'has more than two values; put a source with commas into quotation marks'
-  if (source === '') return 'has no source'
-  if (source.length > MAX_SOURCE_LENGTH) return 'has a source longer than 1000 characters'
-  return null
 }
 
 /** The result of an import: counts, and the first bad lines. */

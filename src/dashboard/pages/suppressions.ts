@@ -1,10 +1,9 @@
 import * as v from 'valibot'
 import type { Call } from '../../db/call.ts'
-import { Refusal } from '../../errors.ts'
 import { asStored, suppressionSchema } from '../../schemas/suppression.ts'
 import { storable } from '../../text/storable.ts'
 import { respondCsv } from '../csv.ts'
-import { type Form, parseForm, textOf } from '../form.ts'
+import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Resource, refusedIn, type Visit } from '../page.ts'
 import {
@@ -17,12 +16,14 @@ import {
   table,
   time,
 } from '../parts.ts'
-import { type BadLine, type ListEntry, linesOf, readList } from '../suppression-list.ts'
-
-/** Addresses stored by one call: the organisation's sends wait while it runs. */
-const SLICE = 1000
-
-const MAX_LINES = 100_000
+import {
+  type BadLine,
+  type ListEntry,
+  MAX_LINES,
+  slicesOf,
+  suppressionListOf,
+} from '../suppression-list.ts'
+import { optedOutNumbers, optOutActions, optOutsResource, optOutsSchema } from './opt-outs.ts'
 
 const MAX_SHOWN_BAD_LINES = 100
 
@@ -44,19 +45,6 @@ const suppressionsSchema = v.object({
   nextCursor: v.nullable(v.string()),
 })
 
-const optOutsSchema = v.object({
-  data: v.array(
-    v.object({
-      phone: v.string(),
-      optedOutAt: v.string(),
-      optedOutBy: v.string(),
-      source: v.nullable(v.string()),
-      consentedAt: v.nullable(v.string()),
-    }),
-  ),
-  nextCursor: v.nullable(v.string()),
-})
-
 const listsSchema = v.object({ suppressions: suppressionsSchema, optOuts: optOutsSchema })
 
 const deletedSchema = v.object({ email: v.string(), otherReason: v.nullable(v.string()) })
@@ -66,16 +54,7 @@ const REASONS = [
   { value: 'unsubscribe', label: 'unsubscribe: no marketing email' },
 ]
 
-const importSchema = v.object({ listReason: v.picklist(['manual', 'unsubscribe']) })
 const idSchema = v.strictObject({ id: v.string() })
-
-const phone = v.pipe(
-  v.string(),
-  // As people write numbers: +27 (82) 123-4567.
-  v.transform((text) => text.replace(/[\s().-]/g, '')),
-)
-const optOutSchema = v.strictObject({ phone })
-const consentSchema = v.strictObject({ phone, source: v.string() })
 
 /** Suppressed addresses and opted-out numbers; members add, import and remove them. */
 export function suppressionsPage(call: Call): Page {
@@ -105,7 +84,7 @@ export function suppressionsPage(call: Call): Page {
       const content = html`
         ${searchForm(search)}
         ${suppressedAddresses(visit, lists.suppressions, search)}
-        ${optedOutNumbers(visit, lists.optOuts, search)}`
+        ${optedOutNumbers(visit, lists.optOuts, search, withQuery(visit, 'before', lists.optOuts.nextCursor))}`
       return { title: 'Suppressions', content }
     },
 
@@ -126,7 +105,7 @@ export function suppressionsPage(call: Call): Page {
 
       async import(visit, form) {
         const { session, organisation } = visit
-        const { reason, list } = parseImport(form)
+        const { reason, list } = suppressionListOf(form)
         const result: Imported = { given: 0, added: 0, refusedLines: 0, bad: [] }
         const slices = slicesOf(list, (line) => {
           result.refusedLines += 1
@@ -170,19 +149,7 @@ export function suppressionsPage(call: Call): Page {
         return { to: back(visit), notice }
       },
 
-      async 'opt-out'(visit, form) {
-        const { session, organisation } = visit
-        const { phone } = parseForm(optOutSchema, form)
-        await call('dashboard_opt_out', { session, organisation, phone })
-        return { to: pathOf(visit, 'suppressions'), notice: `${phone} is opted out.` }
-      },
-
-      async consent(visit, form) {
-        const { session, organisation } = visit
-        const { phone, source } = parseForm(consentSchema, form)
-        await call('dashboard_record_consent', { session, organisation, phone, source })
-        return { to: back(visit), notice: `The consent of ${phone} is recorded.` }
-      },
+      ...optOutActions(call, back),
     },
   }
 }
@@ -204,21 +171,11 @@ export function suppressionResources(call: Call): Resource[] {
         })
       },
     },
-    {
-      path: '/dashboard/:organisation/suppressions/opt-outs.csv',
-      async respond({ ctx, session, organisation }) {
-        respondCsv(ctx, 'opt-outs.csv', OPT_OUT_COLUMNS, async (cursor) => {
-          const page = await call('dashboard_export_opt_outs', { session, organisation, ...cursor })
-          const { data, nextCursor } = v.parse(optOutsSchema, page)
-          return { rows: data, nextCursor }
-        })
-      },
-    },
+    optOutsResource(call),
   ]
 }
 
 type Suppression = v.InferOutput<typeof suppressionsSchema>['data'][number]
-type OptOut = v.InferOutput<typeof optOutsSchema>['data'][number]
 
 const ADDRESS_COLUMNS: Record<string, (row: Suppression) => string | null> = {
   email: ({ email }) => email,
@@ -226,12 +183,6 @@ const ADDRESS_COLUMNS: Record<string, (row: Suppression) => string | null> = {
   message: ({ messageId }) => messageId,
   note: ({ note }) => note,
   created_at: ({ createdAt }) => createdAt,
-}
-
-const OPT_OUT_COLUMNS: Record<string, (row: OptOut) => string | null> = {
-  phone: ({ phone }) => phone,
-  opted_out_at: ({ optedOutAt }) => optedOutAt,
-  opted_out_by: ({ optedOutBy }) => optedOutBy,
 }
 
 const wordsOf = (reason: string) => reason.replace('_', ' ')
@@ -336,38 +287,6 @@ function importForm(visit: Visit): Content {
   </details>`
 }
 
-/** Returns the list of a form, which is a file or a text. Throws a Refusal for an empty or too long one. */
-function parseImport(form: Form) {
-  const { listReason } = parseForm(importSchema, form)
-  const text = (textOf(form, 'file') || textOf(form, 'list')).trimEnd()
-  const lines = linesOf(text)
-  const refuse = (problem: string) => {
-    throw new Refusal('validation_error', { list: [problem] })
-  }
-  if (text === '') refuse('paste addresses, or choose a file that has some')
-  if (lines > MAX_LINES) {
-    refuse(`has ${count(lines)} lines, but at most ${count(MAX_LINES)} are imported at once`)
-  }
-  return { reason: listReason, list: readList(text) }
-}
-
-/** Reads the entries of a list in slices, so that other work is done in between. */
-function* slicesOf(
-  list: Iterable<ListEntry | BadLine>,
-  onBad: (line: BadLine) => void,
-): Generator<ListEntry[], undefined> {
-  let slice: ListEntry[] = []
-  for (const entry of list) {
-    if ('problem' in entry) onBad(entry)
-    else slice.push(entry)
-    if (slice.length === SLICE) {
-      yield slice
-      slice = []
-    }
-  }
-  if (slice.length > 0) yield slice
-}
-
 type Imported = { given: number; added: number; refusedLines: number; bad: BadLine[] }
 
 function report(visit: Visit, { given, added, refusedLines, bad }: Imported): Content {
@@ -392,70 +311,4 @@ function report(visit: Visit, { given, added, refusedLines, bad }: Imported): Co
       )}`
     }
     <p><a href=${pathOf(visit, 'suppressions')}>To the suppressions</a></p>`
-}
-
-function optedOutNumbers(
-  visit: Visit,
-  { data, nextCursor }: v.InferOutput<typeof optOutsSchema>,
-  search: string,
-): Content {
-  const isMember = hasRole(visit, 'member')
-  return html`<section aria-labelledby="numbers">
-    <h2 id="numbers">Opt-outs</h2>
-    ${isMember && optOutForm(visit)}
-    <p><a href=${pathOf(visit, 'suppressions/opt-outs.csv')} download>Export opt-outs</a></p>
-    ${table(
-      'Opt-outs',
-      data,
-      [
-        { label: 'Number', cell: ({ phone }) => html`<span class="word">${phone}</span>` },
-        { label: 'Since', cell: ({ optedOutAt }) => time(optedOutAt) },
-        { label: 'By', cell: ({ optedOutBy }) => optedOutBy },
-        {
-          label: 'Consent before',
-          cell: ({ source, consentedAt }) =>
-            consentedAt ? html`${source}, ${time(consentedAt)}` : 'none',
-        },
-        ...(isMember
-          ? [
-              {
-                label: 'Action',
-                cell: ({ phone }: OptOut) => consentForm(visit, phone),
-              },
-            ]
-          : []),
-      ],
-      search
-        ? 'No number that opted out contains this text.'
-        : 'No number has opted out of marketing SMS. A reply of STOP opts a number out; a member can add others.',
-    )}
-    ${nextLink(withQuery(visit, 'before', nextCursor))}
-  </section>`
-}
-
-function optOutForm(visit: Visit): Content {
-  const refused = refusedIn(visit, 'opt-out')
-  return html`<details open=${refused !== null}>
-    <summary>Opt a number out</summary>
-    <form method="post" action=${pathOf(visit, 'suppressions/opt-out')} class="stack">
-      ${field({ name: 'phone', label: 'Number', type: 'tel', refused, isRequired: true, hint: 'In E.164, such as +27821234567' })}
-      <button>Opt out</button>
-    </form>
-  </details>`
-}
-
-/** An opt-out ends by a new consent, for which the organisation must be able to show a source. */
-function consentForm(visit: Visit, phone: string): Content {
-  const refused = refusedIn(visit, 'consent')
-  const isRefused = refused !== null && textOf(refused.form, 'phone') === phone
-  return html`<details open=${isRefused}>
-    <summary>Remove</summary>
-    <form method="post" action=${pathOf(visit, 'suppressions/consent') + visit.ctx.search} class="stack">
-      <input type="hidden" name="phone" value=${phone} />
-      <label>Source of the new consent
-        <input name="source" required value=${isRefused ? textOf(refused.form, 'source') : ''} autocomplete="off" />
-      </label>
-      <button>Record consent</button>
-    </form>
-  </details>`
 }
