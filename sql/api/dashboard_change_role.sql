@@ -6,11 +6,7 @@ as $$
 declare
   v_organisation uuid := core.member_of(dashboard_change_role.session, dashboard_change_role.organisation, 'owner', is_fresh => true);
 begin
-  if not exists (
-    select from app.members m
-    join app.users u on u.id = m.user_id
-    where m.organisation_id = v_organisation and u.email = dashboard_change_role.email
-  ) then
+  if not core.is_member(v_organisation, dashboard_change_role.email) then
     perform core.refuse('not_found');
   end if;
   perform ops.invite(dashboard_change_role.organisation, dashboard_change_role.email, dashboard_change_role.role);

@@ -11,11 +11,7 @@ declare
 begin
   -- Invitations of an organisation run one after another, so that several at once cannot exceed the limit.
   perform 1 from app.organisations o where o.id = v_organisation for no key update;
-  if exists (
-    select from app.members m
-    join app.users u on u.id = m.user_id
-    where m.organisation_id = v_organisation and u.email = v_email
-  ) then
+  if core.is_member(v_organisation, v_email) then
     perform core.refuse('validation_error', '{"email": ["is a member already; change the role in the list"]}');
   end if;
   if (

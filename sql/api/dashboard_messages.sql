@@ -23,4 +23,4 @@ end
 $$;
 
 comment on function api.dashboard_messages is
-  'Returns a page of the messages of an organisation that agree with a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does.';
+  'Returns a page of the messages of an organisation that match a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does.';

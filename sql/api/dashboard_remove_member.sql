@@ -6,11 +6,7 @@ as $$
 declare
   v_organisation uuid := core.member_of(dashboard_remove_member.session, dashboard_remove_member.organisation, 'owner', is_fresh => true);
 begin
-  if not exists (
-    select from app.members m
-    join app.users u on u.id = m.user_id
-    where m.organisation_id = v_organisation and u.email = dashboard_remove_member.email
-  ) then
+  if not core.is_member(v_organisation, dashboard_remove_member.email) then
     perform core.refuse('not_found');
   end if;
   perform ops.remove_member(dashboard_remove_member.organisation, dashboard_remove_member.email);

@@ -14,4 +14,4 @@ as $$
 $$;
 
 comment on function core.matches_filter is
-  'Returns whether a message agrees with a filter, whatever the time of both.';
+  'Returns whether a message matches a filter. The times of the filter are not compared.';

@@ -13,7 +13,7 @@ create type core.message_filter as (
   subject text
 );
 comment on type core.message_filter is
-  'Record of api.list_messages(filter), api.dashboard_messages(filter). Messages that agree with all that is given.';
+  'Record of api.list_messages(filter), api.dashboard_messages(filter). Messages that match all that is given.';
 comment on column core.message_filter.status is 'absent: any';
 comment on column core.message_filter.channel is 'absent: both';
 comment on column core.message_filter.class is 'absent: both';

@@ -65,7 +65,7 @@ export type Refused = { form: Form; problems: Fields; message: string }
 /** SQLSTATE of an error that a function of ops raises: one sentence for people. */
 const RAISED = 'P0001'
 
-/** Returns what to show of an error that the user can mend; undefined for other errors. */
+/** Returns what to show of an error that the user can fix; undefined for other errors. */
 export function refusedBy(error: unknown, form: Form): Refused | undefined {
   if (error instanceof Refusal) {
     const { code, status, fields: problems = {}, message } = error

@@ -2,7 +2,7 @@ import htm from 'htm'
 import { type ComponentChildren, Fragment, h } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 
-/** What stands between tags: nodes, texts, and null or false for nothing. Texts are escaped when rendered. */
+/** The content of an element: nodes, texts, and null or false for nothing. Texts are escaped when rendered. */
 export type Content = ComponentChildren
 
 // The types of htm describe its CommonJS module, in which the function is a property.

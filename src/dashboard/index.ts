@@ -78,7 +78,7 @@ export function createDashboard(options: DashboardOptions): Middleware {
   return serve
 }
 
-/** Nothing of another host is loaded, and no script or style stands in a page. */
+/** Nothing of another host is loaded; script and style are files. */
 const headers = helmet({
   contentSecurityPolicy: {
     useDefaults: false,
@@ -220,9 +220,9 @@ function streamed(
 }
 
 const FAILED =
-  'The service failed, and the failure was logged. Try again; if it stays, tell the operator.'
+  'The service failed, and the failure was logged. Try again; if it fails again, tell the operator.'
 
-/** Leads a user without a session, or whose sign-in is too old for the action, to the sign-in. */
+/** Redirects to the sign-in if there is no session, or if it is too old for the action. */
 async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
   try {
     await work()

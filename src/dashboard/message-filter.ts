@@ -103,7 +103,7 @@ export function parseSearch(query: Readonly<Record<string, string>>): Search {
   const { terms, problems } = parseBox(q)
   const parsed = parseBody(filterSchema, { ...filters, ...terms })
   const found = { ...('fields' in parsed ? parsed.fields : {}) }
-  // What was typed into the box is wrong there.
+  // A problem of a term is shown beside the box.
   for (const [name, sentences] of Object.entries(found)) {
     if (!(name in terms)) continue
     problems.push(...sentences.map((sentence) => `${name} ${sentence}`))

@@ -6,7 +6,7 @@ import type { Resource, Visit } from './page.ts'
 type StreamOptions = {
   /** Aborted when the process stops. */
   stopping: AbortSignal
-  /** The time between two looks at the database. */
+  /** The time between two polls of the database. */
   pollMs?: number
   /** A stream without an event for this time gets a comment, or the server and proxies would close it. */
   quietMs?: number
@@ -30,9 +30,9 @@ type Watcher = {
 }
 
 /**
- * The streams by which the page of a message learns that the message has changed: server-sent events `change`, and
+ * The streams that report to the page of a message that the message has changed: server-sent events `change`, and
  * `end` where no change is expected any more. They carry no data, as the page loads itself again. One call in each
- * poll looks after all streams of the process.
+ * poll reads the versions for all streams of the process.
  */
 export function streamResource(
   call: Call,
@@ -71,7 +71,7 @@ export function streamResource(
 
   async function poll(): Promise<void> {
     const watched = [...watchers]
-    // A poll that fails is repeated: readers of a page need not know that the database is away for a moment.
+    // A poll that fails is repeated: a page need not change while the database is away for a moment.
     const states = await look(watched).catch(() => null)
     for (const [index, watcher] of watched.entries()) {
       note(watcher, states ? (states[index] ?? null) : { version: watcher.seen, mayChange: true })

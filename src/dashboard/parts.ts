@@ -52,8 +52,8 @@ type Column<Row> = {
 }
 
 /**
- * A table of rows, which is a list of cards on a phone. `empty` stands in place of a table without rows: it says
- * what to do next.
+ * A table of rows, which is a list of cards on a phone. `empty` replaces a table without rows: it says what to
+ * do next.
  */
 export function table<Row>(
   label: string,
@@ -180,7 +180,7 @@ export function copyable(text: string): Content {
   return html`<code class="copyable" data-copy>${text}</code>`
 }
 
-/** Rows of a page of a list. */
+/** Rows of a page of a list. Functions of api whose name begins with dashboard_ return at most one more, 51. */
 export const PAGE_ROWS = 50
 
 /** Returns the page of rows of which one more was read, and its last row if there is a next page. */

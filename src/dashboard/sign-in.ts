@@ -21,14 +21,14 @@ type SignInOptions = {
 const requestSchema = v.strictObject({ email: emailAddress })
 
 /**
- * The routes that sign in and out. A link in an email leads to a page with a button, because scanners open links as
+ * The routes that sign in and out. A link in an email opens a page with a button, because scanners open links as
  * well; its POST uses the link.
  */
 export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions): Router {
   const router = new Router()
 
   router.get('/login', (ctx) => {
-    const reason = ctx.query.again === '' ? 'Sign in again to go on.' : null
+    const reason = ctx.query.again === '' ? 'Sign in again to continue.' : null
     respond(ctx, 'Sign in', requestForm(null), { problem: reason })
   })
 
@@ -45,7 +45,7 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
       })
       respond(
         ctx,
-        'Look into your mailbox',
+        'Check your email',
         html`<p>If ${email} may sign in, an email with a link is on its way. The link works once, within 15 minutes.</p>
           <p><a href="/login">Use another address</a></p>`,
       )

@@ -32,12 +32,12 @@ async function rows() {
   return JSON.stringify(row)
 }
 
-t.test('pages: the list has what members and operators use', async (t) => {
+t.test('the list of pages has those of members and of operators', async (t) => {
   t.ok(gets.length >= 20, `${gets.length} paths`)
   t.ok(posts.length >= 30, `${posts.length} forms`)
 })
 
-t.test('without a session every page and form leads to the sign-in', async (t) => {
+t.test('without a session every page and form redirects to the sign-in', async (t) => {
   const before = await rows()
   for (const path of gets) {
     const page = await openBrowser(base).get(fill(path, mine.id))
@@ -73,7 +73,7 @@ t.test('a viewer changes nothing by any form', async (t) => {
   t.equal(await rows(), before)
 })
 
-t.test('every function of the dashboard refuses who may not call it', async (t) => {
+t.test('every function of the dashboard refuses a user without the role', async (t) => {
   const email = 'curious@example.com'
   await sql`select ops.invite(${mine.id}, ${email}, 'owner')`
   const browser = await signIn(sql, base, email)
@@ -106,7 +106,7 @@ t.test('every function of the dashboard refuses who may not call it', async (t) 
   }
 })
 
-t.test('dashboard_message_versions tells nothing to who may not see the message', async (t) => {
+t.test('dashboard_message_versions returns null to a session that may not see the message', async (t) => {
   const id = await send(base, theirs)
   const own = await send(base, mine)
   const email = 'watcher@example.com'

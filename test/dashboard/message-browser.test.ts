@@ -102,7 +102,7 @@ t.test('"Copy as curl" puts the command into the clipboard', { skip }, async (t)
   t.match(await tab.evaluate(() => navigator.clipboard.readText()), /^curl [\s\S]*To copy/)
 })
 
-t.test('the pages fit a phone', { skip }, async (t) => {
+t.test('the pages of messages fit 360 px', { skip }, async (t) => {
   const id = await send(base, organisation, {
     subject: 'x'.repeat(300),
     to: Array.from({ length: 20 }, (_, n) => `${'y'.repeat(60)}${n}@example.com`),

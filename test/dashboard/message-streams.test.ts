@@ -71,7 +71,7 @@ t.test('a page follows a message that changes until its final status', async (t)
   t.equal(await streamOf(browser, id), undefined)
 })
 
-t.test('a page that is older than the message hears of the change at once', async (t) => {
+t.test('a page that is older than its message gets the change at once', async (t) => {
   const browser = await signInOnce('b@example.com')
   const id = await send(base, organisation)
   const path = await streamOf(browser, id)
@@ -107,7 +107,7 @@ t.test('a stream ends when its user signs out, and when the role is taken away',
   }
 })
 
-t.test('watching does not keep a session alive', async (t) => {
+t.test('a stream does not extend its session', async (t) => {
   const browser = await signInOnce('e@example.com')
   const id = await send(base, organisation)
   const path = await streamOf(browser, id)
@@ -185,7 +185,7 @@ async function serveStreams(
 }
 
 t.test(
-  'one call in each poll looks after all streams, and writes nothing about unchanged messages',
+  'one call in each poll reads all versions, and unchanged messages get no event',
   async (t) => {
     const { calls, open } = await serveStreams(t)
     const ids = [await send(base, organisation), await send(base, organisation)]
@@ -199,7 +199,7 @@ t.test(
   },
 )
 
-t.test('no call is made while nobody watches, nor after a HEAD request', async (t) => {
+t.test('no call is made without an open stream, nor after a HEAD request', async (t) => {
   const polls = holdLimits(t)
   const { running, open, address, session } = await serveStreams(t, { pollMs: HELD_MS })
   const id = await send(base, organisation)

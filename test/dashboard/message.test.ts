@@ -243,7 +243,7 @@ t.test('a member retries a failed email and suppresses a recipient', async (t) =
   })
 })
 
-t.test('what cannot be retried has no button and says why', async (t) => {
+t.test('message: one that cannot be retried has no button, and a retry says why', async (t) => {
   const { organisation, browser, pathOf } = await createScene()
   const id = await send(base, organisation)
   t.match((await browser.get(pathOf(id))).text, 'Retry now')
@@ -254,7 +254,7 @@ t.test('what cannot be retried has no button and says why', async (t) => {
   t.match(refused.text, '1 cannot be retried: the message is sent;')
 })
 
-t.test('viewers see no action, and theirs are refused', async (t) => {
+t.test('message: a viewer has no buttons, and actions are refused', async (t) => {
   const { organisation, browser, pathOf } = await createScene('viewer')
   const id = await send(base, organisation)
   t.notMatch((await browser.get(pathOf(id))).html, /Retry now|Suppress</)
@@ -290,7 +290,7 @@ t.test('a message of another organisation is not found, in the path and below it
   t.match(await messageOf(sql, id), { status: 'queued' })
 })
 
-t.test('texts with markup, quotes and right-to-left marks are shown as they are', async (t) => {
+t.test('message: markup, quotes and right-to-left marks are shown as text on its page', async (t) => {
   const { organisation, browser, pathOf } = await createScene()
   const nasty = `<script>alert("1")</script>'" \u202eevil`
   const id = await send(base, organisation, {
@@ -305,7 +305,7 @@ t.test('texts with markup, quotes and right-to-left marks are shown as they are'
   t.match(text, nasty)
 })
 
-t.test('in a long queue, the sentence does without the place of the message', async (t) => {
+t.test('message: in a long queue the reason leaves out its place', async (t) => {
   const { organisation, browser, pathOf } = await createScene()
   await sql`
     insert into graphile_worker._private_jobs (task_id, payload)

@@ -26,7 +26,7 @@ async function idsOn(browser: Browser, path: string): Promise<string[]> {
   )
 }
 
-t.test('the list shows recipient, subject, status, channel, tags and time', async (t) => {
+t.test('messages: the list shows recipient, subject, status, channel, tags and time', async (t) => {
   const { organisation, path, browser } = await createScene('viewer')
   t.match((await browser.get(path)).text, 'No message was sent yet. Create an API key')
   const id = await send(base, organisation, {
@@ -39,7 +39,7 @@ t.test('the list shows recipient, subject, status, channel, tags and time', asyn
   t.match(html, `href="${path}/${id}"`)
 })
 
-t.test('each filter finds the messages that agree with it', async (t) => {
+t.test('messages: each filter finds those that match it', async (t) => {
   const { organisation, path, browser } = await createScene()
   const welcome = await send(base, organisation, {
     to: ['Ann <ann@example.com>', 'bob@example.com'],
@@ -93,11 +93,11 @@ t.test('each filter finds the messages that agree with it', async (t) => {
   ] as const) {
     t.same(await idsOn(browser, `${path}?${query}`), expected, query)
   }
-  t.match((await browser.get(`${path}?tag=none`)).text, 'No message agrees with the filters.')
+  t.match((await browser.get(`${path}?tag=none`)).text, 'No message matches the filters.')
   t.match((await browser.get(`${path}?q=${sms}`)).html, `<a href="${path}/${sms}">Open ${sms}</a>`)
 })
 
-t.test('a filter that is not valid is shown with its problem, and finds nothing', async (t) => {
+t.test('messages: a filter that is not valid is shown with its problem, and finds nothing', async (t) => {
   const { organisation, path, browser } = await createScene()
   await send(base, organisation)
   for (const [query, typed, problem] of [
@@ -115,7 +115,7 @@ t.test('a filter that is not valid is shown with its problem, and finds nothing'
   }
 })
 
-t.test('texts with markup, quotes and right-to-left marks are shown as they are', async (t) => {
+t.test('messages: markup, quotes and right-to-left marks are shown as text in the list', async (t) => {
   const { organisation, path, browser } = await createScene()
   const nasty = `<script>alert("1")</script>'" \u202eevil`
   await send(base, organisation, { subject: nasty, tags: [nasty] })
@@ -134,7 +134,7 @@ t.test('texts with markup, quotes and right-to-left marks are shown as they are'
   for (const { html } of [list, searched]) t.notMatch(html, '<script>')
 })
 
-t.test('pages: each message is on one page, newest first, with the filters kept', async (t) => {
+t.test('messages: each is on one page, newest first, and links keep the filters', async (t) => {
   const { organisation, path, browser } = await createScene()
   const ids = await haveSent(sql, organisation, 120)
   const seen: string[] = []
@@ -153,7 +153,7 @@ t.test('pages: each message is on one page, newest first, with the filters kept'
   t.equal(new Set(seen).size, ids.length)
 })
 
-t.test('CSV: all messages that agree, quoted, and no value is a formula', async (t) => {
+t.test('messages: the CSV file has all that match, quoted, and no value is a formula', async (t) => {
   const { organisation, path, browser } = await createScene('viewer')
   await haveSent(sql, organisation, 1200)
   const subject = '=HYPERLINK("https://evil.example"), "x"'
@@ -172,7 +172,7 @@ t.test('CSV: all messages that agree, quoted, and no value is a formula', async 
   t.match(await browser.get(`${path}.csv?status=gone`), { status: 422 })
 })
 
-t.test('CSV: one export of an organisation at a time', async (t) => {
+t.test('messages: an organisation exports one CSV file at a time', async (t) => {
   const { organisation, path, browser } = await createScene()
   await send(base, organisation)
   const headers = { Cookie: browser.cookies() }
@@ -211,7 +211,7 @@ t.test('members retry the selected messages; the page says which cannot be retri
   for (const { actor } of audited) t.equal(actor, `member-${organisation.id}@example.com`)
 })
 
-t.test('viewers see no retry, and theirs is refused', async (t) => {
+t.test('messages: a viewer has no button to retry, and a retry is refused', async (t) => {
   const { organisation, path, browser } = await createScene('viewer')
   const id = await send(base, organisation)
   t.notMatch((await browser.get(path)).text, 'Retry')

@@ -51,7 +51,7 @@ t.test('an unknown address gets the same response and no link', async (t) => {
   t.equal(await lastToken('bob@example.com'), undefined)
 })
 
-t.test('an address that is none is refused beside its field, with what was typed', async (t) => {
+t.test('sign-in: a text that is not an address is refused beside its field, with the text', async (t) => {
   const refused = await openBrowser(base).post('/login', { email: 'no"<script>' })
   t.match(refused, { status: 422, text: /must be an email address/ })
   t.match(refused.html, 'value="no&quot;&lt;script>"')

@@ -42,7 +42,7 @@ const importAudit = async ({ id }: TestOrganisation) => [
 const preview = (browser: Browser, path: string, text: string) =>
   browser.get(`${path}?${new URLSearchParams({ text })}`)
 
-t.test('preview: a text in GSM-7 has its segments, without characters to blame', async (t) => {
+t.test('segments: a text in GSM-7 is shown in its segments, without a list of characters', async (t) => {
   const { member, path } = await setUp()
   const one = await preview(member, path, 'Hello {you}\r\nBye')
   t.match(one.text, /1 segment , GSM-7/)
@@ -54,7 +54,7 @@ t.test('preview: a text in GSM-7 has its segments, without characters to blame',
   t.match(two.html, `<pre dir="auto">${'x'.repeat(8)}</pre>`)
 })
 
-t.test('preview: a text in UCS-2 names the characters that force it', async (t) => {
+t.test('segments: a text in UCS-2 is shown with the characters that force it', async (t) => {
   const { member, path } = await setUp()
   const page = await preview(member, path, 'It\u2019s 5\u00a0o\u2019clock 💌')
   t.match(page.text, /1 segment , UCS-2/)
@@ -66,7 +66,7 @@ t.test('preview: a text in UCS-2 names the characters that force it', async (t) 
   t.match(single.text, /This character is not in GSM-7 and makes .* ï U\+00EF – character 3 –/)
 })
 
-t.test('preview: hostile text is shown escaped, and a long one with its problem', async (t) => {
+t.test('segments: hostile text is shown escaped, and a long one with its problem', async (t) => {
   const { member, path } = await setUp()
   const page = await preview(member, path, HOSTILE)
   t.notMatch(page.html, '<script>alert')

@@ -41,7 +41,7 @@ const bodiesOf = (organisation: TestOrganisation) => sql`
   from app.messages m join app.bodies b on b.message_id = m.id
   where m.organisation_id = core.decode_id('org', ${organisation.id})`
 
-/** The text that stands in the HTML body of a preview. */
+/** The text of the HTML body of a preview. */
 const srcdocOf = (page: string) =>
   (/srcdoc="([^"]*)"/.exec(page)?.[1] ?? '')
     .replaceAll('&lt;', '<')

@@ -460,7 +460,7 @@ async function deliver(world: World, now: number): Promise<void> {
   await call('finish_deliveries', { results })
 }
 
-/** Sends the notices of the month to nobody: their time has passed. */
+/** Marks the notices of the month as sent: their time has passed. */
 async function endNotices({ call, sql, uuid }: World): Promise<void> {
   const notices = await sql<{ id: string; createdAt: Date }[]>`
     select n.id, n.created_at from app.notices n

@@ -58,7 +58,7 @@ const PURPOSES: Record<DnsRecord['purpose'], string> = {
 
 /** Domains: the records to publish and what was found; members add, check and remove them. */
 export function domainsPage(call: Call, registry: Registry): Page {
-  /** Returns how the registry knows the organisation, if the user is a member, and the user. */
+  /** Returns the arguments of the registry: the organisation, and the user, who must be a member. */
   async function memberOf({ session, organisation, frame }: Visit) {
     const id = await call('dashboard_organisation_id', { session, organisation, role: 'member' })
     return {

@@ -26,7 +26,7 @@ const createSchema = v.strictObject({
 
 const revokeSchema = v.strictObject({ prefix: v.string() })
 
-/** API keys: what they may do, when they were last used; owners make and revoke them. */
+/** API keys: what they may do, when they were last used; owners create and revoke them. */
 export function keysPage(call: Call): Page {
   return {
     path: '/dashboard/:organisation/keys',
@@ -55,7 +55,7 @@ export function keysPage(call: Call): Page {
                     actionButton(pathOf(visit, 'keys/revoke'), 'Revoke', { prefix }, 'danger'),
             },
           ],
-          'There is no key. An owner makes one above.',
+          isOwner ? 'There is no key. Create one above.' : 'There is no key. An owner creates one.',
         )}`
       return { title: 'API keys', content }
     },

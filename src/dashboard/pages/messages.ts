@@ -47,7 +47,7 @@ const retrySchema = v.pipe(
 
 const problemsSchema = v.array(v.object({ id: v.string(), problem: v.string() }))
 
-/** What api.dashboard_retry_messages says about messages that cannot be retried. */
+/** The messages that api.dashboard_retry_messages could not retry, each with its problem. */
 export type RetryProblems = v.InferOutput<typeof problemsSchema>
 
 /** Retries messages. Returns those that cannot be retried. */
@@ -92,7 +92,7 @@ export function messagesPage(call: Call): Page {
   }
 }
 
-/** The CSV file of the messages that agree with the filters of its query. */
+/** The CSV file of the messages that match the filters of its query. */
 export function messagesResources(call: Call): Resource[] {
   /** Organisations for which a file is being made: each reads all that the filters find. */
   const exporting = new Set<string>()
@@ -266,7 +266,7 @@ function emptyState(visit: Visit, given: Search['given'], searchedBackTo: string
   if (searchedBackTo) return 'No message was found so far.'
   if (visit.query.cursor) return 'There are no older messages.'
   if (Object.keys(given).length > 0) {
-    return html`No message agrees with the filters. <a href=${pathOf(visit, 'messages')}>Show all messages</a>`
+    return html`No message matches the filters. <a href=${pathOf(visit, 'messages')}>Show all messages</a>`
   }
   return html`No message was sent yet. <a href=${pathOf(visit, 'keys')}>Create an API key</a> and${' '}
     <a href="/docs">send the first one</a>.`

@@ -71,7 +71,7 @@ function segments(text: string): Content {
   </div>`
 }
 
-/** Characters that editors and phones insert by themselves, and what may stand in their place. */
+/** Characters that editors and phones insert by themselves, and what can replace them. */
 const KNOWN: Record<string, { name: string; instead: string }> = {
   '\u2018': { name: 'left single quotation mark', instead: "'" },
   '\u2019': { name: 'right single quotation mark', instead: "'" },
