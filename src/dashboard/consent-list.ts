@@ -12,7 +12,10 @@ const MAX_SOURCE_LENGTH = 1000
 const importSchema = v.strictObject({
   lines: v.string(),
   file: v.string(),
-  source: v.pipe(v.string(), v.maxLength(MAX_SOURCE_LENGTH, `must be at most ${MAX_SOURCE_LENGTH} characters`)),
+  source: v.pipe(
+    v.string(),
+    v.maxLength(MAX_SOURCE_LENGTH, `must be at most ${MAX_SOURCE_LENGTH} characters`),
+  ),
   endsOptOuts: v.optional(v.literal('yes', 'must be yes or absent')),
 })
 
@@ -62,6 +65,7 @@ function problemOf(phone: string, source: string, values: number): string | null
   if (!v.is(smsSchema.entries.to, phone)) return 'is not a number in E.164, such as +27821234567'
   if (values > 2) return 'has more than two values; put a source with commas into quotation marks'
   if (source === '') return 'has no source'
-  if (source.length > MAX_SOURCE_LENGTH) return `has a source longer than ${MAX_SOURCE_LENGTH} characters`
+  if (source.length > MAX_SOURCE_LENGTH)
+    return `has a source longer than ${MAX_SOURCE_LENGTH} characters`
   return null
 }

@@ -5,7 +5,14 @@ import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
 import { Refusal } from '../errors.ts'
 import { isPublicAddress } from '../webhooks/addresses.ts'
-import { emailAddress, parseForm, type ReadBody, type Refused, readForm, refusedBy } from './form.ts'
+import {
+  emailAddress,
+  parseForm,
+  type ReadBody,
+  type Refused,
+  readForm,
+  refusedBy,
+} from './form.ts'
 import { type Content, html } from './html.ts'
 import { layout } from './layout.ts'
 import { field } from './parts.ts'

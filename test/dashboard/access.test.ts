@@ -106,25 +106,28 @@ t.test('every function of the dashboard refuses a user without the role', async 
   }
 })
 
-t.test('dashboard_message_versions returns null to a session that may not see the message', async (t) => {
-  const id = await send(base, theirs)
-  const own = await send(base, mine)
-  const email = 'watcher@example.com'
-  await sql`select ops.invite(${mine.id}, ${email}, 'viewer')`
-  const browser = await signIn(sql, base, email)
-  const session = hash('sha256', browser.cookies().split('=')[1] ?? '')
-  const forged = hash('sha256', 'forged')
-  const asked = [
-    { session, organisation: mine.id, message: own },
-    { session: forged, organisation: mine.id, message: own },
-    { session, organisation: theirs.id, message: id },
-    { session, organisation: mine.id, message: id },
-    { session, organisation: 'org_x', message: 'em_x' },
-  ]
-  const versions = (await call('dashboard_message_versions', {
-    sessions: asked.map((one) => one.session),
-    organisations: asked.map((one) => one.organisation),
-    messages: asked.map((one) => one.message),
-  })) as unknown[]
-  t.match(versions, [{ mayChange: true }, null, null, null, null])
-})
+t.test(
+  'dashboard_message_versions returns null to a session that may not see the message',
+  async (t) => {
+    const id = await send(base, theirs)
+    const own = await send(base, mine)
+    const email = 'watcher@example.com'
+    await sql`select ops.invite(${mine.id}, ${email}, 'viewer')`
+    const browser = await signIn(sql, base, email)
+    const session = hash('sha256', browser.cookies().split('=')[1] ?? '')
+    const forged = hash('sha256', 'forged')
+    const asked = [
+      { session, organisation: mine.id, message: own },
+      { session: forged, organisation: mine.id, message: own },
+      { session, organisation: theirs.id, message: id },
+      { session, organisation: mine.id, message: id },
+      { session, organisation: 'org_x', message: 'em_x' },
+    ]
+    const versions = (await call('dashboard_message_versions', {
+      sessions: asked.map((one) => one.session),
+      organisations: asked.map((one) => one.organisation),
+      messages: asked.map((one) => one.message),
+    })) as unknown[]
+    t.match(versions, [{ mayChange: true }, null, null, null, null])
+  },
+)

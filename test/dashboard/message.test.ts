@@ -290,20 +290,23 @@ t.test('a message of another organisation is not found, in the path and below it
   t.match(await messageOf(sql, id), { status: 'queued' })
 })
 
-t.test('message: markup, quotes and right-to-left marks are shown as text on its page', async (t) => {
-  const { organisation, browser, pathOf } = await createScene()
-  const nasty = `<script>alert("1")</script>'" \u202eevil`
-  const id = await send(base, organisation, {
-    subject: nasty,
-    tags: [nasty],
-    headers: { 'X-Nasty': '<script>"' },
-  })
-  await lives.start(id)
-  await lives.finish(id, 'failed', { scope: 'message', code: nasty, text: nasty })
-  const { html, text } = await browser.get(pathOf(id))
-  t.notMatch(html, /<script>/)
-  t.match(text, nasty)
-})
+t.test(
+  'message: markup, quotes and right-to-left marks are shown as text on its page',
+  async (t) => {
+    const { organisation, browser, pathOf } = await createScene()
+    const nasty = `<script>alert("1")</script>'" \u202eevil`
+    const id = await send(base, organisation, {
+      subject: nasty,
+      tags: [nasty],
+      headers: { 'X-Nasty': '<script>"' },
+    })
+    await lives.start(id)
+    await lives.finish(id, 'failed', { scope: 'message', code: nasty, text: nasty })
+    const { html, text } = await browser.get(pathOf(id))
+    t.notMatch(html, /<script>/)
+    t.match(text, nasty)
+  },
+)
 
 t.test('message: in a long queue the reason leaves out its place', async (t) => {
   const { organisation, browser, pathOf } = await createScene()

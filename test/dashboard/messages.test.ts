@@ -97,42 +97,48 @@ t.test('messages: each filter finds those that match it', async (t) => {
   t.match((await browser.get(`${path}?q=${sms}`)).html, `<a href="${path}/${sms}">Open ${sms}</a>`)
 })
 
-t.test('messages: a filter that is not valid is shown with its problem, and finds nothing', async (t) => {
-  const { organisation, path, browser } = await createScene()
-  await send(base, organisation)
-  for (const [query, typed, problem] of [
-    ['status=gone', 'id="field-status-problem"', 'must be one of scheduled, queued'],
-    ['to=ann', 'value="ann"', 'must be a whole address or number'],
-    ['since=soon', 'value="soon"', 'must be a date, as 2026-11-23'],
-    ['q=status:gone', 'value="status:gone"', 'status must be one of scheduled'],
-    ['q=tag:a%20tag:b', 'value="tag:a tag:b"', 'tag can be given once'],
-  ] as const) {
-    const { html, text, status } = await browser.get(`${path}?${query}`)
-    t.equal(status, 200)
-    t.match(html, typed)
-    t.match(text, problem)
-    t.notMatch(text, 'delivered@sandbox.postgram.test')
-  }
-})
+t.test(
+  'messages: a filter that is not valid is shown with its problem, and finds nothing',
+  async (t) => {
+    const { organisation, path, browser } = await createScene()
+    await send(base, organisation)
+    for (const [query, typed, problem] of [
+      ['status=gone', 'id="field-status-problem"', 'must be one of scheduled, queued'],
+      ['to=ann', 'value="ann"', 'must be a whole address or number'],
+      ['since=soon', 'value="soon"', 'must be a date, as 2026-11-23'],
+      ['q=status:gone', 'value="status:gone"', 'status must be one of scheduled'],
+      ['q=tag:a%20tag:b', 'value="tag:a tag:b"', 'tag can be given once'],
+    ] as const) {
+      const { html, text, status } = await browser.get(`${path}?${query}`)
+      t.equal(status, 200)
+      t.match(html, typed)
+      t.match(text, problem)
+      t.notMatch(text, 'delivered@sandbox.postgram.test')
+    }
+  },
+)
 
-t.test('messages: markup, quotes and right-to-left marks are shown as text in the list', async (t) => {
-  const { organisation, path, browser } = await createScene()
-  const nasty = `<script>alert("1")</script>'" \u202eevil`
-  await send(base, organisation, { subject: nasty, tags: [nasty] })
-  const list = await browser.get(path)
-  const searched = await browser.get(
-    `${path}?${new URLSearchParams({ q: nasty, tag: nasty, to: nasty, from: nasty })}`,
-  )
-  const escaped = "&lt;script>alert(&quot;1&quot;)&lt;/script>'&quot; \u202eevil"
-  t.match(list.html, `<bdi>${escaped}</bdi>`)
-  for (const name of ['q', 'tag', 'to', 'from']) {
-    t.match(
-      searched.html,
-      new RegExp(`name="${name}"[^>]*value="${escaped.replace(/[()]/g, '.')}"`),
+t.test(
+  'messages: markup, quotes and right-to-left marks are shown as text in the list',
+  async (t) => {
+    const { organisation, path, browser } = await createScene()
+    const nasty = `<script>alert("1")</script>'" \u202eevil`
+    await send(base, organisation, { subject: nasty, tags: [nasty] })
+    const list = await browser.get(path)
+    const searched = await browser.get(
+      `${path}?${new URLSearchParams({ q: nasty, tag: nasty, to: nasty, from: nasty })}`,
     )
-  }
-  for (const { html } of [list, searched]) t.notMatch(html, '<script>')
-})
+    const escaped = "&lt;script>alert(&quot;1&quot;)&lt;/script>'&quot; \u202eevil"
+    t.match(list.html, `<bdi>${escaped}</bdi>`)
+    for (const name of ['q', 'tag', 'to', 'from']) {
+      t.match(
+        searched.html,
+        new RegExp(`name="${name}"[^>]*value="${escaped.replace(/[()]/g, '.')}"`),
+      )
+    }
+    for (const { html } of [list, searched]) t.notMatch(html, '<script>')
+  },
+)
 
 t.test('messages: each is on one page, newest first, and links keep the filters', async (t) => {
   const { organisation, path, browser } = await createScene()
@@ -153,24 +159,27 @@ t.test('messages: each is on one page, newest first, and links keep the filters'
   t.equal(new Set(seen).size, ids.length)
 })
 
-t.test('messages: the CSV file has all that match, quoted, and no value is a formula', async (t) => {
-  const { organisation, path, browser } = await createScene('viewer')
-  await haveSent(sql, organisation, 1200)
-  const subject = '=HYPERLINK("https://evil.example"), "x"'
-  await send(base, organisation, { subject, tags: ['+1', '@x'], to: 'ann@example.com' })
-  await sendSms(base, organisation, { to: '+27821234567' })
-  const { headers, html: csv } = await browser.get(`${path}.csv`)
-  t.match(headers.get('Content-Type'), 'text/csv')
-  t.match(headers.get('Content-Disposition'), 'attachment; filename="messages.csv"')
-  const lines = csv.split('\r\n')
-  t.equal(lines.length, 1 + 1202 + 1)
-  t.match(lines[0], 'id,channel,class,mode,status,to,from,subject,tags,')
-  t.match(lines[1], /^sm_\w+,sms,transactional,live,queued,'\+27821234567,/)
-  t.match(lines[2], `,"'=HYPERLINK(""https://evil.example""), ""x""","'+1, @x",`)
-  const filtered = await browser.get(`${path}.csv?channel=sms`)
-  t.equal(filtered.html.split('\r\n').length, 3)
-  t.match(await browser.get(`${path}.csv?status=gone`), { status: 422 })
-})
+t.test(
+  'messages: the CSV file has all that match, quoted, and no value is a formula',
+  async (t) => {
+    const { organisation, path, browser } = await createScene('viewer')
+    await haveSent(sql, organisation, 1200)
+    const subject = '=HYPERLINK("https://evil.example"), "x"'
+    await send(base, organisation, { subject, tags: ['+1', '@x'], to: 'ann@example.com' })
+    await sendSms(base, organisation, { to: '+27821234567' })
+    const { headers, html: csv } = await browser.get(`${path}.csv`)
+    t.match(headers.get('Content-Type'), 'text/csv')
+    t.match(headers.get('Content-Disposition'), 'attachment; filename="messages.csv"')
+    const lines = csv.split('\r\n')
+    t.equal(lines.length, 1 + 1202 + 1)
+    t.match(lines[0], 'id,channel,class,mode,status,to,from,subject,tags,')
+    t.match(lines[1], /^sm_\w+,sms,transactional,live,queued,'\+27821234567,/)
+    t.match(lines[2], `,"'=HYPERLINK(""https://evil.example""), ""x""","'+1, @x",`)
+    const filtered = await browser.get(`${path}.csv?channel=sms`)
+    t.equal(filtered.html.split('\r\n').length, 3)
+    t.match(await browser.get(`${path}.csv?status=gone`), { status: 422 })
+  },
+)
 
 t.test('messages: an organisation exports one CSV file at a time', async (t) => {
   const { organisation, path, browser } = await createScene()

@@ -51,11 +51,14 @@ t.test('an unknown address gets the same response and no link', async (t) => {
   t.equal(await lastToken('bob@example.com'), undefined)
 })
 
-t.test('sign-in: a text that is not an address is refused beside its field, with the text', async (t) => {
-  const refused = await openBrowser(base).post('/login', { email: 'no"<script>' })
-  t.match(refused, { status: 422, text: /must be an email address/ })
-  t.match(refused.html, 'value="no&quot;&lt;script>"')
-})
+t.test(
+  'sign-in: a text that is not an address is refused beside its field, with the text',
+  async (t) => {
+    const refused = await openBrowser(base).post('/login', { email: 'no"<script>' })
+    t.match(refused, { status: 422, text: /must be an email address/ })
+    t.match(refused.html, 'value="no&quot;&lt;script>"')
+  },
+)
 
 t.test('the sixth request for an address within 15 minutes is refused, known or not', async (t) => {
   for (const email of ['carl@example.com', 'nobody@example.com']) {

@@ -42,17 +42,20 @@ const importAudit = async ({ id }: TestOrganisation) => [
 const preview = (browser: Browser, path: string, text: string) =>
   browser.get(`${path}?${new URLSearchParams({ text })}`)
 
-t.test('segments: a text in GSM-7 is shown in its segments, without a list of characters', async (t) => {
-  const { member, path } = await setUp()
-  const one = await preview(member, path, 'Hello {you}\r\nBye')
-  t.match(one.text, /1 segment , GSM-7/)
-  t.match(one.html, /<pre dir="auto">Hello \{you\}\nBye<\/pre>/)
-  t.notMatch(one.text, 'not in GSM-7')
-  const two = await preview(member, path, 'x'.repeat(161))
-  t.match(two.text, /2 segments/)
-  t.match(two.html, `<pre dir="auto">${'x'.repeat(153)}</pre>`)
-  t.match(two.html, `<pre dir="auto">${'x'.repeat(8)}</pre>`)
-})
+t.test(
+  'segments: a text in GSM-7 is shown in its segments, without a list of characters',
+  async (t) => {
+    const { member, path } = await setUp()
+    const one = await preview(member, path, 'Hello {you}\r\nBye')
+    t.match(one.text, /1 segment , GSM-7/)
+    t.match(one.html, /<pre dir="auto">Hello \{you\}\nBye<\/pre>/)
+    t.notMatch(one.text, 'not in GSM-7')
+    const two = await preview(member, path, 'x'.repeat(161))
+    t.match(two.text, /2 segments/)
+    t.match(two.html, `<pre dir="auto">${'x'.repeat(153)}</pre>`)
+    t.match(two.html, `<pre dir="auto">${'x'.repeat(8)}</pre>`)
+  },
+)
 
 t.test('segments: a text in UCS-2 is shown with the characters that force it', async (t) => {
   const { member, path } = await setUp()

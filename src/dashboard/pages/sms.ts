@@ -3,16 +3,7 @@ import type { Call } from '../../db/call.ts'
 import { type ConsentList, consentListOf } from '../consent-list.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
-import {
-  count,
-  csvFileField,
-  field,
-  nextLink,
-  pageOf,
-  shortened,
-  table,
-  time,
-} from '../parts.ts'
+import { count, csvFileField, field, nextLink, pageOf, shortened, table, time } from '../parts.ts'
 import { segmentsPreview } from './sms-segments.ts'
 import { usageSchema } from './usage.ts'
 

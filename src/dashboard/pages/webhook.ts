@@ -6,8 +6,8 @@ import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
 import { actionButton, count, field, nextLink, pageOf, status, table, time } from '../parts.ts'
 import {
   atMost,
-  EVENT_TYPES,
   type Endpoint,
+  EVENT_TYPES,
   endpointSchema,
   eventType,
   MAX_WAITING,
