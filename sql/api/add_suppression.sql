@@ -7,8 +7,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kept app.idempotency_keys;
-  v_entry app.suppressions;
-  v_id uuid := core.new_id(core.now());
+  v_added record;
   v_status smallint;
   v_body text;
 begin
@@ -18,9 +17,10 @@ begin
     return (v_kept.status, v_kept.body, true);
   end if;
 
-  v_entry := core.suppress(organisation_id, v_id, email, reason::app.suppression_reason, note);
-  v_status := case v_entry.id when v_id then 201 else 200 end;
-  v_body := core.suppression_object(v_entry);
+  select a.entry, a.is_new into v_added
+  from core.add_suppressions(organisation_id, reason::app.suppression_reason, array[email], array[note]) a;
+  v_status := case when v_added.is_new then 201 else 200 end;
+  v_body := core.suppression_object(v_added.entry);
   perform core.store_response(organisation_id, mode::app.mode, key, fingerprint, v_status, v_body);
   return (v_status, v_body, false);
 end

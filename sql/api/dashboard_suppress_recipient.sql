@@ -8,7 +8,7 @@ declare
   m app.messages := core.message_of(v_organisation, dashboard_suppress_recipient.message);
   v_email text := lower(dashboard_suppress_recipient.email);
   v_before jsonb;
-  v_entry app.suppressions;
+  v_reason text;
 begin
   if m.channel <> 'email' or not (v_email = any (coalesce(
     (select b.recipients from app.bodies b where b.message_id = m.id), string_to_array(lower(m.to_address), ', ')))) then
@@ -18,8 +18,10 @@ begin
   v_before := (
     select jsonb_build_object('reason', s.reason) from app.suppressions s
     where s.organisation_id = v_organisation and s.email = v_email);
-  v_entry := core.suppress(v_organisation, core.new_id(core.now()), v_email, 'manual', 'Recipient of ' || dashboard_suppress_recipient.message);
-  perform core.audit('add_suppression', v_organisation, v_email, v_before, jsonb_build_object('reason', v_entry.reason));
+  select (a.entry).reason into v_reason
+  from core.add_suppressions(v_organisation, 'manual', array[v_email],
+    array['Recipient of ' || dashboard_suppress_recipient.message]) a;
+  perform core.audit('add_suppression', v_organisation, v_email, v_before, jsonb_build_object('reason', v_reason));
 end
 $$;
 

@@ -1,6 +1,6 @@
 create function api.finish_check(
   id uuid, is_active boolean, records jsonb, identity jsonb default null,
-  mode text default null, fingerprint text default null, key text default null
+  mode text default null, fingerprint text default null, key text default null, actor text default null
 )
 returns api.reply
 language plpgsql volatile security definer
@@ -10,6 +10,7 @@ declare
   v_domain app.domains;
   v_body text;
 begin
+  perform set_config('postgram.user', finish_check.actor, true);
   -- Lock order: the organisation before its objects.
   perform core.lock_organisations(array(select d.organisation_id from app.domains d where d.id = finish_check.id));
   perform core.store_identity(finish_check.id, finish_check.identity);
@@ -25,4 +26,4 @@ end
 $$;
 
 comment on function api.finish_check is
-  'Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. Returns the domain object. Refuses not_found if the domain was removed in the meantime.';
+  'Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime.';

@@ -2,11 +2,12 @@ create function core.actor()
 returns text
 language sql stable
 as $$
-  select case current_setting('role')
+  -- As long as app.audit allows; an address may be longer.
+  select left(case current_setting('role')
     when 'postgram_service' then coalesce(nullif(current_setting('postgram.user', true), ''), 'service')
     when 'none' then session_user
     else format('%s as %s', session_user, current_setting('role'))
-  end
+  end, 200)
 $$;
 
 comment on function core.actor is

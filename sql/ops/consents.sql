@@ -10,4 +10,4 @@ comment on column ops.consents.source is 'Where and how the owner of the number 
 comment on column ops.consents.consented_at is 'When the owner of the number agreed; null without consent.';
 comment on column ops.consents.opted_out_at is 'When the owner opted out; null if they have not, or have agreed again since.';
 comment on column ops.consents.opted_out_by is
-  'The keyword that the owner sent, or the operator who withdrew the consent; null without an opt-out.';
+  'The keyword that the owner sent, or the operator or member of the organisation who opted the number out; null without an opt-out.';

@@ -6,10 +6,14 @@ as $$
 declare
   v_organisation uuid := core.organisation_id(organisation);
   v_before jsonb := core.consent(v_organisation, phone);
+  v_author text := case current_setting('role')
+    when 'postgram_service' then 'member ' || core.actor()
+    else 'operator ' || session_user
+  end;
 begin
   perform core.check_phone(withdraw_consent.phone);
   insert into app.consents as c (organisation_id, phone, opted_out_at, opted_out_by)
-  select v_organisation, withdraw_consent.phone, core.now(), 'operator ' || session_user
+  select v_organisation, withdraw_consent.phone, core.now(), left(v_author, 200)
   where not exists (
     select from core.suppressions_by_hash(withdraw_consent.phone) a
     where a.organisation_id = v_organisation and a.reason = 'opted_out')

@@ -62,7 +62,9 @@ const RAISED = 'P0001'
 export function refusedBy(error: unknown, form: Form): Refused | undefined {
   if (error instanceof Refusal) {
     const { code, status, fields: problems = {}, message } = error
-    if (code === 'unauthorized' || code === 'not_found' || status >= 500) return undefined
+    if (code === 'unauthorized' || code === 'not_found') return undefined
+    // The user can try again; other errors of the service are faults.
+    if (status >= 500 && code !== 'email_provider_unavailable') return undefined
     if (code !== 'validation_error') return { form, problems, message }
     return { form, problems, message: problems._?.join('; ') ?? 'Correct the marked fields.' }
   }

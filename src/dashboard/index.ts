@@ -7,6 +7,7 @@ import type { Context, Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
+import type { Registry } from '../domains/registry.ts'
 import { Refusal } from '../errors.ts'
 import { storable } from '../text/storable.ts'
 import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
@@ -20,6 +21,7 @@ import { signInRouter } from './sign-in.ts'
 
 export type DashboardOptions = {
   call: Call
+  registry: Registry
   secrets: Secrets
   publicUrl: string
   readBody: ReadBody

@@ -507,6 +507,8 @@ export type Api = {
   close_periods: { args: Record<string, never>; result: number }
   /** Returns how the database compares with a version, given by the SHA-256 of its SQL code: current, newer (that version was replaced here) or older (that version was never installed here). */
   code_age: { args: { sha256: string }; result: string }
+  /** Suppress addresses as core.add_suppressions does, for a member. reason: manual or unsubscribe. Returns how many were not in the list. The audit names the address if there is one, else it has their number. Refuses as core.member_of does. */
+  dashboard_add_suppressions: { args: { session: string; organisation: string; reason: string; emails: string[]; notes: string[] }; result: number }
   /** Do as an operator what the function of ops with the name of the action does: set_plan (value: the plan), grant_credits (value: the number, note), pause and suspend (note: the reason), resume, reinstate. Refuses as core.operator_of does. */
   dashboard_change_organisation: { args: { session: string; organisation: string; action: string; value?: string; note?: string }; result: null }
   /** Change the role of a member as ops.invite does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
@@ -523,20 +525,28 @@ export type Api = {
   dashboard_create_template: { args: { session: string; organisation: string; name: string; subject: string; html: string; text: string }; result: string }
   /** Create a webhook endpoint as ops.create_webhook_endpoint does, for an owner with a fresh sign-in. Returns {id, secret}. Refuses as core.member_of does. */
   dashboard_create_webhook: { args: { session: string; organisation: string; url: string; event_types: string[] }; result: unknown }
+  /** Remove a suppression as core.delete_suppression does, for a member. Returns {email, otherReason}: the reason for which the address stays suppressed, or null. Refuses as core.member_of and core.delete_suppression do. */
+  dashboard_delete_suppression: { args: { session: string; organisation: string; id: string }; result: unknown }
   /** Delete a template of the organisation as ops.delete_template does, for a member. Refuses as core.member_of does, and with not_found. */
   dashboard_delete_template: { args: { session: string; organisation: string; template: string }; result: null }
   /** Delete a webhook endpoint of the organisation as ops.delete_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
   dashboard_delete_webhook: { args: { session: string; organisation: string; endpoint: string }; result: null }
   /** Disable a webhook endpoint of the organisation as ops.disable_webhook_endpoint does, for a member. Refuses as core.member_of does, and with not_found. */
   dashboard_disable_webhook: { args: { session: string; organisation: string; endpoint: string; reason: string }; result: null }
+  /** Returns 20 domains of an organisation after the cursor, newest first, and how many it holds of those that its plan includes: {held, included, domains, nextCursor}. Each is the domain object with isManuallyVerified, isBeingRemoved, wrongSince, failsAt (core.domain_fails_at) and nextCheckAt. Refuses as core.member_of does. */
+  dashboard_domains: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Enable a webhook endpoint as ops.enable_webhook_endpoint does, for an operator. Refuses as core.operator_of does. */
   dashboard_enable_endpoint: { args: { session: string; endpoint: string; replay: boolean }; result: null }
   /** Enable a webhook endpoint of the organisation as ops.enable_webhook_endpoint does, for a member. Returns the number of missed events. Refuses as core.member_of does, and with not_found. */
   dashboard_enable_webhook: { args: { session: string; organisation: string; endpoint: string }; result: number }
   /** Erase a person as ops.erase_person does, for an operator with a fresh sign-in. Returns the number of rows. Refuses as core.operator_of does. */
   dashboard_erase_person: { args: { session: string; person: string }; result: number }
+  /** Returns 1 000 opted-out numbers of an organisation after the cursor, as core.list_opt_outs does. Refuses as core.member_of does. */
+  dashboard_export_opt_outs: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Returns all records of a person as ops.export_person does, for an operator with a fresh sign-in; the audit has the number of records, not the name. Refuses as core.operator_of does. */
   dashboard_export_person: { args: { session: string; person: string }; result: unknown }
+  /** Returns 1 000 suppressed addresses of an organisation after the cursor, as core.list_suppressions does. Refuses as core.member_of does. */
+  dashboard_export_suppressions: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
   /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
@@ -561,12 +571,18 @@ export type Api = {
   dashboard_operator_create_key: { args: { session: string; organisation: string; mode: string }; result: string }
   /** Revoke an API key as ops.revoke_api_key does, for an operator with a fresh sign-in. Refuses as core.operator_of does. */
   dashboard_operator_revoke_key: { args: { session: string; prefix: string }; result: null }
+  /** Opt a number out of an organisation's marketing SMS as ops.withdraw_consent does, for a member. Refuses as core.member_of does. */
+  dashboard_opt_out: { args: { session: string; organisation: string; phone: string }; result: null }
   /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys), members and the newest of credit_ledger (ledger), and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
   dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
+  /** Returns the UUID of an organisation to a user with at least this role, for what needs more than one call: adding, checking and removing a domain. Refuses as core.member_of does. */
+  dashboard_organisation_id: { args: { session: string; organisation: string; role: string }; result: string }
   /** Returns up to 51 rows of ops.organisations, newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does. */
   dashboard_organisations: { args: { session: string; search: string; after: string }; result: unknown }
   /** Returns the rows of ops.plans. Refuses as core.operator_of does. */
   dashboard_plans: { args: { session: string }; result: unknown }
+  /** End the opt-out of a number by a new consent as ops.record_consent does, for a member. Refuses as core.member_of does, and with not_found for a number that has not opted out. */
+  dashboard_record_consent: { args: { session: string; organisation: string; phone: string; source: string }; result: null }
   /** Release a domain as ops.release_domain does, for an operator. Refuses as core.operator_of does. */
   dashboard_release_domain: { args: { session: string; name: string }; result: null }
   /** Remove a member as ops.remove_member does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for an address that is not a member's. */
@@ -601,6 +617,8 @@ export type Api = {
   dashboard_stuck: { args: { session: string }; result: unknown }
   /** Suppress a recipient of an email for its organisation, for a member. Refuses as core.member_of and core.message_of do, and with not_found for an address that is no recipient. */
   dashboard_suppress_recipient: { args: { session: string; organisation: string; message: string; email: string }; result: null }
+  /** Returns a page of the suppressed addresses and of the opted-out numbers of an organisation: {suppressions, optOuts}, as core.list_suppressions and core.list_opt_outs return them. search is a part of an address, phone of a number. Refuses as core.member_of does. */
+  dashboard_suppressions: { args: { session: string; organisation: string; search?: string; cursor?: string; phone?: string; opt_outs_cursor?: string }; result: unknown }
   /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
   dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
   /** Returns a template: {id, version, shown, versions, domains}. shown is the content of the given version, by default the present one: {version, name, subject, html, text, changedAt, changedBy, variables}. versions lists all kept ones without bodies, the newest first. domains are the verified ones. Refuses as core.member_of does, and with not_found. */
@@ -645,8 +663,8 @@ export type Api = {
   drop_expired: { args: Record<string, never>; result: number }
   /** Free a domain name whose identity the provider has removed, or undo begin_release. Returns 1 if the name is free, else 0. */
   end_release: { args: { id: string; is_removed: boolean }; result: number }
-  /** Remove a domain whose identity the provider has removed, or undo begin_removal. Returns 1 if the domain existed, else 0. */
-  end_removal: { args: { id: string; is_removed: boolean }; result: number }
+  /** Remove a domain whose identity the provider has removed, or undo begin_removal. actor: the user of the dashboard, whom the audit names; null for a call of the API. Returns 1 if the domain existed, else 0. */
+  end_removal: { args: { id: string; is_removed: boolean; actor?: string }; result: number }
   /** Enqueue a job for each endpoint and second at which something is to be delivered within the next 90 seconds, the first 30 of each, and one for each endpoint where something is overdue and no job will deliver it. Returns how many. A superfluous job finds nothing to do. */
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute: a pending domain every five minutes, a verified one daily, and one of another provider than this at once. Finish what processes that are gone left. Returns how many, at most 1 000. */
@@ -655,12 +673,12 @@ export type Api = {
   enqueue_due_messages: { args: Record<string, never>; result: number }
   /** Enqueue jobs that ask the provider about messages which it took 10 minutes, 1, 6, 24 and 72 hours ago and which have no final status. Each call moves on by at most 15 minutes of messages at each age, and does nothing while 10 000 messages wait to be polled. Returns at how many ages more messages are left. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
-  /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
-  finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string }; result: Reply[] }
+  /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
+  finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string; actor?: string }; result: Reply[] }
   /** Record the results of attempts, in the order in which they ended. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
-  /** Add a reserved domain whose identity the provider has created. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
-  finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string }; result: Reply[] }
+  /** Add a reserved domain whose identity the provider has created. actor: the user of the dashboard, whom the audit names; null for a call of the API. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
+  finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string; actor?: string }; result: Reply[] }
   /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing that is final, but may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
   /** Record the outcome of an attempt to send a notice. Returns whether the notice is settled; otherwise it has to be attempted again. */
@@ -774,6 +792,7 @@ export const signatures = {
   clear_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   close_periods: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   code_age: { types: { sha256: 'text' }, required: ['sha256'], returns: 'value', results: { value: 'text' } },
+  dashboard_add_suppressions: { types: { session: 'text', organisation: 'text', reason: 'text', emails: 'text[]', notes: 'text[]' }, required: ['session', 'organisation', 'reason', 'emails', 'notes'], returns: 'value', results: { value: 'integer' } },
   dashboard_change_organisation: { types: { session: 'text', organisation: 'text', action: 'text', value: 'text', note: 'text' }, required: ['session', 'organisation', 'action'], returns: 'value', results: { value: 'void' } },
   dashboard_change_role: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_change_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer', name: 'text', subject: 'text', html: 'text', text: 'text' }, required: ['session', 'organisation', 'template', 'version', 'name', 'subject', 'html', 'text'], returns: 'value', results: { value: 'void' } },
@@ -782,13 +801,17 @@ export const signatures = {
   dashboard_create_organisation: { types: { session: 'text', name: 'text', owner_email: 'text', plan: 'text' }, required: ['session', 'name', 'owner_email', 'plan'], returns: 'value', results: { value: 'text' } },
   dashboard_create_template: { types: { session: 'text', organisation: 'text', name: 'text', subject: 'text', html: 'text', text: 'text' }, required: ['session', 'organisation', 'name', 'subject', 'html', 'text'], returns: 'value', results: { value: 'text' } },
   dashboard_create_webhook: { types: { session: 'text', organisation: 'text', url: 'text', event_types: 'text[]' }, required: ['session', 'organisation', 'url', 'event_types'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_delete_suppression: { types: { session: 'text', organisation: 'text', id: 'text' }, required: ['session', 'organisation', 'id'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_delete_template: { types: { session: 'text', organisation: 'text', template: 'text' }, required: ['session', 'organisation', 'template'], returns: 'value', results: { value: 'void' } },
   dashboard_delete_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'void' } },
   dashboard_disable_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text', reason: 'text' }, required: ['session', 'organisation', 'endpoint', 'reason'], returns: 'value', results: { value: 'void' } },
+  dashboard_domains: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_enable_endpoint: { types: { session: 'text', endpoint: 'text', replay: 'boolean' }, required: ['session', 'endpoint', 'replay'], returns: 'value', results: { value: 'void' } },
   dashboard_enable_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'integer' } },
   dashboard_erase_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'integer' } },
+  dashboard_export_opt_outs: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_export_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_export_suppressions: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_frame: { types: { session: 'text', organisation: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_home: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_import_consents: { types: { session: 'text', organisation: 'text', phones: 'text[]', sources: 'text[]', ends_opt_outs: 'boolean' }, required: ['session', 'organisation', 'phones', 'sources', 'ends_opt_outs'], returns: 'value', results: { value: 'text[]' } },
@@ -801,9 +824,12 @@ export const signatures = {
   dashboard_now: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_operator_create_key: { types: { session: 'text', organisation: 'text', mode: 'text' }, required: ['session', 'organisation', 'mode'], returns: 'value', results: { value: 'text' } },
   dashboard_operator_revoke_key: { types: { session: 'text', prefix: 'text' }, required: ['session', 'prefix'], returns: 'value', results: { value: 'void' } },
+  dashboard_opt_out: { types: { session: 'text', organisation: 'text', phone: 'text' }, required: ['session', 'organisation', 'phone'], returns: 'value', results: { value: 'void' } },
   dashboard_organisation: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_organisation_id: { types: { session: 'text', organisation: 'text', role: 'text' }, required: ['session', 'organisation', 'role'], returns: 'value', results: { value: 'uuid' } },
   dashboard_organisations: { types: { session: 'text', search: 'text', after: 'text' }, required: ['session', 'search', 'after'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_plans: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_record_consent: { types: { session: 'text', organisation: 'text', phone: 'text', source: 'text' }, required: ['session', 'organisation', 'phone', 'source'], returns: 'value', results: { value: 'void' } },
   dashboard_release_domain: { types: { session: 'text', name: 'text' }, required: ['session', 'name'], returns: 'value', results: { value: 'void' } },
   dashboard_remove_member: { types: { session: 'text', organisation: 'text', email: 'text' }, required: ['session', 'organisation', 'email'], returns: 'value', results: { value: 'void' } },
   dashboard_render_template: { types: { session: 'text', organisation: 'text', subject: 'text', html: 'text', text: 'text', variables: 'jsonb' }, required: ['session', 'organisation', 'subject', 'html', 'text', 'variables'], returns: 'value', results: { value: 'jsonb' } },
@@ -821,6 +847,7 @@ export const signatures = {
   dashboard_sms: { types: { session: 'text', organisation: 'text', phone: 'text', consents_after: 'text', ledger_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_stuck: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_suppress_recipient: { types: { session: 'text', organisation: 'text', message: 'text', email: 'text' }, required: ['session', 'organisation', 'message', 'email'], returns: 'value', results: { value: 'void' } },
+  dashboard_suppressions: { types: { session: 'text', organisation: 'text', search: 'text', cursor: 'text', phone: 'text', opt_outs_cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_team: { types: { session: 'text', organisation: 'text', members_after: 'text', sessions_before: 'text', audit_before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_template: { types: { session: 'text', organisation: 'text', template: 'text', version: 'integer' }, required: ['session', 'organisation', 'template'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_templates: { types: { session: 'text', organisation: 'text', before: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
@@ -843,14 +870,14 @@ export const signatures = {
   domain_to_sign: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   drop_expired: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   end_release: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', results: { value: 'integer' } },
-  end_removal: { types: { id: 'uuid', is_removed: 'boolean' }, required: ['id', 'is_removed'], returns: 'value', results: { value: 'integer' } },
+  end_removal: { types: { id: 'uuid', is_removed: 'boolean', actor: 'text' }, required: ['id', 'is_removed'], returns: 'value', results: { value: 'integer' } },
   enqueue_due_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   enqueue_due_domain_checks: { types: { provider: 'text' }, required: ['provider'], returns: 'value', results: { value: 'integer' } },
   enqueue_due_messages: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   enqueue_receipt_polls: { types: { provider: 'text' }, required: ['provider'], returns: 'value', results: { value: 'integer' } },
-  finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
+  finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text', actor: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
-  finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
+  finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text', actor: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', results: { value: 'boolean' } },
   finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'text[]' } },

@@ -51,14 +51,14 @@ export async function startService(options: ServiceOptions) {
   async function startApiRole() {
     const { startApi } = await import('../http/server.ts')
     const { createDashboard } = await import('../dashboard/index.ts')
+    const own = { call: pools.requests, registry: registryOver(pools.requests) }
     const api = await startApi({
       ...options,
-      call: pools.requests,
-      registry: registryOver(pools.requests),
+      ...own,
       emailProvider,
       readiness,
       metrics,
-      createDashboard: (tools) => createDashboard({ ...options, ...tools, call: pools.requests }),
+      createDashboard: (given) => createDashboard({ ...options, ...given, ...own }),
     })
     shutdown.addRole(api)
     return api.address

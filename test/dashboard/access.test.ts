@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
-import { pages, resources } from '../../src/dashboard/pages/index.ts'
-import { type Browser, openBrowser, signIn, signInAs } from '../fixtures/dashboard.ts'
-import { createDatabase, serviceCall } from '../fixtures/database.ts'
+import { type Browser, openBrowser, routes, signIn, signInAs } from '../fixtures/dashboard.ts'
+import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
@@ -10,14 +9,12 @@ const { sql, url } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
 const mine = await createOrganisation(sql)
 const theirs = await createOrganisation(sql)
-const call = serviceCall(url)
-const all = pages({ call, hasSandboxMessages: false })
-
 /** The path of a page with these IDs in it. */
 const fill = (path: string, organisation: string, id = 'em_01h455vb4pex5vsknk084sn02q') =>
   path.replace(':organisation', organisation).replace(/:\w+/g, id)
 
-const gets = [...all, ...resources(call, new AbortController().signal)].map(({ path }) => path)
+const { pages: all, resources } = routes()
+const gets = [...all, ...resources].map(({ path }) => path)
 const posts = all.flatMap(({ path, actions = {} }) =>
   Object.keys(actions).map((name) => `${path}/${name}`),
 )
@@ -83,6 +80,8 @@ t.test('every function of the dashboard refuses who may not call it', async (t) 
     select p.proname as name, coalesce(p.proargnames[:p.pronargs], '{}') as arguments
     from pg_proc p
     where p.pronamespace = 'api'::regnamespace and p.proname like 'dashboard\\_%'
+      -- Its rows are null for who may not see them (test/dashboard/message-streams.test.ts).
+      and p.proname <> 'dashboard_message_versions'
     order by 1`
   t.ok(functions.length > 30)
   const codeOf = async (name: string, names: string[], session: string, organisation: string) => {

@@ -3,8 +3,8 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { DEMO_OWNER, seed } from '../../src/cli/demo.ts'
 import { fillMonth } from '../../src/cli/demo-month/index.ts'
-import { pages } from '../../src/dashboard/pages/index.ts'
 import { noChromium, openChromium, overflowOf, signInBy, visitAll } from '../fixtures/browser.ts'
+import { routes } from '../fixtures/dashboard.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
@@ -21,9 +21,7 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
   const { organisation } = await seed(sql)
   await fillMonth(sql, organisation)
   await sql`select ops.make_operator(${DEMO_OWNER})`
-  const paths = pages({ call: async () => null as never, hasSandboxMessages: false }).map(
-    ({ path }) => path,
-  )
+  const paths = routes().pages.map(({ path }) => path)
   const browser = await openChromium()
   t.teardown(() => browser.close())
   const page = await browser.newPage({ viewport: { width: 1280, height: HEIGHT } })

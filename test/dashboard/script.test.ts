@@ -50,6 +50,8 @@ t.test('preview: follows what is typed, and Back leaves the page', needsChromium
   await page.goto(`${path}/templates/${row?.id}`)
   const preview = page.frameLocator('iframe.preview:not([hidden])')
   await preview.getByText('Hello name').waitFor()
+  const isBeside = "getComputedStyle(document.querySelector('.editor')).display === 'grid'"
+  t.equal(await page.evaluate(isBeside), true, 'the preview is beside the fields')
   await page.fill('[name="variable.name"]', 'Ann & Bob')
   await preview.getByText('Hello Ann & Bob').waitFor()
   await preview.frameLocator('iframe').getByText('Hi Ann & Bob').waitFor()

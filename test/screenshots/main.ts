@@ -8,8 +8,8 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { DEMO_OWNER } from '../../src/cli/demo.ts'
-import { pages } from '../../src/dashboard/pages/index.ts'
 import { noChromium, openChromium, signInBy, visitAll } from '../fixtures/browser.ts'
+import { routes } from '../fixtures/dashboard.ts'
 
 const WIDTHS = [1280, 360]
 const SCHEMES = ['light', 'dark'] as const
@@ -59,9 +59,7 @@ try {
   const organisation = home.split('/')[2] ?? ''
   const target = resolve(folder)
   await mkdir(target, { recursive: true })
-  const paths = pages({ call: async () => null as never, hasSandboxMessages: false }).map(
-    ({ path }) => path,
-  )
+  const paths = routes().pages.map(({ path }) => path)
   const missed = await visitAll(page, base, { paths, organisation }, async (path) => {
     for (const width of WIDTHS) {
       for (const colorScheme of SCHEMES) {

@@ -1,29 +1,30 @@
 import type { Call } from '../../db/call.ts'
+import type { Registry } from '../../domains/registry.ts'
 import { bodyResources } from '../message-body.ts'
 import { streamResource } from '../message-streams.ts'
 import { operatorPages } from '../operator/index.ts'
 import type { Page, Resource } from '../page.ts'
-import { domainPages } from './domains.ts'
+import { domainsPage } from './domains.ts'
 import { homePage } from './home.ts'
 import { keysPage } from './keys.ts'
 import { messagePage } from './message.ts'
 import { messagesPage, messagesResources } from './messages.ts'
 import { smsPage } from './sms.ts'
-import { suppressionPages, suppressionResources } from './suppressions.ts'
+import { suppressionResources, suppressionsPage } from './suppressions.ts'
 import { teamPage } from './team.ts'
 import { type TemplateOptions, templatePages, templateResources } from './templates.ts'
 import { usagePage } from './usage.ts'
 import { webhookPages } from './webhooks.ts'
 
 /** The pages of the dashboard, for members and for operators. */
-export function pages(options: TemplateOptions): Page[] {
-  const { call } = options
+export function pages(options: TemplateOptions & { registry: Registry }): Page[] {
+  const { call, registry } = options
   return [
     homePage(call),
     messagesPage(call),
     messagePage(call),
-    ...domainPages(call),
-    ...suppressionPages(call),
+    domainsPage(call, registry),
+    suppressionsPage(call),
     ...templatePages(options),
     ...webhookPages(call),
     keysPage(call),

@@ -324,7 +324,7 @@ type ConsentList = {
 /** Reads the pasted or uploaded list of a form. Throws a Refusal if there is none or if it is too long. */
 function listOf(form: Form): ConsentList {
   const given = parseForm(importSchema, new Map([['lines', ['']], ['file', ['']], ...form]))
-  const rows = readCsv([given.lines, given.file].filter(Boolean).join('\n'))
+  const rows = [...readCsv([given.lines, given.file].filter(Boolean).join('\n'))]
   const [first] = rows
   // A heading has no number.
   if (first && !/\d/.test(first.values[0] ?? '')) rows.shift()
