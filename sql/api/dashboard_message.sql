@@ -6,7 +6,7 @@ set enable_seqscan = off
 as $$
 declare
   -- A search among more jobs for that of the message takes longer than a page should.
-  c_jobs constant bigint := 20000;
+  c_jobs constant bigint := 5000;
   v_organisation uuid := core.member_of(dashboard_message.session, dashboard_message.organisation);
   m app.messages := core.message_of(v_organisation, dashboard_message.message);
   v_body app.bodies;

@@ -6,6 +6,8 @@ declare
   v_due app.due_messages;
   v_job graphile_worker._private_jobs;
   v_failing app.provider_health;
+  v_at_most constant bigint := coalesce(at_most_jobs, 100000);
+  v_more constant text := format('more than %s messages', ltrim(to_char(v_at_most, 'FM999 999 999')));
   v_jobs_before bigint;
   v_cause text;
 begin
@@ -74,9 +76,8 @@ begin
   elsif v_due.message_id is not null or v_job.run_at > now() then
     reason := format('The message waits for attempt %s at %s because %s', m.attempts + 1,
       core.iso(coalesce(v_due.due_at, core.now() + (v_job.run_at - now()))), coalesce(v_cause, 'it was deferred'));
-  elsif v_job.id is null and exists (select from graphile_worker._private_jobs j offset at_most_jobs limit 1) and at_most_jobs is not null then
-    reason := format('The message waits behind others in a queue of more than %s%s', core.counted(at_most_jobs, 'message'),
-      coalesce('; ' || v_cause, ''));
+  elsif v_job.id is null and at_most_jobs is not null and exists (select from graphile_worker._private_jobs j offset v_at_most limit 1) then
+    reason := format('The message waits in a queue of %s%s', v_more, coalesce('; ' || v_cause, ''));
   elsif v_job.id is null then
     reason := format('The message is %s but has no job; this is a bug, please report it', m.status);
     advice := '. select ops.retry_message(…) sends the message';
@@ -90,14 +91,14 @@ begin
       -- Only jobs of the same task: webhook deliveries have their own workers.
       where j.is_available and j.run_at <= now() and j.task_id = v_job.task_id
         and (j.priority, j.run_at, j.id) < (v_job.priority, v_job.run_at, v_job.id)
-      limit 100001
+      limit v_at_most + 1
     ) earlier;
     reason := format('The message waits behind %s%s',
-      case when v_jobs_before > 100000 then 'more than 100 000 messages' else core.counted(v_jobs_before, 'message') end,
+      case when v_jobs_before > v_at_most then v_more else core.counted(v_jobs_before, 'message') end,
       coalesce('; ' || v_cause, ''));
   end if;
 end
 $$;
 
 comment on function core.why_message is
-  'Returns why a message waits, without a period: reason for everyone, and advice, which continues it, for operators; null if there is none. at_most_jobs bounds the search for its job, null does not.';
+  'Returns why a message waits, without a period: reason for everyone, and advice, which continues it, for operators; null if there is none. at_most_jobs bounds the search for its job and the count of those before it; null: all are searched, 100 000 counted.';

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { type Browser, openBrowser, routes, signIn, signInAs } from '../fixtures/dashboard.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall } from '../fixtures/database.ts'
+import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
@@ -13,6 +14,7 @@ const theirs = await createOrganisation(sql)
 const fill = (path: string, organisation: string, id = 'em_01h455vb4pex5vsknk084sn02q') =>
   path.replace(':organisation', organisation).replace(/:\w+/g, id)
 
+const call = serviceCall(url)
 const { pages: all, resources } = routes()
 const gets = [...all, ...resources].map(({ path }) => path)
 const posts = all.flatMap(({ path, actions = {} }) =>
@@ -80,7 +82,7 @@ t.test('every function of the dashboard refuses who may not call it', async (t) 
     select p.proname as name, coalesce(p.proargnames[:p.pronargs], '{}') as arguments
     from pg_proc p
     where p.pronamespace = 'api'::regnamespace and p.proname like 'dashboard\\_%'
-      -- Its rows are null for who may not see them (test/dashboard/message-streams.test.ts).
+      -- It refuses single sessions and messages of many; see below.
       and p.proname <> 'dashboard_message_versions'
     order by 1`
   t.ok(functions.length > 30)
@@ -102,4 +104,27 @@ t.test('every function of the dashboard refuses who may not call it', async (t) 
     if (names.includes('organisation')) t.equal(own, 'not_found', name)
     else t.ok(own === 'not_found' || own === 'accepted', `${name}: ${own}`)
   }
+})
+
+t.test('dashboard_message_versions tells nothing to who may not see the message', async (t) => {
+  const id = await send(base, theirs)
+  const own = await send(base, mine)
+  const email = 'watcher@example.com'
+  await sql`select ops.invite(${mine.id}, ${email}, 'viewer')`
+  const browser = await signIn(sql, base, email)
+  const session = hash('sha256', browser.cookies().split('=')[1] ?? '')
+  const forged = hash('sha256', 'forged')
+  const asked = [
+    { session, organisation: mine.id, message: own },
+    { session: forged, organisation: mine.id, message: own },
+    { session, organisation: theirs.id, message: id },
+    { session, organisation: mine.id, message: id },
+    { session, organisation: 'org_x', message: 'em_x' },
+  ]
+  const versions = (await call('dashboard_message_versions', {
+    sessions: asked.map((one) => one.session),
+    organisations: asked.map((one) => one.organisation),
+    messages: asked.map((one) => one.message),
+  })) as unknown[]
+  t.match(versions, [{ mayChange: true }, null, null, null, null])
 })

@@ -304,3 +304,20 @@ t.test('texts with markup, quotes and right-to-left marks are shown as they are'
   t.notMatch(html, /<script>/)
   t.match(text, nasty)
 })
+
+t.test('in a long queue, the sentence does without the place of the message', async (t) => {
+  const { organisation, browser, pathOf } = await createScene()
+  await sql`
+    insert into graphile_worker._private_jobs (task_id, payload)
+    select id, '{}' from graphile_worker._private_tasks, generate_series(1, 5001)
+    where identifier = 'send_email'`
+  t.teardown(() => sql`delete from graphile_worker._private_jobs where payload::text = '{}'`)
+  const id = await send(base, organisation)
+  await sendHeartbeat(lives.call)
+  t.match(
+    (await browser.get(pathOf(id))).text,
+    'The message waits in a queue of more than 5 000 messages.',
+  )
+  const [row] = await sql`select ops.why(${id}) as why`
+  t.match(row?.why, /^The message waits behind \d+ messages\.$/)
+})

@@ -172,6 +172,22 @@ t.test('CSV: all messages that agree, quoted, and no value is a formula', async 
   t.match(await browser.get(`${path}.csv?status=gone`), { status: 422 })
 })
 
+t.test('CSV: one export of an organisation at a time', async (t) => {
+  const { organisation, path, browser } = await createScene()
+  await send(base, organisation)
+  const headers = { Cookie: browser.cookies() }
+  const [first, second] = await sql.begin(async (tx) => {
+    await tx`lock table app.messages in access exclusive mode`
+    return [
+      await fetch(`${base}${path}.csv`, { headers }),
+      await fetch(`${base}${path}.csv`, { headers }),
+    ]
+  })
+  t.match([first?.status, second?.status], [200, 429])
+  t.match(await first?.text(), /\r\nem_/)
+  t.match(await browser.get(`${path}.csv`), { status: 200 })
+})
+
 t.test('members retry the selected messages; the page says which cannot be retried', async (t) => {
   const { organisation, path, browser } = await createScene()
   const failed = await send(base, organisation)
