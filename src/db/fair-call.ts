@@ -23,10 +23,7 @@ type Line = { running: number; waiting: (() => void)[] }
 export function fairCall(call: Call, { atOnce, waiting, lineOf, subject }: FairOptions): Call {
   const lines = new Map<string, Line>()
 
-  async function inLine<Result>(
-    name: string,
-    work: () => Promise<Result>,
-  ): Promise<Result> {
+  async function inLine<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const line = lines.get(name) ?? { running: 0, waiting: [] }
     lines.set(name, line)
     if (line.running < atOnce) line.running += 1

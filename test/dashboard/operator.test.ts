@@ -137,15 +137,18 @@ t.test(
   },
 )
 
-t.test('a user who is an operator no longer views no organisation, in a session from before', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const email = 'former-operator@example.com'
-  const former = await signInAsOperator(sql, base, email)
-  const home = await former.post(`/operator/organisations/${organisation.id}/view`)
-  t.match(home, { status: 200, text: /You view this organisation as an operator/ })
-  await sql`select ops.make_operator(${email}, false)`
-  t.equal((await former.get(`/dashboard/${organisation.id}/messages`)).status, 404)
-})
+t.test(
+  'a user who is an operator no longer views no organisation, in a session from before',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const email = 'former-operator@example.com'
+    const former = await signInAsOperator(sql, base, email)
+    const home = await former.post(`/operator/organisations/${organisation.id}/view`)
+    t.match(home, { status: 200, text: /You view this organisation as an operator/ })
+    await sql`select ops.make_operator(${email}, false)`
+    t.equal((await former.get(`/dashboard/${organisation.id}/messages`)).status, 404)
+  },
+)
 
 t.test('Stuck: messages are grouped by reason and retried', async (t) => {
   const organisation = await createOrganisation(sql)
@@ -184,7 +187,7 @@ t.test('Stuck: the messages to retry are locked in the order of their IDs', asyn
       await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain)),
     )
   }
-  const [first, second] = accepted.map(({ body }) => String(body.id))
+  const [first = '', second = ''] = accepted.map(({ json }) => String(json.id))
   const { retried } = await sql.begin(async (tx) => {
     await tx`select from app.messages where id = core.decode_id('em', ${first}) for update`
     const retried = operator.post('/operator/stuck/retry', { messages: `${second} ${first}` })
