@@ -9,7 +9,7 @@ import { ensureLogin } from '../db/login.ts'
 import { codeAge } from '../db/migrate/code-age.ts'
 import { migrate } from '../db/migrate/index.ts'
 import { SetupError } from '../errors.ts'
-import { type Demo, demoOf } from './demo.ts'
+import { DEMO_OWNER, type Demo, demoOf } from './demo.ts'
 import { namingSetting } from './explain.ts'
 
 export type Database = {
@@ -74,7 +74,10 @@ export function ownerVariable({ migrateDatabaseUrl }: Config): string {
   return migrateDatabaseUrl ? 'MIGRATE_DATABASE_URL' : 'DATABASE_URL'
 }
 
-/** Brings an embedded database to this version, and creates its service login and its demo organisation. */
+/**
+ * Brings an embedded database to this version, and creates its service login and its demo organisation. The owner of
+ * that is an operator, too.
+ */
 export async function prepareEmbedded(
   config: Config,
   sql: Sql,
@@ -86,7 +89,9 @@ export async function prepareEmbedded(
     await migrate(ownerUrl, { clock: config.clock, ...(signal && { signal }) })
   }
   await ensureLogin(sql, url)
-  return demoOf(sql, config.dataFolder)
+  const demo = await demoOf(sql, config.dataFolder)
+  await sql`select ops.make_operator(${DEMO_OWNER})`
+  return demo
 }
 
 /** Whether POSTGRAM_NOW is set although the database, which is of this version, keeps real time. */

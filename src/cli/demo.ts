@@ -11,7 +11,7 @@ export type Demo = v.InferOutput<typeof demoSchema>
 
 const DEMO_DOMAIN = 'sandbox.postgram.test'
 
-/** The owner of the demo organisation of an embedded database, which `start` makes an operator as well. */
+/** The owner of the demo organisation of an embedded database, who is an operator as well. */
 export const DEMO_OWNER = `owner@${DEMO_DOMAIN}`
 
 /** The advisory lock of a seed that runs. */

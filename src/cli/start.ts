@@ -124,7 +124,6 @@ export async function runStart(config: Config, args: string[]): Promise<void> {
 async function linkOfDemo(ownerUrl: string, { clock }: Config): Promise<string> {
   const sql = connect(ownerUrl, { max: 1, clock })
   try {
-    await sql`select ops.make_operator(${DEMO_OWNER})`
     return await signInPath(sql, DEMO_OWNER)
   } finally {
     await sql.end()

@@ -102,15 +102,15 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
     await page.keyboard.press('g')
     await page.keyboard.press('d')
     await page.waitForURL(`${home}/domains`)
-    // Every control of the page is reached by Tab.
-    const controls = await page.locator(CONTROLS).count()
-    const reached = new Set<string>()
+    // Tab reaches every control of the page.
+    const controls = await page.locator(CONTROLS).filter({ visible: true }).count()
+    const reached = new Set<unknown>()
     for (let n = 0; n < controls; n++) {
       await page.keyboard.press('Tab')
-      reached.add(await page.locator(':focus').evaluate((element) => element.outerHTML))
+      reached.add(await page.evaluate(PLACE_OF_FOCUS))
     }
-    t.ok(reached.size > 10)
-    t.notOk(await page.evaluate('document.activeElement === document.body'))
+    t.ok(controls > 10)
+    t.equal(reached.size, controls)
   })
 
   await t.test('without script each form is reachable, and one makes a key', async (t) => {
@@ -261,6 +261,8 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
 /** What Tab reaches. */
 const CONTROLS =
   'a[href], button:not(dialog button), input:not([type="hidden"]), select, textarea, summary'
+
+const PLACE_OF_FOCUS = '[...document.querySelectorAll("*")].indexOf(document.activeElement)'
 
 /** The rules whose result depends on width and colours; the others look at the same elements again. */
 const OF_LAYOUT = [

@@ -48,7 +48,7 @@ t.test('Home: shows outcomes, rates and usage of the last 30 days', async (t) =>
   t.match(text, 'Delivered 1 900')
   t.match(text, 'Bounce rate 2.50 %')
   t.match(text, 'Complaint rate 0.10 %')
-  t.match(text, '0.1 %: the service pauses sending')
+  t.match(text, '0.1 %: from three complaints on, the service pauses sending')
   t.match(text, '85 of 100 emails of the plan are used.')
   t.match(html, '<svg')
 })

@@ -20,6 +20,22 @@ t.test('org_paused: figures, effect and what to do', (t) => {
   t.end()
 })
 
+t.test('sign_in: has the link, and until when it works', (t) => {
+  const { subject, text } = write('sign_in', { token: 'secret' })
+  t.equal(subject, 'Sign in to Postgram')
+  t.match(text, '\nhttps://postgram.test/login/secret\n')
+  t.match(text, 'It works once, until 2026-11-20 09:20 UTC.')
+  t.end()
+})
+
+t.test('invited: names the inviter, the organisation and the role', (t) => {
+  const { subject, text } = write('invited', { role: 'viewer', invitedBy: 'ann@acme.example' })
+  t.equal(subject, 'ann@acme.example invites you to Acme on Postgram')
+  t.match(text, 'the role viewer')
+  t.match(text, '\nhttps://postgram.test/login\n')
+  t.end()
+})
+
 t.test('domain_failed: names the records', (t) => {
   const { subject, text } = write('domain_failed', { domain: 'acme.example', records })
   t.equal(subject, 'acme.example can no longer send: its DNS records are gone')
@@ -78,10 +94,16 @@ t.test('webhook_disabled: explains what happens to its events', (t) => {
 t.test('writeNotice(): has a text for every kind, and refuses malformed details', async (t) => {
   const kinds = await sql<{ kind: Occasion['kind'] }[]>`
     select unnest(enum_range(null::app.notice_kind)) as kind`
-  t.equal(kinds.length, 5)
-  const detail = { ...endpoint, complaints: 1, sent: 1, domain: 'acme.example', records: [] }
+  t.equal(kinds.length, 7)
+  const detail = {
+    ...{ ...endpoint, complaints: 1, sent: 1, domain: 'acme.example', records: [] },
+    ...{ token: 'secret', role: 'member', invitedBy: 'owner@acme.example' },
+  }
   for (const { kind } of kinds) {
-    t.match(write(kind, detail), { subject: /^.{10,100}$/, text: /Acme.*\n$/s })
+    t.match(write(kind, detail), {
+      subject: /^.{10,100}$/,
+      text: /(Acme|Postgram|postgram).*\n$/s,
+    })
     t.throws(() => write(kind, {}), { name: 'ValiError' })
   }
 })

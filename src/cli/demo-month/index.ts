@@ -86,7 +86,7 @@ export async function fillMonth(sql: Sql, organisation: string): Promise<{ messa
     const call = caller(owner)
     await call('make_partitions', {})
     await setClock(owner, begin.getTime())
-    const templates = await setUp(owner, organisation, uuid)
+    const templates = await setUp(owner, { organisation, uuid, begin: begin.getTime() })
     const world: World = {
       call,
       sql: owner,
@@ -155,7 +155,10 @@ const setClock = (sql: Sql, at: number) =>
   sql`select set_config('postgram.now', ${new Date(at).toISOString()}, true)`
 
 /** Does what operators and owners did before the first message. Returns the IDs of the templates by their names. */
-async function setUp(sql: Sql, organisation: string, uuid: string): Promise<Map<string, string>> {
+async function setUp(
+  sql: Sql,
+  { organisation, uuid, begin }: { organisation: string; uuid: string; begin: number },
+): Promise<Map<string, string>> {
   await sql`
     select ops.create_plan(${PLAN.id}, ${PLAN.name}, ${PLAN.rand}, ${PLAN.emails}, ${PLAN.sms}, ${PLAN.domains})
     where not exists (select from app.plans p where p.id = ${PLAN.id})`
@@ -184,7 +187,8 @@ async function setUp(sql: Sql, organisation: string, uuid: string): Promise<Map<
     select ${uuid}, core.new_id(core.now()), e, 'manual', 'Asked by phone', core.now()
     from unnest(array['estate.late@post.example', 'legal@inbox.example', 'no-more@mailbox.example']) e`
   const ids = new Map<string, string>()
-  for (const { name, subject, html, text } of TEMPLATES) {
+  for (const [n, { name, subject, html, text }] of TEMPLATES.entries()) {
+    await setClock(sql, begin + n * 60 * SECOND_MS)
     const [row] = await sql<[{ id: string }]>`
       select ops.create_template(${organisation}, ${name}, ${subject}, ${html}, ${text}) as id`
     ids.set(name, row.id)
@@ -441,9 +445,10 @@ async function deliver(world: World, now: number): Promise<void> {
   const due = await sql<
     { endpointId: string; eventId: string; attempt: number; dueAt: Date; url: string }[]
   >`
-    select d.endpoint_id, d.event_id, d.attempts + 1 as attempt, d.due_at, p.url
+    select d.endpoint_id, d.event_id, d.attempts + 1 as attempt, greatest(d.due_at, v.occurred_at) as due_at, p.url
     from app.webhook_endpoints p
     join app.webhook_deliveries d on d.endpoint_id = p.id
+    join app.webhook_events v on v.id = d.event_id
     where p.organisation_id = ${uuid} and d.due_at <= core.now()
     order by d.due_at, d.event_id`
   if (due.length === 0) return

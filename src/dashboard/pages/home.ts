@@ -159,7 +159,10 @@ function complaintRates(days: readonly Day[]): Content {
           },
         ],
       })),
-      line: { value: 100 * COMPLAINT_LIMIT, label: '0.1 %: the service pauses sending' },
+      line: {
+        value: 100 * COMPLAINT_LIMIT,
+        label: '0.1 %: from three complaints on, the service pauses sending',
+      },
     })}`
 }
 

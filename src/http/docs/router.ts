@@ -33,7 +33,9 @@ export function docsRouter(publicUrl: string): Router {
   }
 
   const navigation = once(() => readNavigation(parse(read('index.md'))))
-  for (const file of readdirSync(DOCS_FOLDER)) {
+  // The images in its folder are for the README.
+  const files = readdirSync(DOCS_FOLDER, { withFileTypes: true }).filter((one) => one.isFile())
+  for (const { name: file } of files) {
     const content = read(file)
     serve(`/docs/${file}`, extname(file), () => content)
     if (!file.endsWith('.md')) continue
