@@ -20,4 +20,4 @@ end
 $$;
 
 comment on function api.request_sign_in is
-  'Email a link that signs in to the dashboard once within 15 minutes, if the address is that of a user. token_sha256: the SHA-256 of its token in hex; sealed_token: the token sealed with SECRET_KEY, for the email. Refuses with rate_limited after 5 requests for an address or 20 of a client within 15 minutes, whether the address is known or not.';
+  'Email a link that signs in to the dashboard once within 15 minutes, if the address is that of a user. token_sha256: the SHA-256 of its token in hex; client_address: the IP address of the browser, of IPv6 its network; sealed_token: the token sealed with SECRET_KEY, for the email. Refuses with rate_limited after 5 requests for an address or 20 of a client within 15 minutes, whether the address is known or not.';

@@ -9,9 +9,10 @@ begin
   if set_member.role is null or set_member.role <> all (enum_range(null::app.member_role)::text[]) then
     raise exception 'the role must be owner, member or viewer';
   end if;
-  v_user := core.add_user(set_member.email);
-  -- Serialises changes of the members, so that two owners cannot remove each other at once.
+  -- Serialises changes of the members, so that two owners cannot remove each other at once. Before the user, as in
+  -- api.dashboard_invite_member.
   perform 1 from app.organisations o where o.id = set_member.organisation_id for no key update;
+  v_user := core.add_user(set_member.email);
   select m.role into v_before
   from app.members m where m.organisation_id = set_member.organisation_id and m.user_id = v_user;
   insert into app.members (organisation_id, user_id, role, created_at)

@@ -14,10 +14,20 @@ export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
 /** Larger than any list that is uploaded: 100 000 addresses are some 3 MB. */
 const MAX_BYTES = 8 * 1024 * 1024
 
+/** More than any page has. Each takes some microseconds of the event loop, and 8 MB could hold millions. */
+const MAX_FIELDS = 1000
+
 /** Reads a form, urlencoded or multipart. The value of a file is its text. */
-export async function readForm(ctx: Context, readBody: ReadBody): Promise<Form> {
-  const bytes = await readBody(ctx, MAX_BYTES)
+export async function readForm(
+  ctx: Context,
+  readBody: ReadBody,
+  maxBytes = MAX_BYTES,
+): Promise<Form> {
+  const bytes = await readBody(ctx, maxBytes)
   if (bytes.length === 0) return new Map()
+  if (hasManyFields(ctx, bytes)) {
+    throw new Refusal('validation_error', { _: [`the form has more than ${MAX_FIELDS} fields`] })
+  }
   const headers = { 'Content-Type': ctx.get('Content-Type') }
   const data = await new Response(new Uint8Array(bytes), { headers }).formData().catch(() => {
     throw new Refusal('validation_error', { _: ['the form cannot be read'] })
@@ -27,9 +37,26 @@ export async function readForm(ctx: Context, readBody: ReadBody): Promise<Form> 
     const text = typeof sent === 'string' ? sent : await sent.text()
     // Browsers send line breaks as CRLF.
     const value = storable(text).replaceAll('\r\n', '\n')
-    form.set(name, [...(form.get(name) ?? []), value])
+    const values = form.get(name)
+    if (values) values.push(value)
+    else form.set(name, [value])
   }
   return form
+}
+
+/** Returns whether a form has more fields than may be parsed. */
+function hasManyFields(ctx: Context, bytes: Buffer): boolean {
+  const type = ctx.get('Content-Type')
+  const boundary =
+    /^\s*multipart\//i.test(type) && /;\s*boundary=(?:"([^"]+)"|([^\s";]+))/i.exec(type)
+  // The parts of a multipart form stand between boundaries, the fields of another one between ampersands.
+  const [separator, others] = boundary ? [`--${boundary[1] ?? boundary[2]}`, -1] : ['&', 1]
+  let fields = others
+  for (let at = bytes.indexOf(separator); at >= 0; at = bytes.indexOf(separator, at + 1)) {
+    fields += 1
+    if (fields > MAX_FIELDS) return true
+  }
+  return false
 }
 
 /** Returns the first value of a field; empty if it was not sent. */

@@ -94,6 +94,9 @@ const headers = helmet({
       frameAncestors: ["'none'"],
     },
   },
+  // Without a referrer, browsers send "Origin: null", by which src/dashboard/same-origin.ts would refuse the own forms of
+  // a service without HTTPS, to which they send no Sec-Fetch-Site.
+  referrerPolicy: { policy: 'same-origin' },
   // The operator's proxy decides about HTTPS.
   strictTransportSecurity: false,
 })
@@ -236,7 +239,8 @@ async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
 function errorPage(refusal: Refusal, frame: Frame | null, path: string): string {
   const title =
     TITLES[refusal.status] ?? (refusal.status < 500 ? 'This is not possible' : 'Something failed')
-  const message = refusal.status < 500 ? refusal.message : FAILED
+  const problem = refusal.fields?._?.join('; ')
+  const message = refusal.status < 500 ? (problem ?? refusal.message) : FAILED
   const content = html`<p>${message}</p><p><a href="/dashboard">To the dashboard</a></p>`
   return layout({ title, content, frame, path })
 }

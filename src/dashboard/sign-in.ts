@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { Router } from '@koa/router'
 import type { Context } from 'koa'
 import * as v from 'valibot'
@@ -25,6 +26,9 @@ type SignInOptions = {
   readBody: ReadBody
 }
 
+/** An address fits, and strangers cannot have more parsed. */
+const MAX_BYTES = 64 * 1024
+
 const requestSchema = v.strictObject({ email: emailAddress })
 
 /**
@@ -40,7 +44,7 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
   })
 
   router.post('/login', async (ctx) => {
-    const form = await readForm(ctx, readBody)
+    const form = await readForm(ctx, readBody, MAX_BYTES)
     try {
       const { email } = parseForm(requestSchema, form)
       const token = newToken()
@@ -80,11 +84,13 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
   router.post('/login/:token', async (ctx) => {
     const { token = '' } = ctx.params
     hideToken(ctx)
+    const former = cookie.read(ctx)
     const session = newToken()
     const isSignedIn = await call('sign_in', {
       token_sha256: hashOf(token),
       session_sha256: hashOf(session),
       client: ctx.get('User-Agent'),
+      ...(former && { former_session: former }),
     })
     if (!isSignedIn) return respondExpired(ctx)
     cookie.write(ctx, session)
@@ -130,13 +136,27 @@ function respondExpired(ctx: Context): void {
 }
 
 /**
- * The IP address of the browser. A reverse proxy on this machine or in a private network adds it as the last value
- * of X-Forwarded-For; from other clients the header is not trusted.
+ * The IP address of the browser; of IPv6 the network, as one client has all of its addresses. A reverse proxy on this
+ * machine or in a private network adds it as the last value of X-Forwarded-For; from other clients the header is not
+ * trusted.
  */
 function clientOf(ctx: Context): string {
   const address = ctx.ip.replace(/^::ffff:/, '')
   const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim()
-  return (!isPublicAddress(address) && forwarded) || address
+  return networkOf((!isPublicAddress(address) && forwarded) || address)
+}
+
+/** Returns the first 64 bits of an IPv6 address, and other texts as they are. */
+function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const rest = tail ? tail.split(':') : []
+  const zeros = Array<string>(Math.max(0, 8 - groups.length - rest.length)).fill('0')
+  return [...groups, ...zeros, ...rest]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')
 }
 
 /** The path must not reach a log: until it is used, the token signs in. */

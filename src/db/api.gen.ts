@@ -563,7 +563,7 @@ export type Api = {
   dashboard_message_body: { args: { session: string; organisation: string; message: string }; result: unknown }
   /** Returns for each watched message, in order, {version, mayChange}; null if its session has ended or may not see it. */
   dashboard_message_versions: { args: { sessions: string[]; organisations: string[]; messages: string[] }; result: unknown | null }
-  /** Returns a page of the messages of an organisation that agree with a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does. */
+  /** Returns a page of the messages of an organisation that match a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does. */
   dashboard_messages: { args: { session: string; organisation: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: unknown }
   /** Returns the state of the service for operators: rows of ops.checks, queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
   dashboard_now: { args: { session: string }; result: unknown }
@@ -729,7 +729,7 @@ export type Api = {
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** Release the leases of jobs, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
   release_leases: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: number }
-  /** Email a link that signs in to the dashboard once within 15 minutes, if the address is that of a user. token_sha256: the SHA-256 of its token in hex; sealed_token: the token sealed with SECRET_KEY, for the email. Refuses with rate_limited after 5 requests for an address or 20 of a client within 15 minutes, whether the address is known or not. */
+  /** Email a link that signs in to the dashboard once within 15 minutes, if the address is that of a user. token_sha256: the SHA-256 of its token in hex; client_address: the IP address of the browser, of IPv6 its network; sealed_token: the token sealed with SECRET_KEY, for the email. Refuses with rate_limited after 5 requests for an address or 20 of a client within 15 minutes, whether the address is known or not. */
   request_sign_in: { args: { email: string; client_address: string; token_sha256: string; sealed_token: string }; result: null }
   /** Returns for each of these messages, in order, whether the sandbox network has taken it before. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
@@ -747,8 +747,8 @@ export type Api = {
   set_scheduled_tasks: { args: { tasks: readonly ScheduledTask[] | Json<readonly ScheduledTask[]> }; result: null }
   /** Store the setting WEBHOOK_ALLOW_PRIVATE, which ops.create_webhook_endpoint and ops.set_webhook_endpoint obey. */
   set_up_webhooks: { args: { allows_private: boolean }; result: null }
-  /** Use a link: store a session of its user with the SHA-256 of the session's token in hex. client: the User-Agent. Returns false if the link was used, has expired or does not exist. */
-  sign_in: { args: { token_sha256: string; session_sha256: string; client: string }; result: boolean }
+  /** Use a link: store a session of its user with the SHA-256 of the session's token in hex. client: the User-Agent; former_session: the token hash of the session that the browser had, which ends. Returns false if the link was used, has expired or does not exist. */
+  sign_in: { args: { token_sha256: string; session_sha256: string; client: string; former_session?: string }; result: boolean }
   /** End the session with this token hash (SHA-256 in hex). */
   sign_out: { args: { session: string }; result: null }
   /** Returns the DKIM key that signs for a verified domain; no row if the service holds none. */
@@ -912,7 +912,7 @@ export const signatures = {
   secrets_to_seal: { types: { key_ids: 'text[]' }, required: ['key_ids'], returns: 'rows', results: { endpoint_id: 'uuid', secret: 'text', is_sealed: 'boolean' } },
   set_scheduled_tasks: { types: { tasks: 'jsonb' }, required: ['tasks'], returns: 'value', results: { value: 'void' } },
   set_up_webhooks: { types: { allows_private: 'boolean' }, required: ['allows_private'], returns: 'value', results: { value: 'void' } },
-  sign_in: { types: { token_sha256: 'text', session_sha256: 'text', client: 'text' }, required: ['token_sha256', 'session_sha256', 'client'], returns: 'value', results: { value: 'boolean' } },
+  sign_in: { types: { token_sha256: 'text', session_sha256: 'text', client: 'text', former_session: 'text' }, required: ['token_sha256', 'session_sha256', 'client'], returns: 'value', results: { value: 'boolean' } },
   sign_out: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { selector: 'text', private_key: 'text' } },
   start_deliveries: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'rows', results: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },

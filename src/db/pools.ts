@@ -1,7 +1,7 @@
 import type { Api } from './api.gen.ts'
 import { type Call, caller } from './call.ts'
 import type { ClientOptions } from './client.ts'
-import { fairCall } from './fair-call.ts'
+import { type FairOptions, fairCall } from './fair-call.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { CLIENT_TIME_LIMIT, repeatedCall } from './repeated-call.ts'
 
@@ -28,7 +28,36 @@ const REPEATABLE: ReadonlySet<keyof Api> = new Set([
 
 const REQUESTS_SIZE = 4
 /** Half of the connections for other requests, so that the other half remains for other organisations. */
-const ONE_ORGANISATION = { atOnce: 2, waiting: 100 }
+const ONE_ORGANISATION: FairOptions = {
+  atOnce: 2,
+  waiting: 100,
+  lineOf: (_name, args) => (args as { organisation_id?: string }).organisation_id,
+  subject: 'This organisation',
+}
+
+const SIGN_IN: ReadonlySet<string> = new Set<keyof Api>([
+  'request_sign_in',
+  'is_sign_in_link',
+  'sign_in',
+  'sign_out',
+])
+
+/** The dashboard has no more than one organisation, so that pages do not hold up the API. */
+const DASHBOARD: FairOptions = {
+  atOnce: 2,
+  waiting: 100,
+  lineOf: (name) => (name.startsWith('dashboard_') || SIGN_IN.has(name) ? 'dashboard' : undefined),
+  subject: 'The dashboard',
+}
+
+/** An import or a search of one browser leaves the other place of the dashboard to others. */
+const ONE_SESSION: FairOptions = {
+  atOnce: 1,
+  waiting: 20,
+  lineOf: (name, args) =>
+    name.startsWith('dashboard_') ? (args as { session?: string }).session : undefined,
+  subject: 'This session',
+}
 
 const WORK_SIZE = 5
 const CLOCK_SIZE = 3
@@ -102,7 +131,10 @@ export function createPools(url: string, poolsOptions: PoolsOptions) {
     ...(onHeartbeatError && { onError: onHeartbeatError }),
   })
   const intake = repeatedCall(caller(all.intake), REPEATABLE)
-  const others = fairCall(repeatedCall(caller(all.requests), REPEATABLE), ONE_ORGANISATION)
+  const others = [ONE_ORGANISATION, DASHBOARD, ONE_SESSION].reduce(
+    fairCall,
+    repeatedCall(caller(all.requests), REPEATABLE),
+  )
   const requests: Call = (name, args) => (INTAKE.has(name) ? intake : others)(name, args)
   const work = caller(all.work)
   const probe: Call = (name, args) => work(name, args, { waitMs: PROBE_WAITS_MS })

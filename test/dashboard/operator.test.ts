@@ -1,9 +1,9 @@
 import t from 'tap'
 import { ageSignIn, signInAs, signInAsOperator } from '../fixtures/dashboard.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, serviceCall, untilLocked } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
-import { startTestService } from '../fixtures/service.ts'
+import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
 import { createEndpoint } from '../fixtures/webhooks.ts'
 
 const { sql, url } = await createDatabase()
@@ -137,6 +137,19 @@ t.test(
   },
 )
 
+t.test(
+  'a user who is an operator no longer views no organisation, in a session from before',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const email = 'former-operator@example.com'
+    const former = await signInAsOperator(sql, base, email)
+    const home = await former.post(`/operator/organisations/${organisation.id}/view`)
+    t.match(home, { status: 200, text: /You view this organisation as an operator/ })
+    await sql`select ops.make_operator(${email}, false)`
+    t.equal((await former.get(`/dashboard/${organisation.id}/messages`)).status, 404)
+  },
+)
+
 t.test('Stuck: messages are grouped by reason and retried', async (t) => {
   const organisation = await createOrganisation(sql)
   await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
@@ -149,6 +162,41 @@ t.test('Stuck: messages are grouped by reason and retried', async (t) => {
   const [, messages = ''] = /name="messages" value="(em_\w+ em_\w+)"/.exec(html) ?? []
   t.match((await operator.post('/operator/stuck/retry', { messages })).text, 'Retried: 2.')
   t.equal(await lastActor('retry_message'), 'operator@example.com')
+})
+
+t.test('Stuck: in a long queue, a sentence does without the place of its message', async (t) => {
+  const organisation = await createOrganisation(sql)
+  await sendHeartbeat(serviceCall(url))
+  await sql`
+    insert into graphile_worker._private_jobs (task_id, payload)
+    select id, '{}' from graphile_worker._private_tasks, generate_series(1, 1001)
+    where identifier = 'send_email'`
+  t.teardown(() => sql`delete from graphile_worker._private_jobs where payload::text = '{}'`)
+  await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain))
+  await sql`
+    update app.messages set created_at = created_at - interval '2 minutes'
+    where organisation_id = core.decode_id('org', ${organisation.id})`
+  t.match((await operator.get('/operator/stuck')).text, 'a queue of more than 1 000 messages')
+})
+
+t.test('Stuck: the messages to retry are locked in the order of their IDs', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const accepted = []
+  for (const _ of [1, 2]) {
+    accepted.push(
+      await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain)),
+    )
+  }
+  const [first = '', second = ''] = accepted.map(({ json }) => String(json.id))
+  const { retried } = await sql.begin(async (tx) => {
+    await tx`select from app.messages where id = core.decode_id('em', ${first}) for update`
+    const retried = operator.post('/operator/stuck/retry', { messages: `${second} ${first}` })
+    await untilLocked(sql, 1, 'dashboard_retry_stuck')
+    // It would fail if the second were locked before the first.
+    await tx`select from app.messages where id = core.decode_id('em', ${second}) for update nowait`
+    return { retried }
+  })
+  t.match((await retried).text, 'Retried: 2.')
 })
 
 t.test('Plans: a plan is created and changed; a wrong number stays in its field', async (t) => {

@@ -84,6 +84,60 @@ t.test('the 21st request of a client within 15 minutes is refused', async (t) =>
   await sql`delete from app.sign_in_requests`
 })
 
+t.test('the addresses of one IPv6 network are one client for the limit of requests', async (t) => {
+  const request = (address: string, n: number) =>
+    fetch(`${base}/login`, {
+      method: 'POST',
+      headers: { 'X-Forwarded-For': address },
+      body: new URLSearchParams({ email: `v${n}@example.com` }),
+    })
+  const statuses = new Set<number>()
+  for (let n = 0; n < 20; n++) {
+    const address = n % 2 ? `2001:db8::${n.toString(16)}` : `2001:DB8:0:0:${n}:0:0:1`
+    statuses.add((await request(address, n)).status)
+  }
+  t.same([...statuses], [200])
+  t.equal((await request('2001:db8::ffff:1', 20)).status, 429)
+  t.equal((await request('2001:db8:0:1::1', 21)).status, 200, 'another network is another client')
+  await sql`delete from app.sign_in_requests`
+})
+
+t.test('a request for a link of more than 64 KB is refused before it is parsed', async (t) => {
+  const email = `${'a'.repeat(65_000)}@example.com`
+  const refused = await openBrowser(base).post('/login', { email, more: 'x'.repeat(1000) })
+  t.match(refused.text, /the body is larger than/)
+})
+
+t.test('a form of more than 1000 fields is refused, however it is encoded', async (t) => {
+  const browser = await signInAs(sql, base, { organisation: organisation.id, role: 'owner' })
+  const fields = (add: (name: string, value: string) => void, count: number) => {
+    add('name', 'Many fields')
+    for (let n = 1; n < count; n++) add('x', '')
+  }
+  const multipart = new FormData()
+  fields((name, value) => multipart.append(name, value), 1001)
+  for (const form of [{ x: Array<string>(1001).fill('') }, multipart]) {
+    const refused = await browser.post(`${home}/keys/create`, form)
+    t.match(refused.text, /the form has more than 1000 fields/)
+  }
+})
+
+t.test('a sign-in ends the session that the browser had', async (t) => {
+  const email = 'again@example.com'
+  await addUser(email)
+  const browser = await signIn(sql, base, email)
+  const former = browser.cookies()
+  const [row] = await sql<{ path: string }[]>`select ops.create_sign_in_link(${email}) as path`
+  await browser.post(row?.path ?? '')
+  t.not(browser.cookies(), former)
+  t.match(await browser.get(home), { status: 200, text: /again@example\.com/ })
+  const response = await fetch(`${base}${home}`, {
+    headers: { Cookie: former },
+    redirect: 'manual',
+  })
+  t.equal(response.status, 303, 'a copy of the former cookie has no session')
+})
+
 t.test('a link expires after 15 minutes', async (t) => {
   await addUser('dora@example.com')
   const browser = openBrowser(base)
@@ -182,6 +236,8 @@ t.test(
     t.match(policy, "default-src 'none'")
     t.notMatch(policy, 'unsafe')
     t.equal(headers.get('Cache-Control'), 'no-store')
+    // With no-referrer, browsers send "Origin: null" with the own forms of a service without HTTPS.
+    t.equal(headers.get('Referrer-Policy'), 'same-origin')
     t.notMatch(html, / style=|<style|<script>|javascript:| on\w+=/)
     t.match(await browser.get(`${home}/nothing`), { status: 404, text: /Not found/ })
     t.match(await browser.get('/operator'), { status: 404 })

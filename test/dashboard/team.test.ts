@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ageSignIn, type Browser, signIn, signInAs } from '../fixtures/dashboard.ts'
-import { createDatabase } from '../fixtures/database.ts'
+import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { createOrganisation, noticesOf, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
@@ -286,3 +286,21 @@ t.test('more than 50 members are shown on several pages', async (t) => {
   t.notMatch(first.text.split('Sessions')[0], 'm50@x.example')
   t.match((await owner.get(next)).text.split('Sessions')[0], /m50@x\.example .*m59@x\.example/)
 })
+
+t.test(
+  'ops.invite locks the organisation before it adds the user, as an invitation from the page does',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const email = 'both@example.com'
+    const { invited } = await sql.begin(async (tx) => {
+      await tx`select from app.organisations where id = core.decode_id('org', ${organisation.id}) for no key update`
+      const invited = sql`select ops.invite(${organisation.id}, ${email}, 'member')`.execute()
+      await untilLocked(sql, 1, 'ops.invite')
+      // It would wait for ops.invite, which waits for this transaction.
+      await tx`select core.add_user(${email})`
+      return { invited }
+    })
+    await invited
+    t.match(await rolesOf(organisation), { [email]: 'member' })
+  },
+)

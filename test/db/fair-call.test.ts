@@ -13,7 +13,9 @@ function heldCalls(options: { atOnce: number; waiting: number }) {
         end: () => resolve(undefined),
       })
     })) as unknown as Call
-  const call = fairCall(inner, options)
+  const lineOf = (_name: string, args: object) =>
+    (args as { organisation_id?: string }).organisation_id
+  const call = fairCall(inner, { ...options, lineOf, subject: 'This organisation' })
   return {
     begun,
     get: (organisation_id: string, id: string) => call('get_domain', { organisation_id, id }),

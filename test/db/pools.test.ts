@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createPools } from '../../src/db/pools.ts'
+import { signInAs } from '../fixtures/dashboard.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -75,3 +76,46 @@ t.test('reads that hang leave sends and the reads of others their connections', 
   })
   await Promise.all(answers)
 })
+
+t.test(
+  'pages that hang leave the API its connections, and the pages of other sessions theirs',
+  async (t) => {
+    const { base } = await startTestService(url, { roles: ['api'] })
+    const slow = await createOrganisation(sql)
+    const other = await createOrganisation(sql)
+    const [one, two, three] = await Promise.all(
+      [slow, slow, other].map(({ id }, n) =>
+        signInAs(sql, base, { organisation: id, role: 'viewer', email: `viewer-${n}@example.com` }),
+      ),
+    )
+    await sql.unsafe(`
+    drop function api.dashboard_keys;
+    create function api.dashboard_keys(session text, organisation text) returns jsonb
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      if organisation = '${slow.id}' then
+        perform pg_advisory_xact_lock_shared(2);
+      end if;
+      return '[]';
+    end $$;
+    grant execute on function api.dashboard_keys to postgram_service`)
+    const hanging = () => sql`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%dashboard_keys%'`
+    const page = `/dashboard/${slow.id}/keys`
+    const { pages } = await sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(2)`
+      const pages = Array.from({ length: 6 }, () => one?.get(page))
+      await until('a page to hang', async () => (await hanging()).length === 1)
+      t.equal((await three?.get(`/dashboard/${other.id}/keys`))?.status, 200)
+      t.ok((await hanging()).length <= 1, 'of one session one call runs at a time')
+      pages.push(two?.get(page))
+      await until('a page of the other session to hang', async () => (await hanging()).length === 2)
+      pages.push(three?.get(`/dashboard/${other.id}/keys`))
+      t.equal((await get(`${base}/v1/domains`, other.liveKey)).status, 200)
+      t.ok((await hanging()).length <= 2, 'of the dashboard two calls run at a time')
+      return { pages }
+    })
+    await Promise.all(pages)
+  },
+)
