@@ -184,13 +184,17 @@ t.test(
 t.test('messages: an organisation exports one CSV file at a time', async (t) => {
   const { organisation, path, browser } = await createScene()
   await send(base, organisation)
-  const headers = { Cookie: browser.cookies() }
+  // Of one session, the second request would wait for the first.
+  const other = await signInAs(sql, base, {
+    organisation: organisation.id,
+    role: 'viewer',
+    email: `other-${organisation.id}@example.com`,
+  })
+  const exportOf = ({ cookies }: typeof browser) =>
+    fetch(`${base}${path}.csv`, { headers: { Cookie: cookies() } })
   const [first, second] = await sql.begin(async (tx) => {
     await tx`lock table app.messages in access exclusive mode`
-    return [
-      await fetch(`${base}${path}.csv`, { headers }),
-      await fetch(`${base}${path}.csv`, { headers }),
-    ]
+    return [await exportOf(browser), await exportOf(other)]
   })
   t.match([first?.status, second?.status], [200, 429])
   t.match(await first?.text(), /\r\nem_/)
