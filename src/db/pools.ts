@@ -35,18 +35,26 @@ const ONE_ORGANISATION: FairOptions = {
   subject: 'This organisation',
 }
 
-const SIGN_IN: ReadonlySet<string> = new Set<keyof Api>([
+const SIGN_IN_CALLS: ReadonlySet<string> = new Set<keyof Api>([
   'request_sign_in',
   'is_sign_in_link',
   'sign_in',
   'sign_out',
 ])
 
+/** Strangers who request links do not hold up the pages of users who are signed in. */
+const SIGN_IN: FairOptions = {
+  atOnce: 1,
+  waiting: 100,
+  lineOf: (name) => (SIGN_IN_CALLS.has(name) ? 'sign-in' : undefined),
+  subject: 'The sign-in',
+}
+
 /** The dashboard has no more than one organisation, so that pages do not hold up the API. */
 const DASHBOARD: FairOptions = {
   atOnce: 2,
   waiting: 100,
-  lineOf: (name) => (name.startsWith('dashboard_') || SIGN_IN.has(name) ? 'dashboard' : undefined),
+  lineOf: (name) => (name.startsWith('dashboard_') ? 'dashboard' : undefined),
   subject: 'The dashboard',
 }
 
@@ -131,7 +139,7 @@ export function createPools(url: string, poolsOptions: PoolsOptions) {
     ...(onHeartbeatError && { onError: onHeartbeatError }),
   })
   const intake = repeatedCall(caller(all.intake), REPEATABLE)
-  const others = [ONE_ORGANISATION, DASHBOARD, ONE_SESSION].reduce(
+  const others = [ONE_ORGANISATION, SIGN_IN, DASHBOARD, ONE_SESSION].reduce(
     fairCall,
     repeatedCall(caller(all.requests), REPEATABLE),
   )
