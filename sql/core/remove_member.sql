@@ -15,8 +15,9 @@ begin
   end if;
   perform core.check_has_owner(remove_member.organisation_id);
   perform core.audit('remove_member', remove_member.organisation_id, v_user.email, jsonb_build_object('role', v_role), null);
+  perform core.delete_user_without_role(v_user.id);
 end
 $$;
 
 comment on function core.remove_member is
-  'Removes a user from an organisation. Raises an error if the user is not a member, or if no owner would remain.';
+  'Removes a user from an organisation, and deletes the user without another one. Raises an error if the user is not a member, or if no owner would remain.';

@@ -14,6 +14,7 @@ begin
   update app.users u set is_operator = make_operator.is_operator where u.id = v_user;
   perform core.audit('make_operator', null, lower(make_operator.email),
     jsonb_build_object('is_operator', v_before), jsonb_build_object('is_operator', make_operator.is_operator));
+  perform core.delete_user_without_role(v_user);
 end
 $$;
 

@@ -51,13 +51,15 @@ export function createDashboard(options: DashboardOptions): Middleware {
     })
   }
   router.use(signInRouter({ ...options, cookie }).routes())
-  router.get('/dashboard', async (ctx) => {
-    const { frame } = await visitOf(ctx, tools)
-    const [only, ...others] = frame.organisations
-    if (only && others.length === 0) return ctx.redirect(`/dashboard/${only.id}`)
-    if (!only && frame.isOperator) return ctx.redirect('/operator')
-    show(ctx, frame, cookie, chooseOrganisation(frame))
-  })
+  router.get('/dashboard', (ctx) =>
+    guarded(ctx, async () => {
+      const { frame } = await visitOf(ctx, tools)
+      const [only, ...others] = frame.organisations
+      if (only && others.length === 0) ctx.redirect(`/dashboard/${only.id}`)
+      else if (!only && frame.isOperator) ctx.redirect('/operator')
+      else show(ctx, frame, cookie, chooseOrganisation(frame))
+    }),
+  )
   for (const resource of resources(call, stopping)) {
     mountResource(router, resource, { ...tools, readBody })
   }

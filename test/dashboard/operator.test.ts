@@ -145,6 +145,9 @@ t.test(
     const former = await signInAsOperator(sql, base, email)
     const home = await former.post(`/operator/organisations/${organisation.id}/view`)
     t.match(home, { status: 200, text: /You view this organisation as an operator/ })
+    // A user without any role would be deleted.
+    const { id: other } = await createOrganisation(sql)
+    await sql`select ops.invite(${other}, ${email}, 'viewer')`
     await sql`select ops.make_operator(${email}, false)`
     t.equal((await former.get(`/dashboard/${organisation.id}/messages`)).status, 404)
   },

@@ -257,3 +257,21 @@ t.test('the last owner of an organisation is neither removed nor made a member',
     { email: 'second@example.com', role: 'owner' },
   ])
 })
+
+t.test('a user who loses the last role is deleted, with sessions and links', async (t) => {
+  const other = await createOrganisation(sql)
+  const email = 'leaver@example.com'
+  await sql`select ops.invite(${organisation.id}, ${email}, 'member')`
+  await sql`select ops.invite(${other.id}, ${email}, 'member')`
+  await sql`select ops.make_operator(${email})`
+  const browser = await signIn(sql, base, email)
+  await openBrowser(base).post('/login', { email })
+  const isUser = async () => (await sql`select from app.users where email = ${email}`).length === 1
+  await sql`select ops.remove_member(${organisation.id}, ${email})`
+  await sql`select ops.remove_member(${other.id}, ${email})`
+  t.ok(await isUser(), 'an operator stays')
+  await sql`select ops.make_operator(${email}, false)`
+  t.notOk(await isUser())
+  t.match((await browser.get('/dashboard')).text, 'Email me a link')
+  t.same(await sql`select from app.notices where email = ${email}`, [])
+})

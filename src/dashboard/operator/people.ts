@@ -34,7 +34,7 @@ export function peoplePage(call: Call): Page {
         <h2>Erase</h2>
         <p>
           Erasing removes the person from messages, events, suppressions, consents and notes of all organisations.${' '}
-          It cannot be undone. That nothing may be sent to the person is kept as a hash.
+          It cannot be undone. That nothing may be sent to the person is kept as a hash. Both read all stored messages: with many millions use <code>ops.export_person</code> and <code>ops.erase_person</code> in psql, where no time limit applies.
         </p>
         <form method="post" action="/operator/people/erase" class="stack">
           ${field({ name: 'person', label: 'Email address, or number in E.164', refused, isRequired: true })}
