@@ -2,12 +2,13 @@ create function core.new_id(at timestamptz)
 returns uuid
 language sql volatile
 as $$
-  -- A UUIDv4 whose first 48 bits are replaced by Unix milliseconds and whose version by 7.
+  -- A UUIDv4 whose first 48 bits are replaced by Unix milliseconds and whose version by 7. Milliseconds are
+  -- rounded down, as core.iso shows them, so that a search by a time of the API finds its messages.
   select encode(
     set_bit(set_bit(
       overlay(
         uuid_send(gen_random_uuid())
-        placing substring(int8send((extract(epoch from at) * 1000)::bigint) from 3)
+        placing substring(int8send(floor(extract(epoch from at) * 1000)::bigint) from 3)
         from 1 for 6
       ), 52, 1), 53, 1),
     'hex'

@@ -101,11 +101,12 @@ t.test('PowerDNS serves the zone from the database', { skip }, async (t) => {
   t.test('PowerDNS: a secondary can transfer the zone', { skip: noNsd }, async (t) => {
     const secondary = await startNsd({ 'dkim.zone': null }, { primary: address })
     const copy = createResolver({ servers: [secondary.address], hasSandbox: false })
+    const look = (selector: string) => copy.look(`${selector}.${token}.dkim.zone`, 'TXT')
+    // Until its processes have been replaced after the transfer, some lookups fail.
     const found = await until('the copy', () =>
-      copy.look(`pg1.${token}.dkim.zone`, 'TXT').catch(() => undefined),
+      Promise.all([look('pg1'), look('pg2')]).catch(() => undefined),
     )
-    t.same(found, [values[0]])
-    t.same(await copy.look(`pg2.${token}.dkim.zone`, 'TXT'), [values[1]])
+    t.same(found, [[values[0]], [values[1]]])
   })
 })
 

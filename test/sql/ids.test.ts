@@ -133,6 +133,7 @@ t.test('new_id: returns a UUIDv7 of the given time', async (t) => {
     '1970-01-01T00:00:00Z',
     '2024-02-29T23:59:59.999Z',
     '2038-01-19T03:14:08.001Z',
+    '2026-11-23T02:36:21.715999Z',
     '9999-12-31T00:00:00Z',
   ]
   for (const time of times) {
