@@ -729,7 +729,7 @@ export type Api = {
   record_task_run: { args: { task: string; duration_ms: number; rows?: number; error?: string }; result: null }
   /** Release the leases of jobs, so that other jobs get them. An endpoint where something is due gets a new job, after the pause and behind the jobs that wait already. Returns how many such jobs there are. */
   release_leases: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: number }
-  /** Email a link that signs in to the dashboard once within 15 minutes, if the address is that of a user. token_sha256: the SHA-256 of its token in hex; client_address: the IP address of the browser, of IPv6 its network; sealed_token: the token sealed with SECRET_KEY, for the email. Refuses with rate_limited after 5 requests for an address or 20 of a client within 15 minutes, whether the address is known or not. */
+  /** Email a link that signs in to the dashboard once within 15 minutes, if the address is that of a user. token_sha256: the SHA-256 of its token in hex; client_address: the IP address of the browser, of IPv6 its network; sealed_token: the token sealed with SECRET_KEY, for the email. Refuses with rate_limited after 20 requests of a client, 5 of a client for one address, or 10 for an address within 15 minutes, whether the address is known or not. */
   request_sign_in: { args: { email: string; client_address: string; token_sha256: string; sealed_token: string }; result: null }
   /** Returns for each of these messages, in order, whether the sandbox network has taken it before. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
