@@ -157,7 +157,7 @@ export function csvFileField(): Content {
   </div>`
 }
 
-/** A button that posts to an action by itself, with hidden fields. */
+/** A form of one button, which posts hidden fields to an action. */
 export function actionButton(
   action: string,
   label: string,

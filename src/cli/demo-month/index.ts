@@ -33,7 +33,7 @@ const FAILING_URL = 'https://warehouse.karoo-books.example/postgram'
 
 /**
  * Fills an organisation with a month of messages and what belongs to it, by the functions that the service calls,
- * with their clock set to each time in turn. It is one transaction: nobody else sees the clock of a test, and
+ * with their clock set to each time in turn. It is one transaction: no other session sees the test clock, and
  * nothing remains of a month that fails. Throws SetupError if the organisation has sent an SMS. `sql` is the owner's.
  */
 export async function fillMonth(sql: Sql, organisation: string): Promise<{ messages: number }> {

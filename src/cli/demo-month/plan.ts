@@ -261,7 +261,7 @@ function personOf(random: () => number) {
   return { name, address: address.toLowerCase() }
 }
 
-/** One of the thousand numbers that nobody has. */
+/** One of the thousand numbers that are reserved for examples. */
 function phone(n: number): string {
   return `+447700900${String(n).padStart(3, '0')}`
 }

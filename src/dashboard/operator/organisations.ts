@@ -300,6 +300,6 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
         { label: 'Address', cell: ({ email }) => email },
         { label: 'Role', cell: ({ role }) => role },
       ],
-      'Nobody may open its dashboard.',
+      'The organisation has no members. Add one in psql: select ops.invite(…)',
     )}`
 }

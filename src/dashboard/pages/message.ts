@@ -190,7 +190,7 @@ function facts(message: Message): Content {
 /** What the provider or the network said. */
 function words({ detail }: Event): Content {
   const said = [detail.code, detail.text].filter((part) => part !== undefined).join(' ')
-  return html`${said && html`<bdi>${said}</bdi>`}${detail.isAmbiguous && ' (nobody knows whether it was accepted)'}`
+  return html`${said && html`<bdi>${said}</bdi>`}${detail.isAmbiguous && ' (it is unknown whether it was accepted)'}`
 }
 
 function attempts({ events, attempts, sentAt }: Message): Content {
