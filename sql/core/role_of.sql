@@ -5,7 +5,7 @@ as $$
 begin
   return coalesce(
     (select m.role from app.members m where m.organisation_id = role_of.organisation_id and m.user_id = s.user_id),
-    -- A user who is an operator no longer views nothing, even in a session that began before.
+    -- A former operator views nothing, even in a session that began before.
     (select 'viewer'::app.member_role from app.users u
       where u.id = s.user_id and u.is_operator and s.viewed_organisation_id = role_of.organisation_id));
 end

@@ -19,7 +19,7 @@ import { sameOrigin } from './same-origin.ts'
 import { type SessionCookie, sessionCookie } from './session.ts'
 import { signInRouter } from './sign-in.ts'
 
-export type DashboardOptions = {
+type DashboardOptions = {
   call: Call
   registry: Registry
   secrets: Secrets

@@ -77,7 +77,7 @@ const asText = (text: string) => `<!doctype html>
 `
 
 /** Returns a command for a POSIX shell that sends the message again with the key in $KEY. */
-export function curlOf(body: Body, publicUrl: string): string {
+function curlOf(body: Body, publicUrl: string): string {
   const { channel, headers } = body
   const some = (list: readonly string[]) => (list.length > 0 ? list : undefined)
   const request =

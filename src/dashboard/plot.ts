@@ -3,9 +3,9 @@ import { type Content, html } from './html.ts'
 import { count, table } from './parts.ts'
 
 /** The colour of a part: good, bad, warn, accent or plain. */
-export type Tone = 'good' | 'bad' | 'warn' | 'accent' | 'plain'
+type Tone = 'good' | 'bad' | 'warn' | 'accent' | 'plain'
 
-export type PlotDay = {
+type PlotDay = {
   /** The UTC day: 2026-03-01. */
   day: string
   /** The parts of its bar, from the bottom. All days have the same parts. */
@@ -14,7 +14,7 @@ export type PlotDay = {
   more?: readonly { name: string; value: number }[]
 }
 
-export type BarsOptions = {
+type BarsOptions = {
   label: string
   days: readonly PlotDay[]
   /** A value to compare the bars with, such as a limit. */

@@ -48,7 +48,7 @@ const retrySchema = v.pipe(
 const problemsSchema = v.array(v.object({ id: v.string(), problem: v.string() }))
 
 /** The messages that api.dashboard_retry_messages could not retry, each with its problem. */
-export type RetryProblems = v.InferOutput<typeof problemsSchema>
+type RetryProblems = v.InferOutput<typeof problemsSchema>
 
 /** Retries messages. Returns those that cannot be retried. */
 export async function retryMessages(
