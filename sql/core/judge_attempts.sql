@@ -16,7 +16,8 @@ begin
         when r.outcome = 'sent' and m.status = 'queued' then 'sent'
         -- Receipts arrived before this result and have set the status already.
         when r.outcome = 'sent' and m.sent_at is not null and m.attempt_started_at is not null then 'sent'
-        when m.status <> 'queued' then 'none'
+        -- A result that is recorded already comes again if the connection was lost before the worker knew.
+        when m.status <> 'queued' or m.attempt_started_at is null then 'none'
         when r.outcome = 'failed' or l.is_lost then 'failed'
         when core.first_deferral(m.id) < at - interval '24 hours' then 'failed'
         else 'deferred'

@@ -29,6 +29,11 @@ export function isTimeout(error: unknown): boolean {
   return [SQLSTATE_LOCK_NOT_AVAILABLE, SQLSTATE_CANCELLED].includes(codeOf(error))
 }
 
+/** Returns whether the same call may succeed later: the database was away, or others held a lock for too long. */
+export function isTransient(error: unknown): boolean {
+  return concernsAll(error) || error instanceof ConnectionLost || isTimeout(error)
+}
+
 export const SQLSTATE_LOCK_NOT_AVAILABLE = '55P03'
 const SQLSTATE_CANCELLED = '57014'
 

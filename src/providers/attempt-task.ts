@@ -1,13 +1,17 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
 import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
+import { isTransient } from '../db/repeated-call.ts'
 import type { AttemptResult, TimeLimit } from './attempt.ts'
 
 const payloadSchema = v.object({ id: v.pipe(v.string(), v.uuid()) })
 
 /** Providers have shorter limits. This one frees the slot when a provider never responds. */
 const ATTEMPT_TIMEOUT_MS = 120_000
+
+const RECORD_AGAIN_AFTER_MS = 500
 
 /** The result of an attempt, with the name of the provider. */
 export type NamedResult = AttemptResult & { provider: string }
@@ -48,6 +52,21 @@ export function attemptTask<Message extends { id: string }>(
     call('finish_messages', { results }),
   )
 
+  /**
+   * Records a result. If the database is away or locked, it repeats the call until the worker has to stop: without
+   * its result the message would be attempted again, and a network cannot be asked whether it has an SMS.
+   */
+  async function record(result: NamedResult & { id: string; job: string }, signal?: AbortSignal) {
+    for (;;) {
+      try {
+        return await finish(result)
+      } catch (error) {
+        if (!isTransient(error) || signal?.aborted) throw error
+        await pause(RECORD_AGAIN_AFTER_MS)
+      }
+    }
+  }
+
   // A message in progress can come again: with the same job after a restart of the worker pool, or with a
   // second job after it was held and released. The second run must wait. Otherwise it would take the
   // attempt in progress for an interrupted one, or complete the only job left if that attempt fails.
@@ -65,7 +84,7 @@ export function attemptTask<Message extends { id: string }>(
         .attempt(message, { signal, timeoutMs })
         .finally(() => options.end?.(message))
       options.onOutcome?.(id, result)
-      await finish({ id, job: job.id, ...result })
+      await record({ id, job: job.id, ...result }, signal)
     } finally {
       inProgress.delete(id)
       end()

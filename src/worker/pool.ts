@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import {
   type Runner,
   run,
+  type Task,
   type TaskList,
   type WorkerEvents,
   Logger as WorkerLogger,
@@ -36,7 +37,8 @@ const RESTART_AFTER_MS = 1000
 
 /** Starts taking jobs of these tasks. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
-  const { url, tasks, concurrency, log, metrics } = options
+  const { url, concurrency, log, metrics } = options
+  const { tasks, allEnded } = watchTasks(options.tasks)
   // If an unregistered pool dies, its jobs stay locked for four hours.
   let registered: Promise<void> = Promise.resolve()
   // Resolves when the latest pool of graphile-worker shuts down. The runner's own promise may never
@@ -116,6 +118,8 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     // the process from exiting.
     ignoreErrors(watched.stop())
     runner = undefined
+    // The registration of the next pool releases the jobs of this one: another process would take those in progress.
+    await allEnded()
     while (!isStopping && !runner) {
       await pause(RESTART_AFTER_MS)
       if (isStopping) return
@@ -134,7 +138,32 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
       isStopping = true
       await ignoreErrors(runner?.stop())
       await watching
+      // A runner whose stop fails leaves its jobs in progress.
+      await allEnded()
       await pgPool.end()
+    },
+  }
+}
+
+/** Returns the same tasks, and a function that waits until none of them is in progress. */
+function watchTasks(tasks: TaskList) {
+  const inProgress = new Set<unknown>()
+  const watched = Object.entries(tasks).map(([name, task]): [string, Task] => [
+    name,
+    async (payload, helpers) => {
+      const run = Promise.resolve(task?.(payload, helpers))
+      inProgress.add(run)
+      try {
+        await run
+      } finally {
+        inProgress.delete(run)
+      }
+    },
+  ])
+  return {
+    tasks: Object.fromEntries(watched),
+    async allEnded() {
+      while (inProgress.size > 0) await Promise.allSettled(inProgress)
     },
   }
 }

@@ -1,4 +1,6 @@
 import t from 'tap'
+import type { Call } from '../../src/db/call.ts'
+import { ConnectionLost, Unreachable } from '../../src/db/connection-errors.ts'
 import type { SmsSendResult } from '../../src/providers/sms.ts'
 import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import {
@@ -228,6 +230,38 @@ t.test('send_sms: a worker that stops before the provider is called defers the S
   t.equal(provider.handed.length, 0)
   t.match(await messageOf(sql, id), { status: 'queued', attemptStartedAt: null })
   t.ok(await isDeferred(id))
+})
+
+/** The service's call, except that the first call of finish_messages fails, after it took effect if `isDone`. */
+function failingFinish({ isDone }: { isDone: boolean }) {
+  let hasFailed = false
+  const call: Call = async (name, args, options) => {
+    const isFirst = name === 'finish_messages' && !hasFailed
+    if (!isFirst) return asService(name, args, options)
+    hasFailed = true
+    if (!isDone) throw new Unreachable('no connection to the database became free within 5000 ms')
+    await asService(name, args, options)
+    throw new ConnectionLost(new Error('the server closed the connection'))
+  }
+  return call
+}
+
+t.test('send_sms: the result is recorded although the database is away at first', async (t) => {
+  const { provider, id } = await setUp()
+  await anSmsWorker(sql, failingFinish({ isDone: false }), provider).attemptSend(id)
+  t.equal(provider.handed.length, 1)
+  t.match(await messageOf(sql, id), { status: 'sent', attempts: 1 })
+})
+
+t.test('send_sms: a result that is recorded twice defers the SMS once', async (t) => {
+  const { provider, id } = await setUp()
+  provider.onSend = () => ({ outcome: 'deferred', code: 'ESME_RTHROTTLED' })
+  await anSmsWorker(sql, failingFinish({ isDone: true }), provider).attemptSend(id)
+  t.match(await messageOf(sql, id), { status: 'queued', attempts: 1 })
+  const { length: jobs } = await sql`
+    select from graphile_worker._private_jobs
+    where payload ->> 'id' = core.decode_id('sm', ${id})::text`
+  t.equal(jobs, 1)
 })
 
 t.test('ops.why(): names the failing provider that an SMS waits for', async (t) => {

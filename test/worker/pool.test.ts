@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -89,3 +90,42 @@ t.test(
     t.same(new Set(await worked), new Set(registered.slice(1)))
   },
 )
+
+/** Longer than a pool waits before it restarts. */
+const RESTART_MS = 2500
+
+t.test('a pool that restarts keeps its jobs until those in progress have ended', async (t) => {
+  const order: string[] = []
+  const again = Promise.withResolvers<void>()
+  const { log, logged } = aLog()
+  const failed = logged('Failed to complete jobs')
+  await sql.unsafe(`
+    create function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create trigger refuse before delete on graphile_worker._private_jobs
+    for each row when (old.key = 'short') execute function public.refuse()`)
+  const pool = await startWorkerPool({
+    url,
+    tasks: {
+      short: async () => undefined,
+      async long() {
+        await Promise.race([failed.then(() => pause(RESTART_MS)), again.promise])
+        order.push('ended')
+      },
+    },
+    concurrency: 2,
+    metrics: createMetrics({ pools: {} }),
+    log,
+    async register() {
+      order.push('registered')
+      if (order.length > 1) again.resolve()
+    },
+  })
+  t.teardown(() => pool.stop())
+  await sql`
+    select graphile_worker.add_job('long'),
+      graphile_worker.add_job('short', job_key => 'short')`
+  await failed
+  await sql`drop trigger refuse on graphile_worker._private_jobs`
+  await again.promise
+  t.same(order, ['registered', 'ended', 'registered'])
+})

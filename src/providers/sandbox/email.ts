@@ -3,7 +3,7 @@ import type { DkimKey, SandboxCopy, SandboxItem } from '../../db/api.gen.ts'
 import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
 import type { EmailProvider, OutgoingEmail, Receipt } from '../email.ts'
-import { REPORTS_AFTER_MS, refusal, slow } from './network.ts'
+import { PATIENTLY, REPORTS_AFTER_MS, refusal, slow } from './network.ts'
 
 /** Addresses at this domain select the simulated outcome; every other address is delivered. */
 const DOMAIN = 'sandbox.postgram.test'
@@ -17,9 +17,11 @@ type Report = Pick<Receipt, 'type' | 'code' | 'text' | 'is_hard'>
  * database stores what the sandbox took, so it survives a restart of the process.
  */
 export function createSandbox(call: Call): EmailProvider {
-  const take = createRecorder<SandboxItem>((messages) => call('sandbox_take', { messages }))
+  const take = createRecorder<SandboxItem>((messages) =>
+    call('sandbox_take', { messages }, PATIENTLY),
+  )
   const isKnown = createBatcher<SandboxCopy, boolean>(
-    (messages) => call('sandbox_knows', { messages }),
+    (messages) => call('sandbox_knows', { messages }, PATIENTLY),
     { maxWeight: MAX_IN_ONE_COMMIT },
   )
 

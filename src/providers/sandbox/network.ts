@@ -1,9 +1,14 @@
 import type { Logger } from 'pino'
 import type { Call } from '../../db/call.ts'
+import type { UseOptions } from '../../db/pool.ts'
 import type { About, SendResult } from '../email.ts'
 
 /** Long enough for a person to see the status `sent` first. */
 export const REPORTS_AFTER_MS = 500
+
+/** A real provider responds although our database is busy, so the sandbox waits longer for a connection than jobs do. */
+export const PATIENTLY: UseOptions = { waitMs: 60_000 }
+
 const SLOW_RETRY_MS = 2000
 const REPORT_EVERY_MS = 200
 

@@ -2,7 +2,7 @@ import type { KeywordSms, SandboxItem } from '../../db/api.gen.ts'
 import { createRecorder } from '../../db/batcher/index.ts'
 import type { Call } from '../../db/call.ts'
 import type { OutgoingSms, SmsProvider, SmsReceipt } from '../sms.ts'
-import { REPORTS_AFTER_MS, refusal, slow } from './network.ts'
+import { PATIENTLY, REPORTS_AFTER_MS, refusal, slow } from './network.ts'
 
 /** Later than the receipts: a recipient replies after the delivery. */
 const REPLIES_AFTER_MS = 2 * REPORTS_AFTER_MS
@@ -30,7 +30,9 @@ const replyByDigit: Record<string, Pick<KeywordSms, 'keyword' | 'word'>> = {
  * once, 6 replies STOP and 7 START after the delivery; every other number is delivered.
  */
 export function createSmsSandbox(call: Call): SmsProvider {
-  const take = createRecorder<SandboxItem>((messages) => call('sandbox_take', { messages }))
+  const take = createRecorder<SandboxItem>((messages) =>
+    call('sandbox_take', { messages }, PATIENTLY),
+  )
 
   return {
     name: NAME,
