@@ -12,6 +12,7 @@ import { Refusal } from '../errors.ts'
 import { storable } from '../text/storable.ts'
 import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
 import { type Content, html, render } from './html.ts'
+import { keptForm } from './kept-form.ts'
 import { layout } from './layout.ts'
 import type { Frame, Outcome, Page, Resource, View, Visit } from './page.ts'
 import { pages, resources } from './pages/index.ts'
@@ -154,18 +155,52 @@ function mountPage(
     }),
   )
   for (const [name, act] of Object.entries(page.actions ?? {})) {
-    router.post(`${page.path}/${name}`, (ctx) =>
-      guarded(ctx, async () => {
+    router.post(`${page.path}/${name}`, async (ctx) => {
+      let form: Form | undefined
+      try {
         const visit = await visitOf(ctx, tools)
-        const form = await readForm(ctx, readBody)
-        const outcome = await act(visit, form).catch((error) =>
-          reshow(ctx, page, visit, form, error),
+        const sent = await readForm(ctx, readBody)
+        form = sent
+        const outcome = await act(visit, sent).catch((error) =>
+          reshow(ctx, page, visit, sent, error),
         )
         respondWith(ctx, visit.frame, tools.cookie, outcome)
-      }),
-    )
+      } catch (error) {
+        if (!isUnauthorized(error)) throw error
+        keep(ctx, form ?? (await readStrangersForm(ctx, readBody)))
+      }
+    })
   }
 }
+
+/**
+ * Strangers can send this as well: they may not have as much parsed as users. A form of more bytes than this whose
+ * session has ended is a long list or a large template.
+ */
+const STRANGERS_BYTES = 1024 * 1024
+
+/** Reads a form that has no session; returns null if it is too large or no form. */
+async function readStrangersForm(ctx: Context, readBody: ReadBody): Promise<Form | null> {
+  try {
+    return await readForm(ctx, readBody, STRANGERS_BYTES)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'validation_error') return null
+    throw error
+  }
+}
+
+/** Shows what a form had that needs a sign-in, so that it is not lost. */
+function keep(ctx: Context, form: Form | null): void {
+  const frame: Frame | null = ctx.state.frame ?? null
+  const reason = frame
+    ? 'This needs a sign-in within the last 10 minutes.'
+    : 'You are not signed in any more.'
+  ctx.status = 401
+  ctx.type = 'html'
+  ctx.body = layout({ ...keptForm(ctx.path, form, reason), frame, path: ctx.path })
+}
+
+const isUnauthorized = (error: unknown) => error instanceof Refusal && error.code === 'unauthorized'
 
 /** Shows the page of a refused form again, with what was typed and what is wrong with it. */
 async function reshow(
@@ -227,13 +262,13 @@ function streamed(
 const FAILED =
   'The service failed, and the failure was logged. Try again; if it fails again, tell the operator.'
 
-/** Redirects to the sign-in if there is no session, or if it is too old for the action. */
+/** Redirects to the sign-in if there is no session. */
 async function guarded(ctx: Context, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'unauthorized') throw error
-    ctx.redirect(ctx.state.frame ? '/login?again' : '/login')
+    if (!isUnauthorized(error)) throw error
+    ctx.redirect('/login')
     ctx.status = 303
   }
 }
