@@ -43,7 +43,7 @@ const PHONE_PREFIX = /^\+\d{0,15}$/
 const ROW_ID = /^\d{1,18}$/
 
 /** Consents of one transaction. Replies from phones wait for it. */
-const SLICE = 5000
+const SLICE = 1000
 
 /** Bad lines that the report shows. */
 const MAX_SHOWN = 100
