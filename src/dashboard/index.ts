@@ -138,7 +138,7 @@ function mountResource(
   router.register(path, [method], (ctx) =>
     guarded(ctx, async () => {
       const visit = await visitOf(ctx, tools)
-      await respond(visit, method === 'POST' ? await readForm(ctx, readBody) : new Map())
+      await respond(visit, method === 'POST' ? await readUsersForm(visit, readBody) : new Map())
     }),
   )
 }
@@ -159,7 +159,7 @@ function mountPage(
       let form: Form | undefined
       try {
         const visit = await visitOf(ctx, tools)
-        const sent = await readForm(ctx, readBody)
+        const sent = await readUsersForm(visit, readBody)
         form = sent
         const outcome = await act(visit, sent).catch((error) =>
           reshow(ctx, page, visit, sent, error),
@@ -173,6 +173,11 @@ function mountPage(
   }
 }
 
+/** Reads a form whose bytes count for its user: neither strangers nor the organisation's API share their limit. */
+function readUsersForm({ ctx, frame }: Visit, readBody: ReadBody): Promise<Form> {
+  return readForm(ctx, readBody, { owner: `user ${frame.email}` })
+}
+
 /**
  * Strangers can send this as well: they may not have as much parsed as users. A form of more bytes than this whose
  * session has ended is a long list or a large template.
@@ -182,7 +187,7 @@ const STRANGERS_BYTES = 1024 * 1024
 /** Reads a form that has no session; returns null if it is too large or no form. */
 async function readStrangersForm(ctx: Context, readBody: ReadBody): Promise<Form | null> {
   try {
-    return await readForm(ctx, readBody, STRANGERS_BYTES)
+    return await readForm(ctx, readBody, { maxBytes: STRANGERS_BYTES })
   } catch (error) {
     if (error instanceof Refusal && error.code === 'validation_error') return null
     throw error
