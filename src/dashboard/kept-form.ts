@@ -9,23 +9,22 @@ import { shortened } from './parts.ts'
  * if it was too large to be kept.
  */
 export function keptForm(path: string, form: Form | null, reason: string): View {
-  const values = [...(form ?? [])].flatMap(([name, sent]) => sent.map((value) => ({ name, value })))
+  const fields = [...(form ?? [])]
   const content = html`
     <p>${reason} Nothing was changed. ${form ? 'This page keeps what you typed.' : 'The form was too large to be kept: fill it in again after the sign-in.'}</p>
     <p><a class="button" href="/login?again" target="_blank">Sign in in a new tab</a></p>
     ${
       form &&
       html`<p>Open the link of the email in this browser. Then come back to this page:</p>
-        <form method="post" action=${path} enctype="multipart/form-data">
-          ${values.map(({ name, value }) => html`<input type="hidden" name=${name} value=${value} />`)}
+        <form method="post" action=${path} enctype="multipart/form-data" class="stack">
+          <dl class="facts">${fields.map(
+            ([name, values]) =>
+              values.join('') !== '' &&
+              html`<div><dt>${name}</dt><dd><bdi>${shortened(values.join(', '))}</bdi></dd></div>`,
+          )}</dl>
+          ${fields.flatMap(([name, values]) => values.map((value) => html`<input type="hidden" name=${name} value=${value} />`))}
           <button>Send the form again</button>
-        </form>
-        <dl class="facts">${values
-          .filter(({ value }) => value !== '')
-          .map(
-            ({ name, value }) =>
-              html`<div><dt>${name}</dt><dd><bdi>${shortened(value)}</bdi></dd></div>`,
-          )}</dl>`
+        </form>`
     }`
   return { title: 'Sign in again', content }
 }

@@ -31,7 +31,7 @@ async function signInAgain(browser: Browser, email: string) {
 /** Presses "Send the form again". */
 function sendAgain(browser: Browser, { html }: PageResponse) {
   const [, action = '', fields = ''] =
-    /<form method="post" action="([^"]*)" enctype="multipart\/form-data">(.*?)<\/form>/s.exec(
+    /<form method="post" action="([^"]*)" enctype="multipart\/form-data"[^>]*>(.*?)<\/form>/s.exec(
       html,
     ) ?? []
   const form = new FormData()
