@@ -4,7 +4,7 @@ import { Refusal } from '../../errors.ts'
 import { MODES } from '../../schemas/message.ts'
 import { type Form, parseForm } from '../form.ts'
 import { html } from '../html.ts'
-import type { Outcome, Page, Visit } from '../page.ts'
+import { type Outcome, type Page, refusedIn, type Visit } from '../page.ts'
 import {
   actionButton,
   copyable,
@@ -219,10 +219,11 @@ export function organisationPage(call: Call): Page {
   }
 }
 
-function detailOf({ refused }: Visit, detail: Detail, path: string) {
+function detailOf(visit: Visit, detail: Detail, path: string) {
   const { organisation, plans, keys, members, ledger } = detail
   const { id, state, state_reason } = organisation
-  const note = (label: string) => field({ name: 'note', label, refused, isRequired: true })
+  const note = (action: string, label: string) =>
+    field({ name: 'note', action, label, refused: refusedIn(visit, action), isRequired: true })
   return html`
     <p><code>${id}</code> ${status(state)} ${state_reason}</p>
     <p>Owner: ${organisation.owner_email}, created ${time(organisation.created_at)}, ${count(organisation.messages_waiting)} messages wait.</p>
@@ -231,13 +232,13 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
     <div class="row">
       ${
         state === 'active' &&
-        html`<form method="post" action=${`${path}/pause`} class="row">${note('Reason for the pause')}<button>Pause sending</button></form>`
+        html`<form method="post" action=${`${path}/pause`} class="row">${note('pause', 'Reason for the pause')}<button>Pause sending</button></form>`
       }
       ${state === 'paused' && actionButton(`${path}/resume`, 'Resume sending')}
       ${
         state === 'suspended'
           ? actionButton(`${path}/reinstate`, 'Reinstate')
-          : html`<form method="post" action=${`${path}/suspend`} class="row">${note('Reason for the suspension')}<button class="danger">Suspend</button></form>`
+          : html`<form method="post" action=${`${path}/suspend`} class="row">${note('suspend', 'Reason for the suspension')}<button class="danger">Suspend</button></form>`
       }
     </div>
     <h2>Plan and credits</h2>
@@ -248,12 +249,12 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
     </dl>
     <div class="row">
       <form method="post" action=${`${path}/set-plan`} class="row">
-        ${field({ name: 'plan', label: 'Plan', refused, value: organisation.plan, options: plans.map((value) => ({ value, label: value })) })}
+        ${field({ name: 'plan', label: 'Plan', refused: refusedIn(visit, 'set-plan'), value: organisation.plan, options: plans.map((value) => ({ value, label: value })) })}
         <button>Change plan</button>
       </form>
       <form method="post" action=${`${path}/grant-credits`} class="row">
-        ${field({ name: 'credits', label: 'Credits', refused, type: 'number', isRequired: true })}
-        ${note('Note, such as the invoice')}
+        ${field({ name: 'credits', label: 'Credits', refused: refusedIn(visit, 'grant-credits'), type: 'number', isRequired: true })}
+        ${note('grant-credits', 'Note, such as the invoice')}
         <button>Grant credits</button>
       </form>
     </div>
@@ -271,7 +272,7 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
     )}
     <h2>API keys</h2>
     <form method="post" action=${`${path}/create-key`} class="row">
-      ${field({ name: 'mode', label: 'Mode', refused, options: MODES.map((value) => ({ value, label: value })) })}
+      ${field({ name: 'mode', label: 'Mode', refused: refusedIn(visit, 'create-key'), options: MODES.map((value) => ({ value, label: value })) })}
       <button>Create key</button>
     </form>
     ${table(
