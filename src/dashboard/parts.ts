@@ -112,6 +112,8 @@ export function field(options: FieldOptions): Content {
     required: isRequired,
     maxlength: options.maxLength,
     'aria-invalid': problems.length > 0 ? 'true' : null,
+    // The form may be far below the top of its page. The browser scrolls to the first one.
+    autofocus: problems.length > 0,
     'aria-describedby': describedBy.join(' ') || null,
   }
   const control = options.options

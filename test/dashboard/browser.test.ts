@@ -28,8 +28,8 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
   /** What the browser complains about: errors of scripts, refusals by the CSP, failed requests. */
   const complaints: string[] = []
   page.on('console', (message) => {
-    // The page of a link that does not work has status 410.
-    if (message.location().url.endsWith('/login/wrong')) return
+    // The page of a link that does not work has status 410, that of a refused form 422.
+    if (/\/(login\/wrong|sms\/import)$/.test(message.location().url)) return
     if (message.type() === 'error') complaints.push(`${page.url()}: ${message.text()}`)
   })
   page.on('pageerror', (error) => complaints.push(`${page.url()}: ${error.message}`))
@@ -136,6 +136,34 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
     await plain.getByRole('button', { name: 'Create key' }).click()
     t.match(await plain.locator('[data-copy]').textContent(), /^sk_test_[0-9a-f]{64}$/)
     await context.close()
+  })
+
+  await t.test('a button that is clicked twice sends its form once', async (t) => {
+    await page.goto(`${base}/operator/organisations/${organisation}`)
+    await page.getByLabel('Credits').fill('7')
+    await page.getByLabel('Note, such as the invoice').fill('clicked twice')
+    // The listener of the page comes first.
+    const sent = await page.evaluate(`(() => {
+      const sent = []
+      document.addEventListener('submit', (event) => {
+        sent.push(!event.defaultPrevented)
+        event.preventDefault()
+      })
+      const button = document.querySelector('form[action$="grant-credits"] button')
+      button.click()
+      button.click()
+      return sent
+    })()`)
+    t.same(sent, [true, false])
+  })
+
+  await t.test('a refused form is shown at its first field with a problem', async (t) => {
+    await page.setViewportSize({ width: 360, height: HEIGHT })
+    await page.goto(`${home}/sms`)
+    await page.locator('summary', { hasText: 'Import consents' }).click()
+    await page.getByRole('button', { name: 'Import consents' }).click()
+    await page.getByText('paste lines here, or choose a file').waitFor()
+    t.equal(await page.locator(':focus').getAttribute('name'), 'lines')
   })
 
   await t.test('from a link to a template, a test email, an endpoint and a replay', async (t) => {

@@ -53,6 +53,24 @@ function copyLinkedTexts() {
   }
 }
 
+const DOUBLE_CLICK_MS = 2000
+
+/** Sends a form once when its button is clicked twice: credits would be granted twice. */
+function ignoreDoubleClicks() {
+  /** @type {WeakMap<EventTarget, number>} */
+  const sentAt = new WeakMap()
+  document.addEventListener('submit', (event) => {
+    const form = /** @type {HTMLFormElement} */ (event.target)
+    // The button of the preview sends into a frame, as often as it is clicked.
+    if (form.method !== 'post' || event.submitter?.hasAttribute('formtarget')) return
+    if (event.timeStamp - (sentAt.get(form) ?? -DOUBLE_CLICK_MS) < DOUBLE_CLICK_MS) {
+      event.preventDefault()
+    } else {
+      sentAt.set(form, event.timeStamp)
+    }
+  })
+}
+
 /** "/" searches, "?" lists the keys, "g" and a letter open a page. */
 function listenToKeys() {
   const help = /** @type {HTMLDialogElement | null} */ (document.querySelector('#help'))
@@ -89,6 +107,7 @@ function improve(root) {
 improve(document)
 copyLinkedTexts()
 followChanges(improve)
+ignoreDoubleClicks()
 listenToKeys()
 previewWhileTyping()
 refreshParts(showLocalTimes)
