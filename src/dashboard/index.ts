@@ -202,7 +202,7 @@ function keep(ctx: Context, form: Form | null): void {
     : 'You are not signed in any more.'
   ctx.status = 401
   ctx.type = 'html'
-  ctx.body = layout({ ...keptForm(ctx.path, form, reason), frame, path: ctx.path })
+  ctx.body = layout({ ...keptForm(ctx.path + ctx.search, form, reason), frame, path: ctx.path })
 }
 
 const isUnauthorized = (error: unknown) => error instanceof Refusal && error.code === 'unauthorized'

@@ -174,6 +174,23 @@ export function actionButton(
   </form>`
 }
 
+/** A button for what cannot be undone: it appears, with its effect, after a first click. */
+export function confirmedButton(
+  label: string,
+  effect: string,
+  {
+    action,
+    button,
+    fields,
+  }: { action: string; button: string; fields: Readonly<Record<string, string>> },
+): Content {
+  return html`<details class="confirm">
+    <summary>${label}</summary>
+    <p>${effect}</p>
+    ${actionButton(action, button, fields, 'danger')}
+  </details>`
+}
+
 /** The beginning of a text that could fill the page, such as 50 recipients. */
 export function shortened(text: string): string {
   return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text

@@ -138,6 +138,19 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
     await context.close()
   })
 
+  await t.test('a table: a short word is on one line beside a long address', async (t) => {
+    await page.setViewportSize({ width: 1280, height: HEIGHT })
+    await page.goto(`${base}/operator/organisations`)
+    const cell = page.locator('td[data-label="Plan"] > div').first()
+    t.equal(await cell.textContent(), 'growth')
+    const lines = await cell.evaluate((element) => {
+      const range = element.ownerDocument.createRange()
+      range.selectNodeContents(element)
+      return range.getClientRects().length
+    })
+    t.equal(lines, 1)
+  })
+
   await t.test('a button that is clicked twice sends its form once', async (t) => {
     await page.goto(`${base}/operator/organisations/${organisation}`)
     await page.getByLabel('Credits').fill('7')
@@ -194,6 +207,7 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
     await own.locator('summary', { hasText: 'Send a test event' }).click()
     await own.getByLabel('Type').selectOption('sms.delivered')
     await own.getByRole('button', { name: 'Send test event' }).click()
+    await own.getByText('The test event is sent.').waitFor()
     await until('the attempt to be shown', async () => {
       await own.reload()
       return (await own.locator('main').textContent())?.includes('broken')

@@ -27,6 +27,15 @@ t.test('a key that an owner creates works, is shown once and is in the audit', a
   t.match(await get(`${base}/v1/usage`, key), { status: 401 })
 })
 
+t.test('the button that revokes a key is behind its effect', async (t) => {
+  const owner = await signInAs(sql, base, { organisation: organisation.id, role: 'owner' })
+  const { html } = await owner.get(path)
+  t.match(
+    html,
+    /<details class="confirm"><summary>Revoke<\/summary><p>Requests with this key are refused from then on\.<\/p><form/,
+  )
+})
+
 t.test('a form without scopes is shown again with its problem and its values', async (t) => {
   const owner = await signInAs(sql, base, { organisation: organisation.id, role: 'owner' })
   const refused = await owner.post(`${path}/create`, { mode: 'test' })

@@ -159,6 +159,14 @@ t.test('viewers and members see the team and change nothing of it', async (t) =>
   t.match(await rolesOf(organisation), { [email]: 'owner' })
 })
 
+t.test('the button that removes a member is behind its effect', async (t) => {
+  const { owner, path } = await setUp()
+  t.match(
+    (await owner.get(path)).html,
+    /<details class="confirm"><summary>Remove<\/summary><p>The person sees nothing of this organisation from then on\.<\/p><form/,
+  )
+})
+
 t.test('changes of the team need a sign-in within the last 10 minutes', async (t) => {
   const { organisation, email, owner, path } = await setUp()
   const other = `viewer-${organisation.id}@example.com`

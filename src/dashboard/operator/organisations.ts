@@ -7,6 +7,7 @@ import { html } from '../html.ts'
 import { type Outcome, type Page, refusedIn, type Visit } from '../page.ts'
 import {
   actionButton,
+  confirmedButton,
   copyable,
   count,
   field,
@@ -288,7 +289,11 @@ function detailOf(visit: Visit, detail: Detail, path: string) {
           cell: ({ prefix, revoked_at }) =>
             revoked_at
               ? html`revoked ${time(revoked_at)}`
-              : actionButton(`${path}/revoke-key`, 'Revoke', { prefix }, 'danger'),
+              : confirmedButton('Revoke', 'Requests with this key are refused from then on.', {
+                  action: `${path}/revoke-key`,
+                  button: 'Revoke key',
+                  fields: { prefix },
+                }),
         },
       ],
       'There is no key.',

@@ -4,7 +4,7 @@ import { MODES } from '../../schemas/message.ts'
 import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
-import { actionButton, choices, copyable, field, table, time } from '../parts.ts'
+import { choices, confirmedButton, copyable, field, table, time } from '../parts.ts'
 
 const SCOPES = ['emails:send', 'sms:send', 'read', 'domains:write'] as const
 
@@ -52,7 +52,11 @@ export function keysPage(call: Call): Page {
                 revokedAt
                   ? html`revoked ${time(revokedAt)}`
                   : isOwner &&
-                    actionButton(pathOf(visit, 'keys/revoke'), 'Revoke', { prefix }, 'danger'),
+                    confirmedButton('Revoke', 'Requests with this key are refused from then on.', {
+                      action: pathOf(visit, 'keys/revoke'),
+                      button: 'Revoke key',
+                      fields: { prefix },
+                    }),
             },
           ],
           isOwner ? 'There is no key. Create one above.' : 'There is no key. An owner creates one.',

@@ -4,7 +4,7 @@ import { isObject } from '../../schemas/fields.ts'
 import { emailAddress, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Role, refusedIn, type Visit } from '../page.ts'
-import { actionButton, field, nextLink, pageOf, table, time } from '../parts.ts'
+import { actionButton, confirmedButton, field, nextLink, pageOf, table, time } from '../parts.ts'
 
 const ROLES = ['viewer', 'member', 'owner'] as const satisfies Role[]
 
@@ -152,7 +152,16 @@ function members(visit: Visit, members: Team['members']): Content {
         {
           label: 'Action',
           cell: ({ email }) =>
-            isOwner && actionButton(pathOf(visit, 'team/remove'), 'Remove', { email }, 'danger'),
+            isOwner &&
+            confirmedButton(
+              'Remove',
+              'The person sees nothing of this organisation from then on.',
+              {
+                action: pathOf(visit, 'team/remove'),
+                button: 'Remove member',
+                fields: { email },
+              },
+            ),
         },
       ],
       'The organisation has no members. An operator invites the first one.',
