@@ -1,7 +1,7 @@
 import type { Task } from 'graphile-worker'
 import * as v from 'valibot'
-import type { Delivery, DeliveryResult } from '../src/db/api.gen.ts'
-import { createBatcher, createRecorder } from '../src/db/batcher/index.ts'
+import type { Delivery, DeliveryResult, HeldLease } from '../src/db/api.gen.ts'
+import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../src/db/batcher/index.ts'
 import type { Call } from '../src/db/call.ts'
 import { type AttemptOptions, attempt } from '../src/webhooks/attempt.ts'
 import { createLease, type Lease } from '../src/webhooks/lease.ts'
@@ -31,6 +31,8 @@ export type DeliverWebhookOptions = AttemptOptions & {
 /** The job that wants the lease of an endpoint. */
 type Holder = { endpoint_id: string; job: string; worker: string | null }
 type ToStart = Holder & { in_hand: string[]; room: number }
+/** A result, and the lease that may be released with it. */
+type ToFinish = { result: DeliveryResult; lease: HeldLease | null }
 type ToRelease = Holder & { pause_seconds: number }
 
 type Running = { job: string; lease: Lease; ended: Promise<unknown> }
@@ -53,7 +55,19 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     },
     { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
   )
-  const finish = createRecorder<DeliveryResult>((results) => call('finish_deliveries', { results }))
+  const finish = createBatcher<ToFinish, boolean>(
+    async (items) => {
+      const results = items.map(({ result }) => result)
+      const leases = items.flatMap(({ lease }) => lease ?? [])
+      if (leases.length === 0) {
+        await call('finish_deliveries', { results })
+        return items.map(() => false)
+      }
+      const released = new Set(await call('finish_leases', { results, leases }))
+      return items.map(({ lease }) => lease !== null && released.has(lease.endpoint_id))
+    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
   const release = createRecorder<ToRelease>((leases) => call('release_leases', { leases }))
 
   const running = new Map<string, Running>()
@@ -73,11 +87,14 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     const attemptOptions = { ...options, openSecret: openingOnce(options.openSecret) }
     const lease = createLease({
       start: (inProgress, room) => start({ ...holder, in_hand: inProgress, room }),
-      async deliver(delivery) {
+      async deliver(delivery, last) {
         const result = await attempt(delivery, attemptOptions, aborting.signal)
+        const mayRelease = last.mayRelease() && result?.error === null
         if (result) {
           slot.recordPost(result.duration_ms)
-          await finish(result)
+          const { endpoint_id, job } = holder
+          const lease = mayRelease ? { endpoint_id, job } : null
+          if (await finish({ result, lease })) last.onReleased()
         }
         return result && result.error === null
       },

@@ -331,6 +331,11 @@ export type DkimKey = {
   private_key: string | null
 }
 
+export type HeldLease = {
+  endpoint_id: string
+  job: number | string
+}
+
 export type Identity = {
   provider: string
   dkim_zone: string
@@ -675,10 +680,12 @@ export type Api = {
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string; actor?: string }; result: Reply[] }
-  /** Record the results of attempts, in the order in which they ended. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
+  /** Record the results of attempts (core.finish_deliveries). Returns how many succeeded. */
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
   /** Add a reserved domain whose identity the provider has created. actor: the user of the dashboard, whom the audit names; null for a call of the API. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string; actor?: string }; result: Reply[] }
+  /** Record the results of attempts (core.finish_deliveries), and release those of these leases at whose endpoints nothing is due any more; each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
+  finish_leases: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]>; leases: readonly HeldLease[] | Json<readonly HeldLease[]> }; result: string[] }
   /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing, except that an ambiguous one may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
   /** Record the outcome of an attempt to send a notice. Returns whether the notice is settled; otherwise it has to be attempted again. */
@@ -878,6 +885,7 @@ export const signatures = {
   finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text', actor: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text', actor: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
+  finish_leases: { types: { results: 'jsonb', leases: 'jsonb' }, required: ['results', 'leases'], returns: 'values', results: { value: 'uuid' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', results: { value: 'boolean' } },
   finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'text[]' } },

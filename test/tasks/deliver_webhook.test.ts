@@ -147,7 +147,8 @@ t.test('the response is stored without characters that Postgres cannot store', a
 t.test('an attempt that was not recorded is repeated', async (t) => {
   const receiver = await startReceiver()
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
-  await sql`revoke execute on function api.finish_deliveries from postgram_service`
+  await sql`
+    revoke execute on function api.finish_deliveries, api.finish_leases from postgram_service`
   const events = await addEvents(sql, [endpoint], 5)
   const [job] = await until('a failed job', async () => {
     const jobs = await sql<{ lastError: string }[]>`
@@ -156,7 +157,8 @@ t.test('an attempt that was not recorded is repeated', async (t) => {
   })
   t.match(job?.lastError, /permission denied/)
   t.match(await stateOf(sql, endpoint), { waiting: 5, failingSince: null })
-  await sql`grant execute on function api.finish_deliveries to postgram_service`
+  await sql`
+    grant execute on function api.finish_deliveries, api.finish_leases to postgram_service`
   await until('the deliveries', async () => (await stateOf(sql, endpoint)).waiting === 0)
   t.ok(receiver.received.length >= 10)
   t.equal(new Set(receiver.received.map(({ headers }) => headers['service-event-id'])).size, 5)
