@@ -1,4 +1,4 @@
-import type { Task } from 'graphile-worker'
+import type { Job, Task } from 'graphile-worker'
 import * as v from 'valibot'
 import type { Delivery, DeliveryResult, HeldLease } from '../src/db/api.gen.ts'
 import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../src/db/batcher/index.ts'
@@ -7,7 +7,11 @@ import { type AttemptOptions, attempt } from '../src/webhooks/attempt.ts'
 import { createLease, type Lease } from '../src/webhooks/lease.ts'
 import { createSlots } from '../src/webhooks/slots.ts'
 
-const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
+const idSchema = v.pipe(v.string(), v.uuid())
+const payloadSchema = v.union([
+  v.object({ endpoint: idSchema }),
+  v.object({ endpoints: v.pipe(v.array(idSchema), v.maxLength(100)) }),
+])
 
 /** Deliveries started in one call. They carry their bodies, so this keeps a result at some megabytes. */
 const MAX_STARTED_AT_ONCE = 1000
@@ -38,8 +42,9 @@ type ToRelease = Holder & { pause_seconds: number }
 type Running = { job: string; lease: Lease; ended: Promise<unknown> }
 
 /**
- * Claims the lease of an endpoint and posts its due events, until none is due or the lease ends. The
- * rest then gets a job behind those of other endpoints. An attempt that was not recorded is repeated.
+ * Creates the tasks deliver_webhook (of one endpoint) and deliver_webhooks (of several). Claims the lease of each
+ * endpoint and posts its due events, until none is due or the lease ends. The rest then gets a job behind those of
+ * other endpoints. An attempt that was not recorded is repeated.
  */
 export default function deliverWebhook(call: Call, options: DeliverWebhookOptions): Task {
   const { stopping, sealSecrets, time } = options
@@ -118,8 +123,11 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     }
   }
 
-  return async (payload, { abortSignal, job }) => {
-    const { endpoint } = v.parse(payloadSchema, payload)
+  async function deliverUnlessRunning(
+    endpoint: string,
+    job: Job,
+    abortSignal: AbortSignal,
+  ): Promise<void> {
     for (let other = running.get(endpoint); other; other = running.get(endpoint)) {
       // After a restart of the worker pool the same job can come again. No other job is left if its lease fails.
       if (other.job === job.id) await other.ended
@@ -128,6 +136,16 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
       else break
     }
     await deliverTo({ endpoint_id: endpoint, job: job.id, worker: job.locked_by }, abortSignal)
+  }
+
+  return async (payload, { abortSignal, job }) => {
+    const given = v.parse(payloadSchema, payload)
+    const endpoints = 'endpoints' in given ? given.endpoints : [given.endpoint]
+    const ends = await Promise.allSettled(
+      endpoints.map((endpoint) => deliverUnlessRunning(endpoint, job, abortSignal)),
+    )
+    // Not before all have ended: the job holds their leases.
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
   }
 }
 

@@ -144,6 +144,24 @@ t.test('the response is stored without characters that Postgres cannot store', a
   t.match(attempt?.response, /^\uFFFD?(😀)+\uFFFD?$/u)
 })
 
+t.test('one job delivers to several endpoints, also if one of them refuses', async (t) => {
+  const receiver = await startReceiver()
+  const refusing = await createEndpoint(sql, organisation, { url: 'http://127.0.0.1:9/' })
+  const well = await createEndpoint(sql, organisation, { url: receiver.url })
+  await addEvents(sql, [refusing, well], 2)
+  await until('the deliveries', async () => (await stateOf(sql, well)).waiting === 0)
+  await until('the attempts', async () => (await attemptsAt(sql, refusing)).length === 2)
+  await until('the job to complete', async () => {
+    const jobs = await sql`
+      select from graphile_worker._private_jobs j
+      join graphile_worker._private_tasks t on t.id = j.task_id
+      where t.identifier = 'deliver_webhooks'`
+    return jobs.length === 0
+  })
+  t.equal((await attemptsAt(sql, well)).length, 2)
+  t.match(await stateOf(sql, refusing), { waiting: 2, failingSince: Date })
+})
+
 t.test('an attempt that was not recorded is repeated', async (t) => {
   const receiver = await startReceiver()
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
