@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { enums } from '../db/api.gen.ts'
 import type { Call } from '../db/call.ts'
-import { CHANNELS } from '../schemas/message.ts'
 import { escapeHtml } from '../text/html.ts'
 import type { Resource, Visit } from './page.ts'
 
@@ -8,7 +8,7 @@ const textOrNull = v.nullable(v.string())
 const addresses = v.array(v.string())
 
 const bodySchema = v.object({
-  channel: v.picklist(CHANNELS),
+  channel: v.picklist(enums.channel),
   class: v.string(),
   tags: v.array(v.string()),
   subject: textOrNull,

@@ -782,6 +782,27 @@ export type Api = {
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
 
+/** The values of the enums of schema app, in their order. */
+export const enums = {
+  channel: ['email', 'sms'],
+  class: ['transactional', 'marketing'],
+  credit_kind: ['grant', 'sms', 'refund'],
+  dkim_state: ['active', 'next', 'retired'],
+  domain_change: ['adding', 'removing'],
+  domain_status: ['pending', 'verified', 'failed'],
+  event_type: ['queued', 'scheduled', 'sent', 'deferred', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected', 'opted_out'],
+  hours_rule: ['interface', 'statutory'],
+  member_role: ['viewer', 'member', 'owner'],
+  message_status: ['scheduled', 'queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected'],
+  mode: ['live', 'test'],
+  notice_kind: ['org_paused', 'domain_failed', 'domain_not_found', 'webhook_failing', 'webhook_disabled', 'sign_in', 'invited'],
+  organisation_state: ['active', 'paused', 'suspended'],
+  scope: ['emails:send', 'sms:send', 'read', 'domains:write'],
+  suppression_hash_reason: ['hard_bounce', 'complaint', 'unsubscribe', 'manual', 'opted_out', 'registry'],
+  suppression_reason: ['hard_bounce', 'complaint', 'unsubscribe', 'manual'],
+  webhook_event_type: ['email.sent', 'email.delivered', 'email.bounced', 'email.complained', 'email.failed', 'sms.sent', 'sms.delivered', 'sms.failed', 'sms.opted_out'],
+} as const
+
 export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },
   abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },

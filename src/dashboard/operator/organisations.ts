@@ -1,7 +1,7 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
-import { MODES } from '../../schemas/message.ts'
 import { type Form, parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import type { Outcome, Page, Visit } from '../page.ts'
@@ -23,7 +23,7 @@ const organisationSchema = v.object({
   name: v.string(),
   owner_email: v.string(),
   plan: v.string(),
-  state: v.picklist(['active', 'paused', 'suspended']),
+  state: v.picklist(enums.organisation_state),
   state_reason: v.nullable(v.string()),
   emails_used: v.number(),
   emails_included: v.number(),
@@ -66,7 +66,7 @@ const MAX_CREDITS = 1_000_000_000
 const createSchema = v.strictObject({ name: v.string(), owner_email: v.string(), plan: v.string() })
 const noteSchema = v.strictObject({ note: v.string() })
 const planSchema = v.strictObject({ plan: v.string() })
-const modeSchema = v.strictObject({ mode: v.picklist(MODES) })
+const modeSchema = v.strictObject({ mode: v.picklist(enums.mode) })
 const prefixSchema = v.strictObject({ prefix: v.string() })
 const nothingSchema = v.strictObject({})
 const creditsSchema = v.strictObject({
@@ -271,7 +271,7 @@ function detailOf({ refused }: Visit, detail: Detail, path: string) {
     )}
     <h2>API keys</h2>
     <form method="post" action=${`${path}/create-key`} class="row">
-      ${field({ name: 'mode', label: 'Mode', refused, options: MODES.map((value) => ({ value, label: value })) })}
+      ${field({ name: 'mode', label: 'Mode', refused, options: enums.mode.map((value) => ({ value, label: value })) })}
       <button>Create key</button>
     </form>
     ${table(

@@ -1,13 +1,13 @@
 import * as v from 'valibot'
 import type { MessageFilter } from '../../db/api.gen.ts'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
-import { CHANNELS, CLASSES, MODES } from '../../schemas/message.ts'
 import { isDate } from '../../schemas/timestamp.ts'
 import { respondCsv } from '../csv.ts'
 import { parseForm, type Refused } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import { parseSearch, queryOf, type Search, STATUSES } from '../message-filter.ts'
+import { parseSearch, queryOf, type Search } from '../message-filter.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
 import { field, nextLink, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
 
@@ -18,10 +18,10 @@ const listSchema = v.object({
   messages: v.array(
     v.object({
       id: v.string(),
-      channel: v.picklist(CHANNELS),
-      class: v.picklist(CLASSES),
-      mode: v.picklist(MODES),
-      status: v.picklist(STATUSES),
+      channel: v.picklist(enums.channel),
+      class: v.picklist(enums.class),
+      mode: v.picklist(enums.mode),
+      status: v.picklist(enums.message_status),
       to: v.string(),
       from: v.string(),
       subject: v.nullable(v.string()),
@@ -196,10 +196,10 @@ function filters(visit: Visit, { given, problems }: Search): Content {
     <details open=${Object.keys(others).length > 0}>
       <summary>Filters</summary>
       <div class="filters">
-        ${choice('status', 'Status', STATUSES)}
-        ${choice('channel', 'Channel', CHANNELS)}
-        ${choice('class', 'Class', CLASSES)}
-        ${choice('mode', 'Mode', MODES)}
+        ${choice('status', 'Status', enums.message_status)}
+        ${choice('channel', 'Channel', enums.channel)}
+        ${choice('class', 'Class', enums.class)}
+        ${choice('mode', 'Mode', enums.mode)}
         ${text('to', 'Recipient')}
         ${text('from', 'Sender')}
         ${text('tag', 'Tag')}

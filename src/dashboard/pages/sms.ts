@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { type ConsentList, consentListOf } from '../consent-list.ts'
 import { type Content, html } from '../html.ts'
@@ -24,7 +25,7 @@ const pageSchema = v.object({
     v.object({
       id: v.string(),
       at: v.string(),
-      kind: v.picklist(['grant', 'sms', 'refund']),
+      kind: v.picklist(enums.credit_kind),
       credits: v.number(),
       included: v.number(),
       balance: v.number(),

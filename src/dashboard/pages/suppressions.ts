@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { asStored, suppressionSchema } from '../../schemas/suppression.ts'
 import { storable } from '../../text/storable.ts'
@@ -36,7 +37,7 @@ const suppressionsSchema = v.object({
     v.object({
       id: v.string(),
       email: v.string(),
-      reason: v.picklist(['hard_bounce', 'complaint', 'unsubscribe', 'manual']),
+      reason: v.picklist(enums.suppression_reason),
       messageId: v.nullable(v.string()),
       note: v.string(),
       createdAt: v.string(),

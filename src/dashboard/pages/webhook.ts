@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
@@ -7,7 +8,6 @@ import { actionButton, count, field, nextLink, pageOf, status, table, time } fro
 import {
   atMost,
   type Endpoint,
-  EVENT_TYPES,
   endpointSchema,
   eventType,
   MAX_WAITING,
@@ -224,7 +224,7 @@ function forms(visit: Visit, endpoint: Endpoint): Content {
             name: 'type',
             label: 'Type',
             refused: refusedIn(visit, 'test'),
-            options: EVENT_TYPES.map((type) => ({ value: type, label: type })),
+            options: enums.webhook_event_type.map((type) => ({ value: type, label: type })),
             value: eventTypes[0] ?? '',
           })}
           <button>Send test event</button>
