@@ -180,7 +180,7 @@ export function copyable(text: string): Content {
   return html`<code class="copyable" data-copy>${text}</code>`
 }
 
-/** Rows of a page of a list. Functions of api whose name begins with dashboard_ return at most one more, 51. */
+/** Rows that a page shows of a list, as core.page_rows returns them. Functions of api return at most one more. */
 export const PAGE_ROWS = 50
 
 /** Returns the page of rows of which one more was read, and its last row if there is a next page. */
