@@ -189,6 +189,9 @@ export function pageOf<Row>(rows: readonly Row[]): { page: readonly Row[]; last:
   return { page, last: rows.length > PAGE_ROWS ? (page.at(-1) ?? null) : null }
 }
 
+/** The ID of a row, such as of the audit, in the path of an older page. */
+export const ROW_ID = /^\d{1,18}$/
+
 /** Links to the next page of a list; null on the last one. */
 export function nextLink(href: string | null, label = 'Older'): Content {
   return href && html`<p class="pager"><a rel="next" href=${href}>${label}</a></p>`

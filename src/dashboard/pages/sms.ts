@@ -4,7 +4,17 @@ import type { Call } from '../../db/call.ts'
 import { type ConsentList, consentListOf } from '../consent-list.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
-import { count, csvFileField, field, nextLink, pageOf, shortened, table, time } from '../parts.ts'
+import {
+  count,
+  csvFileField,
+  field,
+  nextLink,
+  pageOf,
+  ROW_ID,
+  shortened,
+  table,
+  time,
+} from '../parts.ts'
 import { segmentsPreview } from './sms-segments.ts'
 import { usageSchema } from './usage.ts'
 
@@ -39,9 +49,6 @@ type Sms = v.InferOutput<typeof pageSchema>
 
 /** What the search for consents accepts: the beginning of a number in E.164. */
 const PHONE_PREFIX = /^\+\d{0,15}$/
-
-/** The ID of a movement in the path of an older page. */
-const ROW_ID = /^\d{1,18}$/
 
 /** Consents of one transaction. Replies from phones wait for it. */
 const SLICE = 5000

@@ -5,7 +5,7 @@ import { isObject } from '../../schemas/fields.ts'
 import { emailAddress, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
-import { actionButton, field, nextLink, pageOf, table, time } from '../parts.ts'
+import { actionButton, field, nextLink, pageOf, ROW_ID, table, time } from '../parts.ts'
 
 /** What a role may do (src/docs/dashboard.md). */
 const ROLE_OPTIONS = [
@@ -53,9 +53,6 @@ const roleSchema = v.strictObject({ email: v.string(), role })
 const removeSchema = v.strictObject({ email: v.string() })
 
 const revokeSchema = v.strictObject({ id: v.string() })
-
-/** The ID of an audit row in the path of an older page. */
-const ROW_ID = /^\d{1,18}$/
 
 /** Team: members and their roles, sessions, and the audit of the organisation. */
 export function teamPage(call: Call): Page {
