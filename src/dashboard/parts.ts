@@ -97,6 +97,10 @@ type FieldOptions = {
   autocomplete?: string
 }
 
+/** The choices of a select whose labels are its values. */
+export const optionsOf = (values: readonly string[]) =>
+  values.map((value) => ({ value, label: value }))
+
 /** A labelled field. After a refusal it shows what was typed, with its problems beside it. */
 export function field(options: FieldOptions): Content {
   const { name, label, refused, hint, type = 'text', lines, isRequired = false } = options

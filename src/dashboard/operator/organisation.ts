@@ -5,7 +5,8 @@ import { Refusal } from '../../errors.ts'
 import { type Form, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import type { Outcome, Page, Visit } from '../page.ts'
-import { actionButton, copyable, count, field, status, table, time } from '../parts.ts'
+import { newKeyView } from '../pages/keys.ts'
+import { actionButton, count, field, optionsOf, status, table, time } from '../parts.ts'
 import { nullableTimestamp, organisationRow, timestamp } from './rows.ts'
 
 const detailSchema = v.object({
@@ -99,11 +100,8 @@ export function organisationPage(call: Call): Page {
         const { session, id } = visit
         const { mode } = parseForm(modeSchema, form)
         const key = await call('dashboard_operator_create_key', { session, organisation: id, mode })
-        const content = html`
-          <p>Copy the key now. It is shown only once; the database stores its hash.</p>
-          <p>${copyable(key)}</p>
-          <p><a href=${pathOf(visit)}>To the organisation</a></p>`
-        return { title: 'The new API key', content }
+        const back = html`<a href=${pathOf(visit)}>To the organisation</a>`
+        return newKeyView('The new API key', key, back)
       },
 
       async 'revoke-key'(visit, form) {
@@ -177,7 +175,7 @@ function planAndCredits(
     </dl>
     <div class="row">
       <form method="post" action=${`${path}/set-plan`} class="row">
-        ${field({ name: 'plan', label: 'Plan', refused, value: organisation.plan, options: plans.map((value) => ({ value, label: value })) })}
+        ${field({ name: 'plan', label: 'Plan', refused, value: organisation.plan, options: optionsOf(plans) })}
         <button>Change plan</button>
       </form>
       <form method="post" action=${`${path}/grant-credits`} class="row">
@@ -204,7 +202,7 @@ function apiKeys({ refused }: Visit, { keys }: Detail, path: string): Content {
   return html`
     <h2>API keys</h2>
     <form method="post" action=${`${path}/create-key`} class="row">
-      ${field({ name: 'mode', label: 'Mode', refused, options: enums.mode.map((value) => ({ value, label: value })) })}
+      ${field({ name: 'mode', label: 'Mode', refused, options: optionsOf(enums.mode) })}
       <button>Create key</button>
     </form>
     ${table(

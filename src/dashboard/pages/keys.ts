@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
-import { html } from '../html.ts'
-import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
+import { type Content, html } from '../html.ts'
+import { hasRole, type Page, pathOf, type View, type Visit } from '../page.ts'
 import { actionButton, choices, copyable, field, table, time } from '../parts.ts'
 
 const keysSchema = v.array(
@@ -63,11 +63,8 @@ export function keysPage(call: Call): Page {
         const { session, organisation } = visit
         const { mode, scopes } = parseForm(createSchema, form, ['scopes'])
         const key = await call('dashboard_create_key', { session, organisation, mode, scopes })
-        const content = html`
-          <p>Copy the key now. It is shown only once; the database stores its hash.</p>
-          <p>${copyable(key)}</p>
-          <p><a href=${pathOf(visit, 'keys')}>To the API keys</a></p>`
-        return { title: 'Your new API key', content }
+        const back = html`<a href=${pathOf(visit, 'keys')}>To the API keys</a>`
+        return newKeyView('Your new API key', key, back)
       },
 
       async revoke(visit, form) {
@@ -78,6 +75,15 @@ export function keysPage(call: Call): Page {
       },
     },
   }
+}
+
+/** A page that shows a new API key once, with a link back. */
+export function newKeyView(title: string, key: string, back: Content): View {
+  const content = html`
+    <p>Copy the key now. It is shown only once; the database stores its hash.</p>
+    <p>${copyable(key)}</p>
+    <p>${back}</p>`
+  return { title, content }
 }
 
 function createForm(visit: Visit) {

@@ -9,7 +9,7 @@ import { parseForm, type Refused } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { parseSearch, queryOf, type Search } from '../message-filter.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
-import { field, nextLink, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
+import { field, nextLink, optionsOf, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
 
 /** Rows of a page of an export. */
 const EXPORT_ROWS = 500
@@ -178,7 +178,7 @@ function filters(visit: Visit, { given, problems }: Search): Content {
       label,
       refused,
       value: given[name] ?? '',
-      options: [{ value: '', label: 'any' }, ...values.map((value) => ({ value, label: value }))],
+      options: [{ value: '', label: 'any' }, ...optionsOf(values)],
     })
   return html`<form method="get" action=${pathOf(visit, 'messages')} class="search" role="search">
     <div class="search-box">
