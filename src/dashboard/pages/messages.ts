@@ -7,9 +7,9 @@ import { isDate } from '../../schemas/timestamp.ts'
 import { respondCsv } from '../csv.ts'
 import { parseForm, type Refused } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import { parseSearch, queryOf, type Search } from '../message-filter.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
 import { field, nextLink, optionsOf, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
+import { parseSearch, queryOf, type Search } from './message-filter.ts'
 
 /** Rows of a page of an export. */
 const EXPORT_ROWS = 500

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
-import { type ConsentList, consentListOf } from '../consent-list.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
 import {
@@ -15,6 +14,7 @@ import {
   table,
   time,
 } from '../parts.ts'
+import { type ConsentList, consentListOf } from './consent-list.ts'
 import { segmentsPreview } from './sms-segments.ts'
 import { usageSchema } from './usage.ts'
 

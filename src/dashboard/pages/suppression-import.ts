@@ -9,7 +9,7 @@ import {
   MAX_LINES,
   slicesOf,
   suppressionListOf,
-} from '../suppression-list.ts'
+} from './suppression-list.ts'
 
 const MAX_SHOWN_BAD_LINES = 100
 

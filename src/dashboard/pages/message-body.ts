@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { enums } from '../db/api.gen.ts'
-import type { Call } from '../db/call.ts'
-import { escapeHtml } from '../text/html.ts'
-import type { Resource, Visit } from './page.ts'
+import { enums } from '../../db/api.gen.ts'
+import type { Call } from '../../db/call.ts'
+import { escapeHtml } from '../../text/html.ts'
+import type { Resource, Visit } from '../page.ts'
 
 const textOrNull = v.nullable(v.string())
 const addresses = v.array(v.string())

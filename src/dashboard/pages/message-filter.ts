@@ -1,11 +1,11 @@
 import * as v from 'valibot'
-import { enums, type MessageFilter } from '../db/api.gen.ts'
-import type { Fields } from '../errors.ts'
-import { parseBareAddress } from '../schemas/address.ts'
-import { checkedBy, line, parseBody } from '../schemas/fields.ts'
-import { asStored } from '../schemas/suppression.ts'
-import { parseMoment } from '../schemas/timestamp.ts'
-import { storable } from '../text/storable.ts'
+import { enums, type MessageFilter } from '../../db/api.gen.ts'
+import type { Fields } from '../../errors.ts'
+import { parseBareAddress } from '../../schemas/address.ts'
+import { checkedBy, line, parseBody } from '../../schemas/fields.ts'
+import { asStored } from '../../schemas/suppression.ts'
+import { parseMoment } from '../../schemas/timestamp.ts'
+import { storable } from '../../text/storable.ts'
 
 /** The query parameters of the list of messages. */
 const PARAMETERS = [
