@@ -582,7 +582,7 @@ export type Api = {
   dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
   /** Returns the UUID of an organisation to a user with at least this role, for what needs more than one call: adding, checking and removing a domain. Refuses as core.member_of does. */
   dashboard_organisation_id: { args: { session: string; organisation: string; role: string }; result: string }
-  /** Returns up to 51 rows of ops.organisations, newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does. */
+  /** Returns a page of the rows of ops.organisations and one more (core.page_rows), newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does. */
   dashboard_organisations: { args: { session: string; search: string; after: string }; result: unknown }
   /** Returns the rows of ops.plans. Refuses as core.operator_of does. */
   dashboard_plans: { args: { session: string }; result: unknown }
@@ -616,7 +616,7 @@ export type Api = {
   dashboard_send_test: { args: { session: string; organisation: string; template: string; request: string; email: string }; result: string }
   /** Create a plan (is_new) as ops.create_plan does, or change its terms as ops.set_plan_terms does, for an operator. Refuses as core.operator_of does. */
   dashboard_set_plan_terms: { args: { session: string; plan: string; is_new: boolean; name: string; price_rand: number; emails_included: number; sms_included: number; domains_included: number; test_messages_daily: number }; result: null }
-  /** Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; at most 51 of each. Refuses as core.member_of does. */
+  /** Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; of each list a page and one more (core.page_rows). Refuses as core.member_of does. */
   dashboard_sms: { args: { session: string; organisation: string; phone?: string; consents_after?: string; ledger_before?: string }; result: unknown }
   /** Returns the 500 oldest messages that wait longer than a minute, with the reason: [{id, organisation, to, attempts, since, why}]. Refuses as core.operator_of does. */
   dashboard_stuck: { args: { session: string }; result: unknown }
@@ -624,19 +624,19 @@ export type Api = {
   dashboard_suppress_recipient: { args: { session: string; organisation: string; message: string; email: string }; result: null }
   /** Returns a page of the suppressed addresses and of the opted-out numbers of an organisation: {suppressions, optOuts}, as core.list_suppressions and core.list_opt_outs return them. search is a part of an address, phone of a number. Refuses as core.member_of does. */
   dashboard_suppressions: { args: { session: string; organisation: string; search?: string; cursor?: string; phone?: string; opt_outs_cursor?: string }; result: unknown }
-  /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
+  /** Returns what the Team page shows, of each list a page and one more (core.page_rows): members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
   dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
   /** Returns a template: {id, version, shown, versions, domains}. shown is the content of the given version, by default the present one: {version, name, subject, html, text, changedAt, changedBy, variables}. versions lists all kept ones without bodies, the newest first. domains are the verified ones. Refuses as core.member_of does, and with not_found. */
   dashboard_template: { args: { session: string; organisation: string; template: string; version?: number }; result: unknown }
-  /** Returns the newest 51 templates of an organisation, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does. */
+  /** Returns a page of the templates of an organisation and one more (core.page_rows), newest first, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does. */
   dashboard_templates: { args: { session: string; organisation: string; before?: string }; result: unknown }
   /** Send a sample event to a webhook endpoint of the organisation as ops.send_test_event does, for a member. Returns the ID of the event. Refuses as core.member_of does, and with not_found. */
   dashboard_test_event: { args: { session: string; organisation: string; endpoint: string; type: string }; result: string }
-  /** Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
+  /** Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, a page and one more (core.page_rows): [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
   dashboard_usage: { args: { session: string; organisation: string; statements_before?: Date }; result: unknown }
   /** Let an operator read the dashboard of an organisation in this session, as its owner sees it. Written to the audit. Refuses as core.operator_of does. */
   dashboard_view_organisation: { args: { session: string; organisation: string }; result: null }
-  /** Returns a webhook endpoint with its newest 51 events, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found. */
+  /** Returns a webhook endpoint with a page of its events and one more (core.page_rows), newest first, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found. */
   dashboard_webhook: { args: { session: string; organisation: string; endpoint: string; before?: string; since?: Date; until?: Date }; result: unknown }
   /** Returns a webhook event: {id, type, occurredAt, message, body, isReplayable, endpoints}. endpoints: every endpoint of the organisation with its newest 50 attempts, [{id, url, isDisabled, state, dueAt, attempts: [{attempt, startedAt, durationMs, status, error, response}]}]. message is null for a test event. Refuses as core.member_of does, and with not_found. */
   dashboard_webhook_event: { args: { session: string; organisation: string; event: string }; result: unknown }
@@ -781,6 +781,27 @@ export type Api = {
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
+
+/** The values of the enums of schema app, in their order. */
+export const enums = {
+  channel: ['email', 'sms'],
+  class: ['transactional', 'marketing'],
+  credit_kind: ['grant', 'sms', 'refund'],
+  dkim_state: ['active', 'next', 'retired'],
+  domain_change: ['adding', 'removing'],
+  domain_status: ['pending', 'verified', 'failed'],
+  event_type: ['queued', 'scheduled', 'sent', 'deferred', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected', 'opted_out'],
+  hours_rule: ['interface', 'statutory'],
+  member_role: ['viewer', 'member', 'owner'],
+  message_status: ['scheduled', 'queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected'],
+  mode: ['live', 'test'],
+  notice_kind: ['org_paused', 'domain_failed', 'domain_not_found', 'webhook_failing', 'webhook_disabled', 'sign_in', 'invited'],
+  organisation_state: ['active', 'paused', 'suspended'],
+  scope: ['emails:send', 'sms:send', 'read', 'domains:write'],
+  suppression_hash_reason: ['hard_bounce', 'complaint', 'unsubscribe', 'manual', 'opted_out', 'registry'],
+  suppression_reason: ['hard_bounce', 'complaint', 'unsubscribe', 'manual'],
+  webhook_event_type: ['email.sent', 'email.delivered', 'email.bounced', 'email.complained', 'email.failed', 'sms.sent', 'sms.delivered', 'sms.failed', 'sms.opted_out'],
+} as const
 
 export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },
