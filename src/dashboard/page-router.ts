@@ -6,6 +6,8 @@ import { storable } from '../text/storable.ts'
 import { notFound } from './error-page.ts'
 import { type Form, type ReadBody, readForm, refusedBy } from './form.ts'
 import { html } from './html.ts'
+import { keptForm } from './kept-form.ts'
+import { layout } from './layout.ts'
 import type { Frame, Outcome, Page, Resource, View, Visit } from './page.ts'
 import { respondView } from './respond-view.ts'
 import type { SessionCookie } from './session.ts'
@@ -62,7 +64,7 @@ export function pageRouter(options: PageRouterOptions): Router {
       [method],
       guarded(async (ctx) => {
         const visit = await visitOf(ctx)
-        await respond(visit, method === 'POST' ? await readForm(ctx, readBody) : new Map())
+        await respond(visit, method === 'POST' ? await readUsersForm(visit, readBody) : new Map())
       }),
     )
   }
@@ -76,32 +78,70 @@ export function pageRouter(options: PageRouterOptions): Router {
       }),
     )
     for (const [name, act] of Object.entries(page.actions ?? {})) {
-      router.post(
-        `${page.path}/${name}`,
-        guarded(async (ctx) => {
+      router.post(`${page.path}/${name}`, async (ctx) => {
+        let form: Form | undefined
+        try {
           const visit = await visitOf(ctx)
-          const form = await readForm(ctx, readBody)
-          const outcome = await act(visit, form).catch((error) => reshow(page, visit, form, error))
+          const sent = await readUsersForm(visit, readBody)
+          form = sent
+          const outcome = await act(visit, sent).catch((error) => reshow(page, visit, sent, error))
           if (!('to' in outcome)) return show(ctx, visit.frame, outcome)
           if (outcome.notice) cookie.writeNotice(ctx, outcome.notice)
           ctx.redirect(outcome.to)
           ctx.status = 303
-        }),
-      )
+        } catch (error) {
+          if (!isUnauthorized(error)) throw error
+          keep(ctx, form ?? (await readStrangersForm(ctx, readBody)))
+        }
+      })
     }
   }
 
   return router
 }
 
-/** Redirects to the sign-in if there is no session, or if it is too old for the action. */
+/** Reads a form whose bytes count for its user: neither strangers nor the organisation's API share their limit. */
+function readUsersForm({ ctx, frame }: Visit, readBody: ReadBody): Promise<Form> {
+  return readForm(ctx, readBody, { owner: `user ${frame.email}` })
+}
+
+/**
+ * Strangers can send this as well: they may not have as much parsed as users. A form of more bytes than this whose
+ * session has ended is a long list or a large template.
+ */
+const STRANGERS_BYTES = 1024 * 1024
+
+/** Reads a form that has no session; returns null if it is too large or no form. */
+async function readStrangersForm(ctx: Context, readBody: ReadBody): Promise<Form | null> {
+  try {
+    return await readForm(ctx, readBody, { maxBytes: STRANGERS_BYTES })
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'validation_error') return null
+    throw error
+  }
+}
+
+/** Shows what a form had that needs a sign-in, so that it is not lost. */
+function keep(ctx: Context, form: Form | null): void {
+  const frame: Frame | null = ctx.state.frame ?? null
+  const reason = frame
+    ? 'This needs a sign-in within the last 10 minutes.'
+    : 'You are not signed in any more.'
+  ctx.status = 401
+  ctx.type = 'html'
+  ctx.body = layout({ ...keptForm(ctx.path, form, reason), frame, path: ctx.path })
+}
+
+const isUnauthorized = (error: unknown) => error instanceof Refusal && error.code === 'unauthorized'
+
+/** Redirects to the sign-in if there is no session. */
 function guarded(respond: (ctx: Context) => Promise<void>): (ctx: Context) => Promise<void> {
   return async (ctx) => {
     try {
       await respond(ctx)
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'unauthorized') throw error
-      ctx.redirect(ctx.state.frame ? '/login?again' : '/login')
+      if (!isUnauthorized(error)) throw error
+      ctx.redirect('/login')
       ctx.status = 303
     }
   }

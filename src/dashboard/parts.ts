@@ -83,6 +83,8 @@ export function table<Row>(
 
 type FieldOptions = {
   name: string
+  /** The action of its form; absent unless another form of the page has a field of this name. */
+  action?: string
   label: string
   refused: Refused | null
   hint?: Content
@@ -106,7 +108,7 @@ export function field(options: FieldOptions): Content {
   const { name, label, refused, hint, type = 'text', lines, isRequired = false } = options
   const problems = refused?.problems[name] ?? []
   const value = refused?.form.has(name) ? textOf(refused.form, name) : (options.value ?? '')
-  const id = `field-${name}`
+  const id = options.action ? `field-${options.action}-${name}` : `field-${name}`
   const describedBy = [hint && `${id}-hint`, problems.length > 0 && `${id}-problem`].filter(Boolean)
   const common = {
     id,

@@ -554,7 +554,7 @@ export type Api = {
   dashboard_export_suppressions: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
-  /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
+  /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days, with those of the newest messages that the clock has not summed yet. Refuses as core.member_of does. */
   dashboard_home: { args: { session: string; organisation: string }; result: unknown }
   /** Record consents to marketing SMS as ops.record_consent does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Without ends_opt_outs, numbers that opted out are skipped; returns those. Refuses as core.member_of does. */
   dashboard_import_consents: { args: { session: string; organisation: string; phones: string[]; sources: string[]; ends_opt_outs: boolean }; result: string[] }

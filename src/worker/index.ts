@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import checkDomain from '../../tasks/check_domain.ts'
 import deliverWebhook, { type DeliverWebhookOptions } from '../../tasks/deliver_webhook.ts'
 import notifyOwner from '../../tasks/notify_owner.ts'
+import notifyUser from '../../tasks/notify_user.ts'
 import pollReceipts from '../../tasks/poll_receipts.ts'
 import releaseDomain from '../../tasks/release_domain.ts'
 import removeSuppression from '../../tasks/remove_suppression.ts'
@@ -82,6 +83,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
     {
       tasks: {
         notify_owner: notifyOwner(call, { ...options, ...email }),
+        notify_user: notifyUser(call, { ...options, ...email }),
         send_email: sendEmail(call, { ...email, links, onOutcome: outcomes.noteEmail }),
       },
       concurrency: options.workerConcurrency,

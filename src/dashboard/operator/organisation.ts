@@ -4,7 +4,7 @@ import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
 import { type Form, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import type { Outcome, Page, Visit } from '../page.ts'
+import { type Outcome, type Page, refusedIn, type Visit } from '../page.ts'
 import { newKeyView } from '../pages/keys.ts'
 import { actionButton, count, field, optionsOf, status, table, time } from '../parts.ts'
 import { nullableTimestamp, organisationRow, timestamp } from './rows.ts'
@@ -140,8 +140,8 @@ function detailOf(visit: Visit, detail: Detail, path: string): Content {
     )}`
 }
 
-const noteField = ({ refused }: Visit, label: string) =>
-  field({ name: 'note', label, refused, isRequired: true })
+const noteField = (visit: Visit, action: string, label: string) =>
+  field({ name: 'note', action, label, refused: refusedIn(visit, action), isRequired: true })
 
 function stateForms(visit: Visit, { organisation: { state } }: Detail, path: string): Content {
   return html`
@@ -149,13 +149,13 @@ function stateForms(visit: Visit, { organisation: { state } }: Detail, path: str
     <div class="row">
       ${
         state === 'active' &&
-        html`<form method="post" action=${`${path}/pause`} class="row">${noteField(visit, 'Reason for the pause')}<button>Pause sending</button></form>`
+        html`<form method="post" action=${`${path}/pause`} class="row">${noteField(visit, 'pause', 'Reason for the pause')}<button>Pause sending</button></form>`
       }
       ${state === 'paused' && actionButton(`${path}/resume`, 'Resume sending')}
       ${
         state === 'suspended'
           ? actionButton(`${path}/reinstate`, 'Reinstate')
-          : html`<form method="post" action=${`${path}/suspend`} class="row">${noteField(visit, 'Reason for the suspension')}<button class="danger">Suspend</button></form>`
+          : html`<form method="post" action=${`${path}/suspend`} class="row">${noteField(visit, 'suspend', 'Reason for the suspension')}<button class="danger">Suspend</button></form>`
       }
     </div>`
 }
@@ -165,7 +165,6 @@ function planAndCredits(
   { organisation, plans, ledger }: Detail,
   path: string,
 ): Content {
-  const { refused } = visit
   return html`
     <h2>Plan and credits</h2>
     <dl class="figures">
@@ -175,12 +174,12 @@ function planAndCredits(
     </dl>
     <div class="row">
       <form method="post" action=${`${path}/set-plan`} class="row">
-        ${field({ name: 'plan', label: 'Plan', refused, value: organisation.plan, options: optionsOf(plans) })}
+        ${field({ name: 'plan', label: 'Plan', refused: refusedIn(visit, 'set-plan'), value: organisation.plan, options: optionsOf(plans) })}
         <button>Change plan</button>
       </form>
       <form method="post" action=${`${path}/grant-credits`} class="row">
-        ${field({ name: 'credits', label: 'Credits', refused, type: 'number', isRequired: true })}
-        ${noteField(visit, 'Note, such as the invoice')}
+        ${field({ name: 'credits', label: 'Credits', refused: refusedIn(visit, 'grant-credits'), type: 'number', isRequired: true })}
+        ${noteField(visit, 'grant-credits', 'Note, such as the invoice')}
         <button>Grant credits</button>
       </form>
     </div>
@@ -198,11 +197,11 @@ function planAndCredits(
     )}`
 }
 
-function apiKeys({ refused }: Visit, { keys }: Detail, path: string): Content {
+function apiKeys(visit: Visit, { keys }: Detail, path: string): Content {
   return html`
     <h2>API keys</h2>
     <form method="post" action=${`${path}/create-key`} class="row">
-      ${field({ name: 'mode', label: 'Mode', refused, options: optionsOf(enums.mode) })}
+      ${field({ name: 'mode', label: 'Mode', refused: refusedIn(visit, 'create-key'), options: optionsOf(enums.mode) })}
       <button>Create key</button>
     </form>
     ${table(

@@ -51,7 +51,7 @@ type Sms = v.InferOutput<typeof pageSchema>
 const PHONE_PREFIX = /^\+\d{0,15}$/
 
 /** Consents of one transaction. Replies from phones wait for it. */
-const SLICE = 5000
+const SLICE = 1000
 
 /** Bad lines that the report shows. */
 const MAX_SHOWN = 100
