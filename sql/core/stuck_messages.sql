@@ -3,6 +3,8 @@ returns setof uuid
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+-- For psql: to compile the plan takes longer than to run it.
+set jit = off
 as $$
   with waiting as materialized (
     -- A message that waits has a job, or a row in app.due_messages, due at its next attempt within 90 minutes.
