@@ -189,10 +189,13 @@ export function copyable(text: string): Content {
 /** Rows that a page shows of a list, as core.page_rows returns them. Functions of api return at most one more. */
 export const PAGE_ROWS = 50
 
-/** Returns the page of rows of which one more was read, and its last row if there is a next page. */
-export function pageOf<Row>(rows: readonly Row[]): { page: readonly Row[]; last: Row | null } {
-  const page = rows.slice(0, PAGE_ROWS)
-  return { page, last: rows.length > PAGE_ROWS ? (page.at(-1) ?? null) : null }
+/** Returns the page of rows of which at least one more was read, and its last row if there is a next page. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  size = PAGE_ROWS,
+): { page: readonly Row[]; last: Row | null } {
+  const page = rows.slice(0, size)
+  return { page, last: rows.length > size ? (page.at(-1) ?? null) : null }
 }
 
 /** The ID of a row, such as of the audit, in the path of an older page. */

@@ -562,6 +562,8 @@ export type Api = {
   dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
+  /** Returns up to 50 organisations whose credits do not agree with the ledger: [{organisation, sms_credits, ledger_credits}] by the newest balance of each; with is_whole the rows of ops.ledger_check that are not balanced, for which the whole ledger is read. Refuses as core.operator_of does. */
+  dashboard_ledger: { args: { session: string; is_whole?: boolean }; result: unknown }
   /** Returns all that the page of a message shows: the message object with mode, provider, attempts, isSandbox, version, mayChange, canRetry, why (one sentence if it waits; else null), events, deliveries (core.deliveries_of), body ({sender, to, cc, bcc, replyTo, headers, hasHtml, hasText}; null once deleted) and recipients ([{email, suppressed: reason or null}]; null for an SMS). Refuses as core.member_of and core.message_of do. */
   dashboard_message: { args: { session: string; organisation: string; message: string }; result: unknown }
   /** Returns what was sent: channel, class, tags, subject, scheduledAt, sender, to, cc, bcc, replyTo, headers, html and text. Refuses as core.member_of and core.message_of do, and with not_found once the body is deleted. */
@@ -578,7 +580,7 @@ export type Api = {
   dashboard_operator_revoke_key: { args: { session: string; prefix: string }; result: null }
   /** Opt a number out of an organisation's marketing SMS as ops.withdraw_consent does, for a member. Refuses as core.member_of does. */
   dashboard_opt_out: { args: { session: string; organisation: string; phone: string }; result: null }
-  /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys), members and the newest of credit_ledger (ledger), and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
+  /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys) and members, the 20 newest movements of the ledger [{id, kind, credits, balance, note, created_at}], and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
   dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
   /** Returns the UUID of an organisation to a user with at least this role, for what needs more than one call: adding, checking and removing a domain. Refuses as core.member_of does. */
   dashboard_organisation_id: { args: { session: string; organisation: string; role: string }; result: string }
@@ -608,8 +610,8 @@ export type Api = {
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
   /** End a session of the user; for an owner with a fresh sign-in also one of a member who belongs to no other organisation. Refuses as core.member_of does, and with not_found for other sessions. */
   dashboard_revoke_session: { args: { session: string; organisation: string; id: string }; result: null }
-  /** Returns up to 500 rows of a report for operators: domains (ops.domains_at_risk), endpoints (ops.failing_endpoints) or ledger (ops.ledger_check, unbalanced first). Refuses as core.operator_of does. */
-  dashboard_risks: { args: { session: string; report: string }; result: unknown }
+  /** Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (51 of ops.failing_endpoints, with IDs above after; missed is counted up to 101). Refuses as core.operator_of does. */
+  dashboard_risks: { args: { session: string; report: string; after?: string }; result: unknown }
   /** Give a webhook endpoint of the organisation a new secret as ops.rotate_webhook_secret does, for an owner with a fresh sign-in. Returns the secret. Refuses as core.member_of does, and with not_found. */
   dashboard_rotate_secret: { args: { session: string; organisation: string; endpoint: string }; result: string }
   /** Accept a live email that tests a template of the organisation, for a member, as api.accept_emails does; it counts against the allowance. email is an item of api.accept_emails with its bodies, request the request ID, by which a repeated call is accepted once. Returns the ID of the email. Refuses as core.member_of and api.accept_emails do, and with not_found. */
@@ -845,6 +847,7 @@ export const signatures = {
   dashboard_import_consents: { types: { session: 'text', organisation: 'text', phones: 'text[]', sources: 'text[]', ends_opt_outs: 'boolean' }, required: ['session', 'organisation', 'phones', 'sources', 'ends_opt_outs'], returns: 'value', results: { value: 'text[]' } },
   dashboard_invite_member: { types: { session: 'text', organisation: 'text', email: 'text', role: 'text' }, required: ['session', 'organisation', 'email', 'role'], returns: 'value', results: { value: 'void' } },
   dashboard_keys: { types: { session: 'text', organisation: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_ledger: { types: { session: 'text', is_whole: 'boolean' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_message: { types: { session: 'text', organisation: 'text', message: 'text' }, required: ['session', 'organisation', 'message'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_message_body: { types: { session: 'text', organisation: 'text', message: 'text' }, required: ['session', 'organisation', 'message'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_message_versions: { types: { sessions: 'text[]', organisations: 'text[]', messages: 'text[]' }, required: ['sessions', 'organisations', 'messages'], returns: 'value', results: { value: 'jsonb' } },
@@ -868,7 +871,7 @@ export const signatures = {
   dashboard_retry_stuck: { types: { session: 'text', messages: 'text[]' }, required: ['session', 'messages'], returns: 'value', results: { value: 'integer' } },
   dashboard_revoke_key: { types: { session: 'text', organisation: 'text', prefix: 'text' }, required: ['session', 'organisation', 'prefix'], returns: 'value', results: { value: 'void' } },
   dashboard_revoke_session: { types: { session: 'text', organisation: 'text', id: 'text' }, required: ['session', 'organisation', 'id'], returns: 'value', results: { value: 'void' } },
-  dashboard_risks: { types: { session: 'text', report: 'text' }, required: ['session', 'report'], returns: 'value', results: { value: 'jsonb' } },
+  dashboard_risks: { types: { session: 'text', report: 'text', after: 'text' }, required: ['session', 'report'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_rotate_secret: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'text' } },
   dashboard_send_test: { types: { session: 'text', organisation: 'text', template: 'text', request: 'text', email: 'jsonb' }, required: ['session', 'organisation', 'template', 'request', 'email'], returns: 'value', results: { value: 'text' } },
   dashboard_set_plan_terms: { types: { session: 'text', plan: 'text', is_new: 'boolean', name: 'text', price_rand: 'integer', emails_included: 'integer', sms_included: 'integer', domains_included: 'integer', test_messages_daily: 'integer' }, required: ['session', 'plan', 'is_new', 'name', 'price_rand', 'emails_included', 'sms_included', 'domains_included', 'test_messages_daily'], returns: 'value', results: { value: 'void' } },

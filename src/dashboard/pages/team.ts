@@ -54,6 +54,9 @@ const removeSchema = v.strictObject({ email: v.string() })
 
 const revokeSchema = v.strictObject({ id: v.string() })
 
+/** Rows of each of the three lists: members with their forms are the longest rows of the dashboard. */
+const TEAM_ROWS = 25
+
 /** Team: members and their roles, sessions, and the audit of the organisation. */
 export function teamPage(call: Call): Page {
   return {
@@ -133,7 +136,7 @@ function inviteForm(visit: Visit): Content {
 
 function members(visit: Visit, members: Team['members']): Content {
   const isOwner = hasRole(visit, 'owner')
-  const { page, last } = pageOf(members)
+  const { page, last } = pageOf(members, TEAM_ROWS)
   const next = last && `${pathOf(visit, 'team')}?members=${encodeURIComponent(last.email)}#members`
   return html`<section id="members">
     <h2>Members</h2>
@@ -170,7 +173,7 @@ function roleForm(visit: Visit, { email, role }: Team['members'][number]): Conte
 }
 
 function sessions(visit: Visit, sessions: Team['sessions']): Content {
-  const { page, last } = pageOf(sessions)
+  const { page, last } = pageOf(sessions, TEAM_ROWS)
   return html`<section id="sessions">
     <h2>Sessions</h2>
     <p class="hint">${
@@ -201,7 +204,7 @@ function sessions(visit: Visit, sessions: Team['sessions']): Content {
 }
 
 function audit(visit: Visit, rows: Team['audit']): Content {
-  const { page, last } = pageOf(rows)
+  const { page, last } = pageOf(rows, TEAM_ROWS)
   return html`<section id="audit">
     <h2>Audit</h2>
     ${table(
