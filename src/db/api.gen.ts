@@ -580,7 +580,7 @@ export type Api = {
   dashboard_operator_revoke_key: { args: { session: string; prefix: string }; result: null }
   /** Opt a number out of an organisation's marketing SMS as ops.withdraw_consent does, for a member. Refuses as core.member_of does. */
   dashboard_opt_out: { args: { session: string; organisation: string; phone: string }; result: null }
-  /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys) and members, the 20 newest movements of the ledger [{id, kind, credits, balance, note, created_at}], and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
+  /** Returns an organisation for operators: its row of ops.organisations (organisation), keys [{prefix, mode, scopes, last_used_on, revoked_at}], members [{email, role}], the 20 newest movements of the ledger [{id, kind, credits, balance, note, created_at}], and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
   dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
   /** Returns the UUID of an organisation to a user with at least this role, for what needs more than one call: adding, checking and removing a domain. Refuses as core.member_of does. */
   dashboard_organisation_id: { args: { session: string; organisation: string; role: string }; result: string }
