@@ -7,7 +7,7 @@ declare
 begin
   perform pg_advisory_xact_lock(core.search_lock());
   delete from app.message_terms t
-  where strpos(lower(t.term), ltrim(person, '+')) > 0 and core.redact(t.term, person) <> t.term
+  where core.names_person(t.term, person)
     -- As the address of a sender it stays in the messages, too.
     and not starts_with(t.term, 'from:');
   get diagnostics v_rows = row_count;

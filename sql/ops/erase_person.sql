@@ -24,7 +24,7 @@ begin
     from app.messages m
     left join app.bodies b on b.message_id = m.id
     cross join lateral (select concat_ws(' ', m.subject, m.tags, m.error_message, b.html, b.text, b.headers) as text) t
-    where strpos(lower(t.text), ltrim(v_person, '+')) > 0 and core.redact(t.text, v_person) <> t.text
+    where core.names_person(t.text, v_person)
       and m.id <> all (v_ids));
   -- The sandbox takes its own before messages.
   perform from app.sandbox_messages s where s.message_id = any (v_ids) order by s.message_id, s.copy for update;

@@ -674,6 +674,32 @@ t.test('ops.erase_person: matches only whole addresses and numbers', async (t) =
   }
 })
 
+t.test('core.names_person: a text names whom core.redact would erase from it', async (t) => {
+  const jane = 'jane.doe@x.example'
+  const phone = '+27821234567'
+  for (const [given, person, expected] of [
+    [`Dear JANE.Doe@X.example,`, jane, true],
+    [`mary.${jane}`, jane, false],
+    ['janexdoe@x.example', jane, false],
+    ['to:27821234567 failed', phone, true],
+    ['+278212345678', phone, false],
+    ['', jane, false],
+    [null, jane, false],
+  ] as const) {
+    const [row] = await sql`
+      select core.names_person(${given}, ${person}) as names,
+        core.redact(${given}, ${person}) is distinct from ${given}::text as is_redacted`
+    t.same(row, { names: expected, isRedacted: expected }, String(given))
+  }
+})
+
+t.test('core.names_person: searches for the address before the regular expression', async (t) => {
+  const plan = await sql`
+    explain (costs off) select from app.bodies b where core.names_person(b.html, 'jane@acme.example')`
+  const [filter] = /Filter: .*/.exec(plan.map((row) => Object.values(row).join()).join('\n')) ?? []
+  t.match(filter, /CASE WHEN \(strpos\(.*\) > 0\) THEN .*regexp_replace/)
+})
+
 t.test('ops.erase_person: erases a number without plus from tags', async (t) => {
   const acme = await createOrganisation(sql)
   await rolledBack(sql, async (tx) => {
