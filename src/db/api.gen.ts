@@ -597,7 +597,7 @@ export type Api = {
   dashboard_restore_template: { args: { session: string; organisation: string; template: string; version: number }; result: number }
   /** Retry messages of the organisation as ops.retry_message does, for a member. Returns those that cannot be retried: [{id, problem}]. Refuses as core.member_of does, and with not_found for another ID. */
   dashboard_retry_messages: { args: { session: string; organisation: string; messages: string[] }; result: unknown }
-  /** Retry messages as ops.retry_message does, for an operator. Returns their number. Refuses as core.operator_of does. */
+  /** Retry messages as ops.retry_message does, for an operator. Returns their number. Raises an error, and retries none, if one cannot be retried. Refuses as core.operator_of does. */
   dashboard_retry_stuck: { args: { session: string; messages: string[] }; result: number }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
