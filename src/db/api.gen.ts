@@ -565,7 +565,7 @@ export type Api = {
   dashboard_message_versions: { args: { sessions: string[]; organisations: string[]; messages: string[] }; result: unknown | null }
   /** Returns a page of the messages of an organisation that match a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does. */
   dashboard_messages: { args: { session: string; organisation: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: unknown }
-  /** Returns the state of the service for operators: rows of ops.checks, queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
+  /** Returns the state of the service for operators: rows of ops.checks (audit: by core.audit_is_verified), queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
   dashboard_now: { args: { session: string }; result: unknown }
   /** Create an API key as ops.create_api_key does, for an operator with a fresh sign-in. Returns the key. Refuses as core.operator_of does. */
   dashboard_operator_create_key: { args: { session: string; organisation: string; mode: string }; result: string }
@@ -773,6 +773,8 @@ export type Api = {
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
+  /** Verify the whole audit and store the result for the pages of operators. Returns the number of seals. */
+  verify_audit: { args: Record<string, never>; result: number }
 }
 
 export const signatures = {
@@ -925,4 +927,5 @@ export const signatures = {
   store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', results: { value: 'void' } },
   sum_status_changes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, required: ['organisation_id', 'email', 'message_id'], returns: 'value', results: { value: 'text' } },
+  verify_audit: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
 } as const

@@ -52,6 +52,11 @@ t.test('Now: shows checks with hints, processes and the queue', async (t) => {
   t.match(text, 'no worker is running; start one')
   t.match(text, /api [\w.-]+, process \d+/)
   t.match(text, 'webhook_deliveries')
+  t.notMatch(text, 'rows of the audit were changed')
+  await sql`update app.audit_chain set verified_at = now(), is_complete = false`
+  t.match((await operator.get('/operator')).text, 'rows of the audit were changed or removed')
+  await sql`select api.verify_audit()`
+  t.notMatch((await operator.get('/operator')).text, 'rows of the audit were changed')
 })
 
 t.test(
