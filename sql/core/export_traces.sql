@@ -19,10 +19,14 @@ as $$
   from app.suppression_removals s
   where s.email = person
   union all
+  select 'requested erasure', null, null, e.requested_at, to_jsonb(e) - 'id'
+  from app.erasures e
+  where e.person = export_traces.person
+  union all
   select 'audit', a.organisation_id, a.id::text, a.at, to_jsonb(a) - '{id,at,organisation_id}'::text[]
   from app.audit a
   where core.names_person(concat_ws(' ', a.target, a.before, a.after), person)
 $$;
 
 comment on function core.export_traces is
-  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, removals at providers, the audit.';
+  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, removals at providers, a requested erasure, the audit.';

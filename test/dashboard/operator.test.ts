@@ -234,22 +234,42 @@ t.test('Endpoints failing: a disabled endpoint is enabled', async (t) => {
   t.equal(await lastActor('enable_webhook_endpoint'), 'operator@example.com')
 })
 
-t.test('People: an export shows the records, an erasure needs the address twice', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const to = 'jane@example.org'
-  await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain, { to }))
-  const shown = await operator.post('/operator/people/export', { person: to })
-  t.match(shown.text, `records of ${to}`)
-  t.match(shown.text, organisation.id)
-  const refused = await operator.post('/operator/people/erase', {
-    person: to,
-    again: 'john@example.org',
-  })
-  t.match(refused, { status: 422, text: /is not the same/ })
-  t.match((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
-  t.match(
-    (await operator.post('/operator/people/erase', { person: to, again: to })).text,
-    /Erased from \d+ rows/,
-  )
-  t.notMatch((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
-})
+t.test(
+  'People: an export shows the records, the clock makes an erasure confirmed by the address',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const to = 'jane@example.org'
+    await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain, { to }))
+    const shown = await operator.post('/operator/people/export', { person: to })
+    t.match(shown.text, `records of ${to}`)
+    t.match(shown.text, organisation.id)
+    const refused = await operator.post('/operator/people/erase', {
+      person: to,
+      again: 'john@example.org',
+    })
+    t.match(refused, { status: 422, text: /is not the same/ })
+    t.match((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
+    const erase = () =>
+      operator.post('/operator/people/erase', { person: 'Jane@example.org', again: to })
+    t.match(
+      (await erase()).text,
+      /The erasure is requested\..* jane@example\.org .* waits for the clock/,
+    )
+    await erase()
+    t.match(await operator.post('/operator/people/erase', { person: 'jane', again: 'jane' }), {
+      status: 422,
+      text: /neither an email address nor a number/,
+    })
+    const clock = serviceCall(url)
+    t.equal(await clock('erase_people', {}), 1)
+    t.equal(await clock('erase_people', {}), 0, 'the second request is the same')
+    const { text } = await operator.get('/operator/people')
+    t.match(text, /\(erased\) .* operator@example\.com .* erased from \d+ rows/)
+    t.notMatch(text, to)
+    t.equal(await lastActor('erase_person'), 'operator@example.com')
+    t.notMatch(
+      (await operator.post('/operator/people/export', { person: to })).text,
+      organisation.id,
+    )
+  },
+)
