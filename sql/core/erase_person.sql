@@ -8,6 +8,7 @@ declare
   v_person text := core.check_person(person);
   v_ids uuid[];
   v_mentions uuid[];
+  v_others core.message_term[];
   v_staged integer;
   v_audit jsonb;
   v_rows integer;
@@ -32,12 +33,19 @@ begin
   -- In the order of their ids, as every writer of messages locks them.
   perform from app.messages m where m.id = any (v_ids || v_mentions) order by m.id for no key update;
   perform core.end_person_messages(v_ids);
+  -- The bodies, which are deleted, may be all that says who else got a copy.
+  v_others := array(
+    select row(m.organisation_id, core.recipient_term(r.recipient), m.id, null)::core.message_term
+    from app.bodies b
+    join app.messages m on m.id = b.message_id
+    cross join unnest(b.recipients) r (recipient)
+    where b.message_id = any (v_ids) and m.channel = 'email' and r.recipient <> v_person);
   v_rows := core.hash_suppressions(v_person);
   v_rows := v_rows + core.erase_webhooks(v_person, v_ids);
   v_rows := v_rows + core.erase_messages(v_person, v_ids);
   v_rows := v_rows + core.erase_traces(v_person) + core.erase_tags(v_person);
   v_rows := v_rows + core.erase_mentions(v_person, v_mentions);
-  v_rows := v_rows + core.erase_terms(v_person, v_ids || v_mentions);
+  v_rows := v_rows + core.erase_terms(v_person, v_ids || v_mentions, v_others);
   v_audit := core.erase_audit(v_person);
   v_rows := v_rows + (select count(*) from jsonb_object_keys(v_audit));
   delete from ops.staged_numbers s where btrim(s.phone) = v_person;

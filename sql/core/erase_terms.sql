@@ -1,4 +1,4 @@
-create function core.erase_terms(person text, ids uuid[])
+create function core.erase_terms(person text, ids uuid[], others core.message_term[])
 returns integer
 language plpgsql volatile
 as $$
@@ -16,9 +16,10 @@ begin
     from app.messages m
     cross join unnest(m.tags) g (tag)
     where m.id = any (ids) and strpos(g.tag, '(erased)') > 0));
+  perform core.add_terms(others);
   return v_rows;
 end
 $$;
 
 comment on function core.erase_terms is
-  'Delete a person (address in lower case, or number) from the index of the search, and index the redacted tags of these messages, which must be locked. Returns how many rows.';
+  'Delete a person (address in lower case, or number) from the index of the search, and index the redacted tags of these messages, which must be locked, and the terms of their other recipients. Returns how many rows.';

@@ -692,6 +692,83 @@ t.test('api.erase_people: a refused erasure waits while others are made', async 
   )
 })
 
+t.test(
+  'core.person_messages: finds the same messages before and after they are indexed',
+  async (t) => {
+    const [acme, other] = [await createOrganisation(sql), await createOrganisation(sql)]
+    const jane = 'jane@indexed.example'
+    const bob = 'bob@indexed.example'
+    const phone = '+447700900077'
+    await rolledBack(sql, async (tx) => {
+      /** Inserts a message of the last minutes. recipients: those of the body; null for none. */
+      const insert = async (name: string, to: string, recipients: string[] | null, more = {}) => {
+        const row = { channel: 'email', mode: 'live', organisation: acme.id, ...more }
+        const [message] = await tx<{ id: string }[]>`
+        insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+          subject, tags, recipients, segments, credits, created_at)
+        select 'sent', core.new_id(now() - interval '3 minutes'), core.decode_id('org', ${row.organisation}),
+          ${row.channel}::app.channel, ${row.mode}::app.mode, 'transactional', 'a@b.example', ${to}, ${name}, '{}', 2,
+          1, 0, now() - interval '3 minutes'
+        returning id`
+        const id = String(message?.id)
+        if (recipients !== null) {
+          await tx`
+          insert into app.bodies (message_id, sender, "to", cc, bcc, recipients)
+          values (${id}, 'a@b.example', '{}', '{}', '{}', ${recipients})`
+        }
+        return id
+      }
+      const report = (id: string, recipient: string) => tx`
+      insert into app.events (message_id, type, occurred_at, detail)
+      values (${id}, 'delivered', now(), ${tx.json({ recipient })})`
+      const found = async (person: string) => {
+        const [row] = await tx<{ names: string[] }[]>`
+        select array(
+          select m.subject from unnest(core.person_messages(${person}, null)) i (id)
+          join app.messages m on m.id = i.id
+          order by 1) as names`
+        return row?.names
+      }
+      await tx`update app.search_progress set indexed_until = '00000000-0000-0000-0000-000000000000'`
+      await insert('to', 'Jane@Indexed.example', [jane])
+      await insert('among several', `${bob}, ${jane}`, [bob, jane])
+      await insert('copy', bob, [bob, jane])
+      await insert('of another', bob, [bob, jane], { organisation: other.id })
+      await insert('test', jane, null, { mode: 'test' })
+      await report(await insert('body deleted', bob, null), jane)
+      await insert('longer', `x${jane}`, [`x${jane}`])
+      await insert('SMS', phone, [phone], { channel: 'sms' })
+      await report(
+        await insert('shared', 'carol@indexed.example', ['carol@indexed.example', jane]),
+        jane,
+      )
+      const copied = await insert('shared, no receipt', 'carol@indexed.example', [
+        'carol@indexed.example',
+        jane,
+      ])
+      await tx`select ops.erase_person('carol@indexed.example')`
+      t.same(await tx`select from app.bodies where message_id = ${copied}`, [])
+      // The subject of a shared message is erased.
+      const names = [
+        '(erased)',
+        '(erased)',
+        'among several',
+        'body deleted',
+        'copy',
+        'of another',
+        'test',
+        'to',
+      ]
+
+      t.same(await found(jane), names)
+      t.same(await found(phone), ['SMS'])
+      await indexMessages(tx as never)
+      t.same(await found(jane), names, 'by the index')
+      t.same(await found(phone), ['SMS'])
+    })
+  },
+)
+
 t.test('ops.erase_person: finishes a requested erasure of the person', async (t) => {
   const jane = 'jane@requested.example'
   await rolledBack(sql, async (tx) => {
