@@ -544,8 +544,10 @@ export type Api = {
   dashboard_enable_endpoint: { args: { session: string; endpoint: string; replay: boolean }; result: null }
   /** Enable a webhook endpoint of the organisation as ops.enable_webhook_endpoint does, for a member. Returns the number of missed events. Refuses as core.member_of does, and with not_found. */
   dashboard_enable_webhook: { args: { session: string; organisation: string; endpoint: string }; result: number }
-  /** Erase a person as ops.erase_person does, for an operator with a fresh sign-in. Returns the number of rows. Refuses as core.operator_of does. */
+  /** Request the erasure of a person, for an operator with a fresh sign-in; api.erase_people makes it. Returns the number of requests that wait. Refuses as core.operator_of does. */
   dashboard_erase_person: { args: { session: string; person: string }; result: number }
+  /** Returns the requested erasures of people that wait, then the last ones, at most 50: person (null once erased), requested_by, requested_at, error (of the last try), finished_at, rows. Refuses as core.operator_of does. */
+  dashboard_erasures: { args: { session: string }; result: unknown }
   /** Returns 1 000 opted-out numbers of an organisation after the cursor, as core.list_opt_outs does. Refuses as core.member_of does. */
   dashboard_export_opt_outs: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Returns all records of a person as ops.export_person does, for an operator with a fresh sign-in; the audit has the number of records, not the name. Refuses as core.operator_of does. */
@@ -572,7 +574,7 @@ export type Api = {
   dashboard_message_versions: { args: { sessions: string[]; organisations: string[]; messages: string[] }; result: unknown | null }
   /** Returns a page of the messages of an organisation that match a filter, newest first, from the cursor on: {messages: message objects with mode, nextCursor, searchedBackTo}. searchedBackTo is null unless the search ended early. Refuses as core.member_of does. */
   dashboard_messages: { args: { session: string; organisation: string; filter: MessageFilter | Json<MessageFilter>; page_size: number; cursor?: string }; result: unknown }
-  /** Returns the state of the service for operators: rows of ops.checks, queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
+  /** Returns the state of the service for operators: rows of ops.checks (audit: by core.audit_is_verified), queue, processes, clock (tasks), failing_providers (providers), and latencies of today and yesterday. Refuses as core.operator_of does. */
   dashboard_now: { args: { session: string }; result: unknown }
   /** Create an API key as ops.create_api_key does, for an operator with a fresh sign-in. Returns the key. Refuses as core.operator_of does. */
   dashboard_operator_create_key: { args: { session: string; organisation: string; mode: string }; result: string }
@@ -604,7 +606,7 @@ export type Api = {
   dashboard_restore_template: { args: { session: string; organisation: string; template: string; version: number }; result: number }
   /** Retry messages of the organisation as ops.retry_message does, for a member. Returns those that cannot be retried: [{id, problem}]. Refuses as core.member_of does, and with not_found for another ID. */
   dashboard_retry_messages: { args: { session: string; organisation: string; messages: string[] }; result: unknown }
-  /** Retry messages as ops.retry_message does, for an operator. Returns their number. Refuses as core.operator_of does. */
+  /** Retry messages as ops.retry_message does, for an operator. Returns their number. Raises an error, and retries none, if one cannot be retried. Refuses as core.operator_of does. */
   dashboard_retry_stuck: { args: { session: string; messages: string[] }; result: number }
   /** Revoke an API key of the organisation as ops.revoke_api_key does, for an owner with a fresh sign-in. Refuses as core.member_of does, and with not_found for another prefix. */
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
@@ -680,6 +682,8 @@ export type Api = {
   enqueue_due_messages: { args: Record<string, never>; result: number }
   /** Enqueue jobs that ask the provider about messages which it took 10 minutes, 1, 6, 24 and 72 hours ago and which have no final status. Each call moves on by at most 15 minutes of messages at each age, and does nothing while 10 000 messages wait to be polled. Returns at how many ages more messages are left. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
+  /** Erase the person of one requested erasure. Returns 1, or 0 if none waits or it is refused; then it is tried again in the next run, after those that were not tried. */
+  erase_people: { args: Record<string, never>; result: number }
   /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string; actor?: string }; result: Reply[] }
   /** Record the results of attempts (core.finish_deliveries). Returns how many succeeded. */
@@ -782,6 +786,8 @@ export type Api = {
   sum_status_changes: { args: Record<string, never>; result: number }
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
+  /** Verify the whole audit and store the result for the pages of operators. Returns the number of seals. */
+  verify_audit: { args: Record<string, never>; result: number }
 }
 
 /** The values of the enums of schema app, in their order. */
@@ -839,6 +845,7 @@ export const signatures = {
   dashboard_enable_endpoint: { types: { session: 'text', endpoint: 'text', replay: 'boolean' }, required: ['session', 'endpoint', 'replay'], returns: 'value', results: { value: 'void' } },
   dashboard_enable_webhook: { types: { session: 'text', organisation: 'text', endpoint: 'text' }, required: ['session', 'organisation', 'endpoint'], returns: 'value', results: { value: 'integer' } },
   dashboard_erase_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'integer' } },
+  dashboard_erasures: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_export_opt_outs: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_export_person: { types: { session: 'text', person: 'text' }, required: ['session', 'person'], returns: 'value', results: { value: 'jsonb' } },
   dashboard_export_suppressions: { types: { session: 'text', organisation: 'text', cursor: 'text' }, required: ['session', 'organisation'], returns: 'value', results: { value: 'jsonb' } },
@@ -906,6 +913,7 @@ export const signatures = {
   enqueue_due_domain_checks: { types: { provider: 'text' }, required: ['provider'], returns: 'value', results: { value: 'integer' } },
   enqueue_due_messages: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   enqueue_receipt_polls: { types: { provider: 'text' }, required: ['provider'], returns: 'value', results: { value: 'integer' } },
+  erase_people: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text', actor: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text', actor: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
@@ -957,4 +965,5 @@ export const signatures = {
   store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', results: { value: 'void' } },
   sum_status_changes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, required: ['organisation_id', 'email', 'message_id'], returns: 'value', results: { value: 'text' } },
+  verify_audit: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
 } as const
