@@ -1,4 +1,4 @@
-create function api.dashboard_risks(session text, report text)
+create function api.dashboard_risks(session text, report text, after text default '')
 returns jsonb
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -7,13 +7,20 @@ begin
   perform core.operator_of(dashboard_risks.session);
   return coalesce(case dashboard_risks.report
     when 'domains' then (select jsonb_agg(to_jsonb(d)) from (select * from ops.domains_at_risk limit 500) d)
-    when 'endpoints' then (select jsonb_agg(to_jsonb(e)) from (select * from ops.failing_endpoints limit 500) e)
-    when 'ledger' then (
-      select jsonb_agg(to_jsonb(l) order by l.is_balanced, l.organisation)
-      from (select * from ops.ledger_check c order by c.is_balanced, c.organisation limit 500) l)
+    when 'endpoints' then (
+      select jsonb_agg(to_jsonb(e) order by e.id)
+      from (
+        -- Not the column missed, which counts thousands for each.
+        select f.id, f.organisation, f.url, f.state, f.failing_since, f.last_error, f.disables_at,
+          core.missed_events(core.find_webhook_endpoint(f.id), 101) as missed
+        from ops.failing_endpoints f
+        where f.id > dashboard_risks.after
+        order by f.id
+        limit 51
+      ) e)
   end, '[]');
 end
 $$;
 
 comment on function api.dashboard_risks is
-  'Returns up to 500 rows of a report for operators: domains (ops.domains_at_risk), endpoints (ops.failing_endpoints) or ledger (ops.ledger_check, unbalanced first). Refuses as core.operator_of does.';
+  'Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (51 of ops.failing_endpoints, with IDs above after; missed is counted up to 101). Refuses as core.operator_of does.';

@@ -10,12 +10,15 @@ begin
   perform core.operator_of(dashboard_stuck.session);
   return (
     select coalesce(jsonb_agg(jsonb_build_object(
-      'id', s.id, 'organisation', s.organisation, 'to', s.to_address, 'attempts', s.attempts,
-      'since', core.iso(coalesce(s.scheduled_at, s.created_at)), 'why', (select concat(w.reason, w.advice, '.') from core.why_message(core.find_message(s.id), c_jobs) w)) order by s.created_at), '[]')
+        'id', core.message_id((s.m).channel, (s.m).id), 'organisation', core.encode_id('org', (s.m).organisation_id),
+        'to', (s.m).to_address, 'attempts', (s.m).attempts,
+        'since', core.iso(coalesce((s.m).scheduled_at, (s.m).created_at)),
+        'why', (select concat(w.reason, w.advice, '.') from core.why_message(s.m, c_jobs) w)) order by (s.m).id), '[]')
     from (
-      select m.id, m.organisation, m."to" as to_address, m.attempts, m.scheduled_at, m.created_at
-      from ops.stuck_messages m
-      limit 500
+      -- Whole rows, as why_message needs them: to find each message again by its ID would take longer.
+      select x.m
+      from (select k.id from core.stuck_messages() k (id) order by k.id limit 500) k
+      cross join lateral (select x as m from app.messages x where x.id = k.id limit 1) x
     ) s);
 end
 $$;

@@ -2,6 +2,8 @@ create function core.has_overdue_messages()
 returns boolean
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
+-- For psql: to compile the plan takes longer than to run it.
+set jit = off
 as $$
   -- One scan of the jobs: no index finds the job of a message.
   with job as materialized (
@@ -13,7 +15,8 @@ as $$
   select exists (
     select
     from core.stuck_messages() s (id)
-    join app.messages m on m.id = s.id
+    -- The limit makes the plan look up each message by its ID.
+    cross join lateral (select m.* from app.messages m where m.id = s.id limit 1) m
     join app.organisations o on o.id = m.organisation_id
     left join app.due_messages d on d.message_id = m.id
     left join job j on j.message_id = m.id

@@ -10,7 +10,7 @@ select
   case when p.disabled_at is null then p.failing_since + interval '3 days' end as disables_at,
   p.disabled_at,
   case when p.disabled_at is not null then coalesce(p.disabled_reason, 'failing') end as disabled_reason,
-  m.missed,
+  core.missed_events(p, 10000) as missed,
   p.created_at,
   case
     when p.disabled_at is not null
@@ -18,20 +18,6 @@ select
     else format('it must respond 2xx within 10 s; then: select ops.send_test_event(%L, %L)', core.encode_id('we', p.id), p.event_types[1])
   end as hint
 from app.webhook_endpoints p
-cross join lateral (
-  select count(*) as missed
-  from (
-    select from app.webhook_events e
-    where e.organisation_id = p.organisation_id and e.type = any (p.event_types) and e.message_id is not null
-      -- The event of the first failed attempt occurred before that attempt failed.
-      and e.id >= core.first_id_at(
-        greatest(core.now() - interval '30 days', least(p.failing_since - interval '1 minute', p.disabled_at)))
-      and not exists (
-        select from app.webhook_attempts a
-        where a.endpoint_id = p.id and a.event_id = e.id and a.error is null)
-    limit 10000
-  ) e
-) m
 where p.failing_since is not null or p.disabled_at is not null;
 
 comment on view ops.failing_endpoints is 'Webhook endpoints that fail or are disabled, with a hint for each.';

@@ -8,7 +8,8 @@ select
   m.scheduled_at,
   core.now() - coalesce(m.scheduled_at, m.created_at) as age
 from core.stuck_messages() s (id)
-join app.messages m on m.id = s.id
+-- The limit makes the plan look up each message by its ID.
+cross join lateral (select m.* from app.messages m where m.id = s.id limit 1) m
 order by m.id;
 
 comment on view ops.stuck_messages is

@@ -99,6 +99,10 @@ type FieldOptions = {
   autocomplete?: string
 }
 
+/** The choices of a select whose labels are its values. */
+export const optionsOf = (values: readonly string[]) =>
+  values.map((value) => ({ value, label: value }))
+
 /** A labelled field. After a refusal it shows what was typed, with its problems beside it. */
 export function field(options: FieldOptions): Content {
   const { name, label, refused, hint, type = 'text', lines, isRequired = false } = options
@@ -201,14 +205,20 @@ export function copyable(text: string): Content {
   return html`<code class="copyable" data-copy>${text}</code>`
 }
 
-/** Rows of a page of a list. Functions of api whose name begins with dashboard_ return at most one more, 51. */
+/** Rows that a page shows of a list, as core.page_rows returns them. Functions of api return at most one more. */
 export const PAGE_ROWS = 50
 
-/** Returns the page of rows of which one more was read, and its last row if there is a next page. */
-export function pageOf<Row>(rows: readonly Row[]): { page: readonly Row[]; last: Row | null } {
-  const page = rows.slice(0, PAGE_ROWS)
-  return { page, last: rows.length > PAGE_ROWS ? (page.at(-1) ?? null) : null }
+/** Returns the page of rows of which at least one more was read, and its last row if there is a next page. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  size = PAGE_ROWS,
+): { page: readonly Row[]; last: Row | null } {
+  const page = rows.slice(0, size)
+  return { page, last: rows.length > size ? (page.at(-1) ?? null) : null }
 }
+
+/** The ID of a row, such as of the audit, in the path of an older page. */
+export const ROW_ID = /^\d{1,18}$/
 
 /** Links to the next page of a list; null on the last one. */
 export function nextLink(href: string | null, label = 'Older'): Content {

@@ -77,6 +77,8 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
     sign: createSigner(call, registry),
   }
 
+  const deliver = deliverWebhook(call, { ...options, stopping: stopping.signal })
+
   const pools = [
     {
       tasks: {
@@ -99,9 +101,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
       register: registerAs(['sms']),
     },
     {
-      tasks: {
-        deliver_webhook: deliverWebhook(call, { ...options, stopping: stopping.signal }),
-      },
+      tasks: { deliver_webhook: deliver, deliver_webhooks: deliver },
       concurrency: WEBHOOK_CONCURRENCY,
       register: registerAs(['webhooks']),
     },

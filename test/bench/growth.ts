@@ -2,6 +2,7 @@
 // sending while the oldest month is dropped.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Sql } from '../../src/db/client.ts'
+import { insertHistory } from './history.ts'
 import type { LoadResult } from './load.ts'
 import { load, startApi, stop } from './processes.ts'
 import type { Bench } from './setup.ts'
@@ -18,8 +19,8 @@ export type Growth = {
   dropped: number
 }
 
-/** Months before this one that messages are spread over. */
-const MONTHS = 13
+/** Over how many days before now messages are spread: the oldest month is dropped while others are sent. */
+const DAYS = 365
 
 /** So few that all of them are in memory: what reading one costs here besides how many there are. */
 const FEW = 10_000
@@ -54,61 +55,11 @@ export async function benchGrowth(bench: Bench, messages: number): Promise<Growt
   return { messages, slowest, retrieval, retrievalOfFew, slowestSend, dropped }
 }
 
-/** Messages of the last months with a timeline, and the sums that the clock would have made of them. */
+/** The same for each organisation, over the last year. */
 async function fill(sql: Sql, messages: number) {
-  await sql`
-    truncate app.messages, app.bodies, app.events, app.message_terms, app.status_changes, app.daily_volume, app.daily_latencies,
-      app.daily_bounces`
-  await sql`
-    update app.search_progress set indexed_until = '00000000-0000-0000-0000-000000000000', seen_at = now(), seen_xid = '0'`
-  await sql`
-    select core.make_id_partition(parent, date_trunc('month', now(), 'UTC') - make_interval(months => m), '1 month', '_YYYY_MM')
-    from generate_series(1, ${MONTHS}::integer) m, unnest(array['messages', 'events', 'message_terms']) parent`
-  await sql`
-    with organisation as (
-      select array_agg(o.id) as ids, count(*) as count from app.organisations o
-    )
-    insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address, subject, tags,
-      recipients, created_at, sent_at, delivered_at, error_code, error_message, segments, credits)
-    select k.status::app.message_status,
-      (lpad(to_hex((extract(epoch from k.at) * 1000)::bigint), 12, '0') || '7' || substr(k.hash, 1, 3) || '8' || substr(k.hash, 4, 15))::uuid,
-      o.ids[1 + k.n % o.count], k.channel::app.channel, 'live', 'transactional', 'hello@c.example', 'someone' || k.n || '@c.example',
-      case k.channel when 'email' then 'Hello' end, array['tag-' || k.n % 5], 1, k.at, k.at + interval '80 milliseconds',
-      case k.status when 'delivered' then k.at + interval '3 seconds' end,
-      case k.status when 'bounced' then 'hard_bounce' end, case k.status when 'bounced' then '550 5.1.1 user unknown' end,
-      case k.channel when 'sms' then 1 end, case k.channel when 'sms' then 0 end
-    from organisation o
-    cross join lateral (
-      select n, md5(n::text) as hash, case when n % 10 = 0 then 'sms' else 'email' end as channel,
-        case when n % 50 = 7 then 'bounced' else 'delivered' end as status,
-        now() - interval '1 hour' - (${messages}::bigint - n) * (interval '1 day' * 30.4 * ${MONTHS - 1}::integer / ${messages}::bigint) as at
-      from generate_series(1, ${messages}::bigint) n
-    ) k`
-  await sql`
-    insert into app.events (message_id, type, occurred_at, provider_event_id)
-    select m.id, m.status::text::app.event_type, m.sent_at, m.id::text from app.messages m`
-  await sql`
-    insert into app.daily_volume (day, organisation_id, channel, class, tag, accepted, sent, delivered, bounced,
-      complained, failed, expired, rejected)
-    select (m.created_at at time zone 'UTC')::date, m.organisation_id, m.channel, m.class, t.tag, count(*), count(*),
-      count(m.delivered_at), count(m.error_code), 0, 0, 0, 0
-    from app.messages m
-    cross join lateral (values (''), (m.tags[1])) t (tag)
-    group by 1, 2, 3, 4, 5`
-  await sql`
-    insert into app.daily_latencies (day, organisation_id, channel, stage, bucket, messages)
-    select d.day, null::uuid, c.channel::app.channel, s.stage::app.event_type, b, 100
-    from (select distinct v.day from app.daily_volume v) d, unnest(array['email', 'sms']) c (channel),
-      unnest(array['sent', 'delivered']) s (stage), generate_series(20, 60) b`
-  await sql`
-    insert into app.daily_bounces (day, organisation_id, channel, code, reason, messages)
-    select v.day, v.organisation_id, v.channel, 'hard_bounce', '550 5.1.1 user unknown', v.bounced
-    from app.daily_volume v where v.tag is null and v.bounced > 0`
-  for (let indexed = 1; indexed > 0; ) {
-    const [row] = await sql<{ count: number }[]>`select api.index_messages() as count`
-    indexed = row?.count ?? 0
-  }
-  await sql`vacuum analyze`
+  const organisations = await sql<{ id: string }[]>`select id from app.organisations`
+  const shares = new Map(organisations.map(({ id }) => [id, 1 / organisations.length]))
+  await insertHistory(sql, { messages, days: DAYS, shares })
 }
 
 async function timeViews(sql: Sql): Promise<[string, number][]> {

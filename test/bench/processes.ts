@@ -45,7 +45,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
 
 /** The service as its operator starts it. */
 export async function startApi(
-  bench: Bench,
+  bench: Pick<Bench, 'url'>,
   only: string[],
 ): Promise<{ child: ChildProcess; port: number }> {
   const child = start([...npmStart.flags, here('../../src/main.ts'), 'start', ...only], {
@@ -59,8 +59,11 @@ export async function startApi(
   return { child, port: Number(new URL(String(address)).port) }
 }
 
-/** Resident memory of a process in MB. */
-export async function memoryOf({ pid }: ChildProcess): Promise<number> {
+/** Resident memory of a process in MB: the most that it ever had, or with VmRSS what it has now. */
+export async function memoryOf(
+  { pid }: ChildProcess,
+  name: 'VmHWM' | 'VmRSS' = 'VmHWM',
+): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
+  return Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024)
 }

@@ -30,12 +30,7 @@ export type Bench = {
 
 /** A server with its safe settings, a migrated database and organisations that may send. */
 export async function setUp(): Promise<Bench> {
-  const folder = await mkdtemp(join(tmpdir(), 'postgram-bench-'))
-  // As root its data would lie elsewhere, and stay there, if user postgres could not enter.
-  await chmod(folder, 0o711)
-  const server = process.env.DATABASE_URL
-    ? { url: process.env.DATABASE_URL, close: async () => undefined }
-    : await openEmbedded(folder)
+  const server = await openServer()
   const admin = connect(server.url, { max: 1 })
   const names = { main: 'postgram_bench', pgbench: 'postgram_bench_p' }
   for (const name of Object.values(names)) {
@@ -57,6 +52,23 @@ export async function setUp(): Promise<Bench> {
         await admin.unsafe(`drop database ${name} with (force)`)
       }
       await admin.end()
+      await server.close()
+    },
+  }
+}
+
+/** The server of DATABASE_URL, or an embedded one that is gone after its close(). */
+export async function openServer(): Promise<{ url: string; close(): Promise<void> }> {
+  if (process.env.DATABASE_URL) {
+    return { url: process.env.DATABASE_URL, close: async () => undefined }
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'postgram-bench-'))
+  // As root its data would lie elsewhere, and stay there, if user postgres could not enter.
+  await chmod(folder, 0o711)
+  const server = await openEmbedded(folder)
+  return {
+    url: server.url,
+    async close() {
       await server.close()
       await rm(folder, { recursive: true, force: true })
     },

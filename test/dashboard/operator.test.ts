@@ -4,7 +4,7 @@ import { createDatabase, serviceCall, untilLocked } from '../fixtures/database.t
 import { anEmail, get, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
-import { createEndpoint } from '../fixtures/webhooks.ts'
+import { createEndpoint, createEndpoints } from '../fixtures/webhooks.ts'
 
 const { sql, url } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
@@ -47,11 +47,48 @@ t.test('operator pages: an operator sees each, other users get 404', async (t) =
   t.equal(await stateOf(organisation.id), 'active')
 })
 
+t.test(
+  'Ledger check: shows an organisation whose credits differ from its newest balance',
+  async (t) => {
+    const { id } = await createOrganisation(sql)
+    await sql`select ops.grant_credits(${id}, 500, 'invoice 17')`
+    t.match((await operator.get('/operator/ledger')).text, 'The credits of each organisation equal')
+    await sql`update app.allowances set sms_credits = 400 where organisation_id = core.decode_id('org', ${id})`
+    t.match((await operator.get('/operator/ledger')).text, `${id} 400 500`)
+    await sql`update app.allowances set sms_credits = 500 where organisation_id = core.decode_id('org', ${id})`
+  },
+)
+
+t.test(
+  'Ledger check: the check of the whole ledger shows a wrong balance in its midst',
+  async (t) => {
+    const { id } = await createOrganisation(sql)
+    for (const credits of [500, 300])
+      await sql`select ops.grant_credits(${id}, ${credits}, 'invoice')`
+    const whole = () => operator.post('/operator/ledger/check')
+    t.match((await whole()).text, 'The whole ledger agrees')
+    const change = (balance: number) => sql`
+    update app.credit_ledger l set balance = ${balance}
+    where l.organisation_id = core.decode_id('org', ${id}) and l.credits = 500`
+    await change(501)
+    t.match((await whole()).text, `${id} 800 800 0 0 1 0`)
+    t.notMatch((await operator.get('/operator/ledger')).text, id)
+    await change(500)
+    const owner = await signInAs(sql, base, { organisation: id, role: 'owner' })
+    t.equal((await owner.post('/operator/ledger/check')).status, 404)
+  },
+)
+
 t.test('Now: shows checks with hints, processes and the queue', async (t) => {
   const { text } = await operator.get('/operator')
   t.match(text, 'no worker is running; start one')
   t.match(text, /api [\w.-]+, process \d+/)
   t.match(text, 'webhook_deliveries')
+  t.notMatch(text, 'rows of the audit were changed')
+  await sql`update app.audit_chain set verified_at = now(), is_complete = false`
+  t.match((await operator.get('/operator')).text, 'rows of the audit were changed or removed')
+  await sql`select api.verify_audit()`
+  t.notMatch((await operator.get('/operator')).text, 'rows of the audit were changed')
 })
 
 t.test(
@@ -229,24 +266,42 @@ t.test('Endpoints failing: a disabled endpoint is enabled', async (t) => {
   t.equal(await lastActor('enable_webhook_endpoint'), 'operator@example.com')
 })
 
-t.test('People: an export shows the records, an erasure needs the address twice', async (t) => {
+t.test('Endpoints failing: the events that an endpoint missed are counted up to 100', async (t) => {
   const organisation = await createOrganisation(sql)
-  const to = 'jane@example.org'
-  await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain, { to }))
-  const shown = await operator.post('/operator/people/export', { person: to })
-  t.match(shown.text, `records of ${to}`)
-  t.match(shown.text, organisation.id)
-  const refused = await operator.post('/operator/people/erase', {
-    person: to,
-    again: 'john@example.org',
-  })
-  t.match(refused, { status: 422, text: /is not the same/ })
-  t.match((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
-  t.match(
-    (await operator.post('/operator/people/erase', { person: to, again: to })).text,
-    /Erased from \d+ rows/,
-  )
-  t.notMatch((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
+  const { id } = await createEndpoint(sql, organisation)
+  await sql`select ops.disable_webhook_endpoint(${id}, 'a test')`
+  await sql`
+    insert into app.webhook_events (id, organisation_id, type, message_id, body, occurred_at)
+    select core.new_id(now()), core.decode_id('org', ${organisation.id}), 'email.sent', gen_random_uuid(), '{}', now()
+    from generate_series(1, 101)`
+  const shown = async () =>
+    (await operator.get('/operator/endpoints')).text.match(
+      `${organisation.id} disabled – ([^–]*) now`,
+    )
+  t.match(await shown(), { 1: 'more than 100' })
+  await sql`
+    insert into app.webhook_attempts (endpoint_id, event_id, attempt, status, duration_ms, started_at)
+    select core.decode_id('we', ${id}), e.id, 1, 200, 1, now()
+    from app.webhook_events e
+    where e.organisation_id = core.decode_id('org', ${organisation.id})
+    limit 2`
+  t.match(await shown(), { 1: '99' })
+  await sql`delete from app.webhook_endpoints where id = core.decode_id('we', ${id})`
+})
+
+t.test('Endpoints failing: more than 50 endpoints are shown on several pages', async (t) => {
+  const endpoints = await createEndpoints(sql, 51, () => 'https://hooks.example/')
+  const ids = endpoints.map(({ id }) => id)
+  await sql`
+    update app.webhook_endpoints set disabled_at = now()
+    where id in (select core.decode_id('we', unnest(${ids}::text[])))`
+  const idsOn = (html: string) => [...new Set(html.match(/(?<=value=")we_\w{26}/g))]
+  const first = await operator.get('/operator/endpoints')
+  const [, next = ''] = /href="([^"]*[?]after=we_\w+)"/.exec(first.html) ?? []
+  const second = await operator.get(next)
+  t.equal(idsOn(first.html).length, 50)
+  t.same(ids.sort(), [...idsOn(first.html), ...idsOn(second.html)].sort())
+  t.notMatch(second.text, 'More endpoints')
 })
 
 t.test(
@@ -262,6 +317,46 @@ t.test(
         ([, field, value]) => [field, value],
       ),
       [['field-grant-credits-note', 'invoice 7']],
+    )
+  },
+)
+
+t.test(
+  'People: an export shows the records, the clock makes an erasure confirmed by the address',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const to = 'jane@example.org'
+    await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain, { to }))
+    const shown = await operator.post('/operator/people/export', { person: to })
+    t.match(shown.text, `records of ${to}`)
+    t.match(shown.text, organisation.id)
+    const refused = await operator.post('/operator/people/erase', {
+      person: to,
+      again: 'john@example.org',
+    })
+    t.match(refused, { status: 422, text: /is not the same/ })
+    t.match((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
+    const erase = () =>
+      operator.post('/operator/people/erase', { person: 'Jane@example.org', again: to })
+    t.match(
+      (await erase()).text,
+      /The erasure is requested\..* jane@example\.org .* waits for the clock/,
+    )
+    await erase()
+    t.match(await operator.post('/operator/people/erase', { person: 'jane', again: 'jane' }), {
+      status: 422,
+      text: /neither an email address nor a number/,
+    })
+    const clock = serviceCall(url)
+    t.equal(await clock('erase_people', {}), 1)
+    t.equal(await clock('erase_people', {}), 0, 'the second request is the same')
+    const { text } = await operator.get('/operator/people')
+    t.match(text, /\(erased\) .* operator@example\.com .* erased from \d+ rows/)
+    t.notMatch(text, to)
+    t.equal(await lastActor('erase_person'), 'operator@example.com')
+    t.notMatch(
+      (await operator.post('/operator/people/export', { person: to })).text,
+      organisation.id,
     )
   },
 )

@@ -1,10 +1,12 @@
 import type { Call } from '../../db/call.ts'
 import type { Page } from '../page.ts'
+import { ledgerPage } from './ledger.ts'
 import { nowPage } from './now.ts'
-import { organisationPage, organisationsPage } from './organisations.ts'
+import { organisationPage } from './organisation.ts'
+import { organisationsPage } from './organisations.ts'
 import { peoplePage } from './people.ts'
 import { plansPage } from './plans.ts'
-import { domainsPage, endpointsPage, ledgerPage } from './risks.ts'
+import { domainsPage, endpointsPage } from './risks.ts'
 import { stuckPage } from './stuck.ts'
 
 /** The pages of operators. Each action does what a function of ops does. */

@@ -3,7 +3,7 @@ import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import type { Page } from '../page.ts'
-import { actionButton, count, status, table, time } from '../parts.ts'
+import { actionButton, nextLink, pageOf, status, table, time } from '../parts.ts'
 import { linkTo, nullableTimestamp, timestamp } from './rows.ts'
 
 const domainSchema = v.object({
@@ -27,14 +27,8 @@ const endpointSchema = v.object({
   missed: v.number(),
 })
 
-const ledgerSchema = v.object({
-  organisation: v.string(),
-  is_balanced: v.boolean(),
-  sms_credits: v.number(),
-  ledger_credits: v.number(),
-  sms_used: v.number(),
-  ledger_sms_used: v.number(),
-})
+/** api.dashboard_risks counts one more. */
+const MOST_MISSED = 100
 
 const nameSchema = v.strictObject({ name: v.string() })
 const endpointForm = v.strictObject({ endpoint: v.string(), replay: v.optional(v.string()) })
@@ -84,21 +78,26 @@ export function domainsPage(call: Call): Page {
 export function endpointsPage(call: Call): Page {
   return {
     path: '/operator/endpoints',
-    async show({ session }) {
+    async show({ session, query }) {
       const rows = v.parse(
         v.array(endpointSchema),
-        await call('dashboard_risks', { session, report: 'endpoints' }),
+        await call('dashboard_risks', { session, report: 'endpoints', after: query.after ?? '' }),
       )
-      const content = table(
+      const { page, last } = pageOf(rows)
+      const list = table(
         'Endpoints failing',
-        rows,
+        page,
         [
           { label: 'URL', cell: ({ url }) => url },
           { label: 'Organisation', cell: ({ organisation }) => linkTo(organisation) },
           { label: 'State', cell: ({ state }) => status(state) },
           { label: 'Failing since', cell: ({ failing_since }) => time(failing_since) },
           { label: 'Last error', cell: ({ last_error }) => last_error },
-          { label: 'Missed events', isNumber: true, cell: ({ missed }) => count(missed) },
+          {
+            label: 'Missed events',
+            isNumber: true,
+            cell: ({ missed }) => (missed > MOST_MISSED ? `more than ${MOST_MISSED}` : missed),
+          },
           {
             label: 'Disabled',
             cell: ({ disables_at, state }) => (state === 'disabled' ? 'now' : time(disables_at)),
@@ -113,6 +112,8 @@ export function endpointsPage(call: Call): Page {
         ],
         'No endpoint fails.',
       )
+      const content = html`${list}
+        ${nextLink(last && `/operator/endpoints?after=${last.id}`, 'More endpoints')}`
       return { title: 'Endpoints failing', content }
     },
     actions: {
@@ -121,41 +122,6 @@ export function endpointsPage(call: Call): Page {
         await call('dashboard_enable_endpoint', { session, endpoint, replay: replay === 'yes' })
         return { to: '/operator/endpoints', notice: 'The endpoint is enabled.' }
       },
-    },
-  }
-}
-
-/** Whether the credit ledger of each organisation equals its balances. */
-export function ledgerPage(call: Call): Page {
-  return {
-    path: '/operator/ledger',
-    async show({ session }) {
-      const rows = v.parse(
-        v.array(ledgerSchema),
-        await call('dashboard_risks', { session, report: 'ledger' }),
-      )
-      const content = table(
-        'Ledger check',
-        rows,
-        [
-          { label: 'Organisation', cell: ({ organisation }) => linkTo(organisation) },
-          { label: 'Check', cell: ({ is_balanced }) => status(is_balanced ? 'ok' : 'mismatch') },
-          { label: 'Credits', isNumber: true, cell: ({ sms_credits }) => count(sms_credits) },
-          {
-            label: 'By the ledger',
-            isNumber: true,
-            cell: ({ ledger_credits }) => count(ledger_credits),
-          },
-          { label: 'SMS of the plan', isNumber: true, cell: ({ sms_used }) => count(sms_used) },
-          {
-            label: 'By the ledger',
-            isNumber: true,
-            cell: ({ ledger_sms_used }) => count(ledger_sms_used),
-          },
-        ],
-        'There is no organisation.',
-      )
-      return { title: 'Ledger check', content }
     },
   }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { type Content, html } from '../html.ts'
 import { type Page, pathOf, type Visit } from '../page.ts'
@@ -18,7 +19,7 @@ const homeSchema = v.object({
       v.object({
         id: v.string(),
         name: v.string(),
-        status: v.picklist(['pending', 'verified', 'failed']),
+        status: v.picklist(enums.domain_status),
         wrongRecords: v.array(v.string()),
         wrongSince: v.nullable(v.string()),
       }),

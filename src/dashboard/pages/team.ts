@@ -1,12 +1,20 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { isObject } from '../../schemas/fields.ts'
 import { emailAddress, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import { hasRole, type Page, pathOf, type Role, refusedIn, type Visit } from '../page.ts'
-import { actionButton, confirmedButton, field, nextLink, pageOf, table, time } from '../parts.ts'
-
-const ROLES = ['viewer', 'member', 'owner'] as const satisfies Role[]
+import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
+import {
+  actionButton,
+  confirmedButton,
+  field,
+  nextLink,
+  pageOf,
+  ROW_ID,
+  table,
+  time,
+} from '../parts.ts'
 
 /** What a role may do (src/docs/dashboard.md). */
 const ROLE_OPTIONS = [
@@ -16,7 +24,9 @@ const ROLE_OPTIONS = [
 ]
 
 const teamSchema = v.object({
-  members: v.array(v.object({ email: v.string(), role: v.picklist(ROLES), since: v.string() })),
+  members: v.array(
+    v.object({ email: v.string(), role: v.picklist(enums.member_role), since: v.string() }),
+  ),
   sessions: v.array(
     v.object({
       id: v.string(),
@@ -43,7 +53,7 @@ const teamSchema = v.object({
 
 type Team = v.InferOutput<typeof teamSchema>
 
-const role = v.picklist(ROLES, 'must be owner, member or viewer')
+const role = v.picklist(enums.member_role, 'must be owner, member or viewer')
 
 const inviteSchema = v.strictObject({ email: emailAddress, role })
 
@@ -53,8 +63,8 @@ const removeSchema = v.strictObject({ email: v.string() })
 
 const revokeSchema = v.strictObject({ id: v.string() })
 
-/** The ID of an audit row in the path of an older page. */
-const ROW_ID = /^\d{1,18}$/
+/** Rows of each of the three lists: members with their forms are the longest rows of the dashboard. */
+const TEAM_ROWS = 25
 
 /** Team: members and their roles, sessions, and the audit of the organisation. */
 export function teamPage(call: Call): Page {
@@ -135,7 +145,7 @@ function inviteForm(visit: Visit): Content {
 
 function members(visit: Visit, members: Team['members']): Content {
   const isOwner = hasRole(visit, 'owner')
-  const { page, last } = pageOf(members)
+  const { page, last } = pageOf(members, TEAM_ROWS)
   const next = last && `${pathOf(visit, 'team')}?members=${encodeURIComponent(last.email)}#members`
   return html`<section id="members">
     <h2>Members</h2>
@@ -173,7 +183,7 @@ function members(visit: Visit, members: Team['members']): Content {
 function roleForm(visit: Visit, { email, role }: Team['members'][number]): Content {
   return html`<form method="post" action=${pathOf(visit, 'team/role')} class="compact">
     <input type="hidden" name="email" value=${email} />
-    <select name="role" aria-label=${`Role of ${email}`}>${ROLES.map(
+    <select name="role" aria-label=${`Role of ${email}`}>${enums.member_role.map(
       (value) => html`<option value=${value} selected=${value === role}>${value}</option>`,
     )}</select>
     <button class="plain">Change</button>
@@ -181,7 +191,7 @@ function roleForm(visit: Visit, { email, role }: Team['members'][number]): Conte
 }
 
 function sessions(visit: Visit, sessions: Team['sessions']): Content {
-  const { page, last } = pageOf(sessions)
+  const { page, last } = pageOf(sessions, TEAM_ROWS)
   return html`<section id="sessions">
     <h2>Sessions</h2>
     <p class="hint">${
@@ -212,7 +222,7 @@ function sessions(visit: Visit, sessions: Team['sessions']): Content {
 }
 
 function audit(visit: Visit, rows: Team['audit']): Content {
-  const { page, last } = pageOf(rows)
+  const { page, last } = pageOf(rows, TEAM_ROWS)
   return html`<section id="audit">
     <h2>Audit</h2>
     ${table(

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import { Refusal } from '../errors.ts'
-import { parseBody } from '../schemas/fields.ts'
-import { suppressionSchema } from '../schemas/suppression.ts'
-import { type CsvRow, countLines, readCsv } from '../text/csv.ts'
-import { type Form, parseForm, textOf } from './form.ts'
-import { count, shortened } from './parts.ts'
+import { Refusal } from '../../errors.ts'
+import { parseBody } from '../../schemas/fields.ts'
+import { suppressionSchema } from '../../schemas/suppression.ts'
+import { type CsvRow, countLines, readCsv } from '../../text/csv.ts'
+import { type Form, parseForm, textOf } from '../form.ts'
+import { count, shortened } from '../parts.ts'
 
 /** The most lines of a list. */
 export const MAX_LINES = 100_000

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
-import { Refusal } from '../errors.ts'
-import { smsSchema } from '../schemas/sms.ts'
-import { countLines, readCsv } from '../text/csv.ts'
-import { type Form, parseForm } from './form.ts'
-import { count } from './parts.ts'
+import { Refusal } from '../../errors.ts'
+import { smsSchema } from '../../schemas/sms.ts'
+import { countLines, readCsv } from '../../text/csv.ts'
+import { type Form, parseForm } from '../form.ts'
+import { count } from '../parts.ts'
 
 const MAX_LINES = 100_000
 
