@@ -1,13 +1,17 @@
-import type { Task } from 'graphile-worker'
+import type { Job, Task } from 'graphile-worker'
 import * as v from 'valibot'
-import type { Delivery, DeliveryResult } from '../src/db/api.gen.ts'
-import { createBatcher, createRecorder } from '../src/db/batcher/index.ts'
+import type { Delivery, DeliveryResult, HeldLease } from '../src/db/api.gen.ts'
+import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../src/db/batcher/index.ts'
 import type { Call } from '../src/db/call.ts'
 import { type AttemptOptions, attempt } from '../src/webhooks/attempt.ts'
 import { createLease, type Lease } from '../src/webhooks/lease.ts'
 import { createSlots } from '../src/webhooks/slots.ts'
 
-const payloadSchema = v.object({ endpoint: v.pipe(v.string(), v.uuid()) })
+const idSchema = v.pipe(v.string(), v.uuid())
+const payloadSchema = v.union([
+  v.object({ endpoint: idSchema }),
+  v.object({ endpoints: v.pipe(v.array(idSchema), v.maxLength(100)) }),
+])
 
 /** Deliveries started in one call. They carry their bodies, so this keeps a result at some megabytes. */
 const MAX_STARTED_AT_ONCE = 1000
@@ -31,13 +35,16 @@ export type DeliverWebhookOptions = AttemptOptions & {
 /** The job that wants the lease of an endpoint. */
 type Holder = { endpoint_id: string; job: string; worker: string | null }
 type ToStart = Holder & { in_hand: string[]; room: number }
+/** A result, and the lease that may be released with it. */
+type ToFinish = { result: DeliveryResult; lease: HeldLease | null }
 type ToRelease = Holder & { pause_seconds: number }
 
 type Running = { job: string; lease: Lease; ended: Promise<unknown> }
 
 /**
- * Claims the lease of an endpoint and posts its due events, until none is due or the lease ends. The
- * rest then gets a job behind those of other endpoints. An attempt that was not recorded is repeated.
+ * Creates the tasks deliver_webhook (of one endpoint) and deliver_webhooks (of several). Claims the lease of each
+ * endpoint and posts its due events, until none is due or the lease ends. The rest then gets a job behind those of
+ * other endpoints. An attempt that was not recorded is repeated.
  */
 export default function deliverWebhook(call: Call, options: DeliverWebhookOptions): Task {
   const { stopping, sealSecrets, time } = options
@@ -53,7 +60,19 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     },
     { maxWeight: MAX_STARTED_AT_ONCE, weigh: ({ room }) => room },
   )
-  const finish = createRecorder<DeliveryResult>((results) => call('finish_deliveries', { results }))
+  const finish = createBatcher<ToFinish, boolean>(
+    async (items) => {
+      const results = items.map(({ result }) => result)
+      const leases = items.flatMap(({ lease }) => lease ?? [])
+      if (leases.length === 0) {
+        await call('finish_deliveries', { results })
+        return items.map(() => false)
+      }
+      const released = new Set(await call('finish_leases', { results, leases }))
+      return items.map(({ lease }) => lease !== null && released.has(lease.endpoint_id))
+    },
+    { maxWeight: MAX_IN_ONE_COMMIT },
+  )
   const release = createRecorder<ToRelease>((leases) => call('release_leases', { leases }))
 
   const running = new Map<string, Running>()
@@ -73,11 +92,14 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     const attemptOptions = { ...options, openSecret: openingOnce(options.openSecret) }
     const lease = createLease({
       start: (inProgress, room) => start({ ...holder, in_hand: inProgress, room }),
-      async deliver(delivery) {
+      async deliver(delivery, last) {
         const result = await attempt(delivery, attemptOptions, aborting.signal)
+        const mayRelease = last.mayRelease() && result?.error === null
         if (result) {
           slot.recordPost(result.duration_ms)
-          await finish(result)
+          const { endpoint_id, job } = holder
+          const lease = mayRelease ? { endpoint_id, job } : null
+          if (await finish({ result, lease })) last.onReleased()
         }
         return result && result.error === null
       },
@@ -101,8 +123,11 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
     }
   }
 
-  return async (payload, { abortSignal, job }) => {
-    const { endpoint } = v.parse(payloadSchema, payload)
+  async function deliverUnlessRunning(
+    endpoint: string,
+    job: Job,
+    abortSignal: AbortSignal,
+  ): Promise<void> {
     for (let other = running.get(endpoint); other; other = running.get(endpoint)) {
       // After a restart of the worker pool the same job can come again. No other job is left if its lease fails.
       if (other.job === job.id) await other.ended
@@ -111,6 +136,16 @@ export default function deliverWebhook(call: Call, options: DeliverWebhookOption
       else break
     }
     await deliverTo({ endpoint_id: endpoint, job: job.id, worker: job.locked_by }, abortSignal)
+  }
+
+  return async (payload, { abortSignal, job }) => {
+    const given = v.parse(payloadSchema, payload)
+    const endpoints = 'endpoints' in given ? given.endpoints : [given.endpoint]
+    const ends = await Promise.allSettled(
+      endpoints.map((endpoint) => deliverUnlessRunning(endpoint, job, abortSignal)),
+    )
+    // Not before all have ended: the job holds their leases.
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
   }
 }
 

@@ -41,8 +41,11 @@ begin
             sum(d.bounced) as bounced, sum(d.complained) as complained, sum(d.failed + d.expired + d.rejected) as failed,
             sum(d.sent) filter (where d.channel = 'email') as emails_sent,
             sum(d.bounced) filter (where d.channel = 'email') as emails_bounced
-          from app.daily_volume d
-          where d.organisation_id = v_organisation and d.tag is null and d.day >= v_today - 29
+          from (
+            select x.* from app.daily_volume x where x.organisation_id = v_organisation and x.day >= v_today - 29
+            -- Of the same snapshot, so that no change counts twice.
+            union all select u.* from core.unsummed_volume(v_organisation) u) d
+          where d.tag is null
           group by d.day
         ) v on v.day = g.day::date))
     from app.organisations o
@@ -53,4 +56,4 @@ end
 $$;
 
 comment on function api.dashboard_home is
-  'Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does.';
+  'Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days, with those of the newest messages that the clock has not summed yet. Refuses as core.member_of does.';

@@ -35,7 +35,7 @@ begin
   else
     perform core.record_consents(v_organisation, array_agg(i.phone), array_agg(i.source))
     from unnest(phones, sources) i (phone, source)
-    where i.phone <> all (v_opted_out)
+    where not exists (select from unnest(v_opted_out) o (phone) where o.phone = i.phone)
     having count(*) > 0;
   end if;
 

@@ -16,10 +16,10 @@ begin
           or strpos(lower(v.name || ' ' || v.owner_email || ' ' || v.id), lower(dashboard_organisations.search)) > 0)
         and (v_before is null or v.id < dashboard_organisations.after)
       order by v.id desc
-      limit 51
+      limit core.page_rows() + 1
     ) o);
 end
 $$;
 
 comment on function api.dashboard_organisations is
-  'Returns up to 51 rows of ops.organisations, newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does.';
+  'Returns a page of the rows of ops.organisations and one more (core.page_rows), newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does.';

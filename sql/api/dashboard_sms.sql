@@ -28,7 +28,7 @@ begin
           and x.phone >= dashboard_sms.phone and x.phone <= dashboard_sms.phone || repeat('9', 15)
           and x.phone > dashboard_sms.consents_after
         order by x.phone
-        limit 51
+        limit core.page_rows() + 1
       ) c), '[]'),
     'ledger', coalesce((
       select jsonb_agg(jsonb_build_object(
@@ -40,10 +40,10 @@ begin
         where x.organisation_id = v_organisation
           and (dashboard_sms.ledger_before is null or x.id < dashboard_sms.ledger_before::bigint)
         order by x.id desc
-        limit 51
+        limit core.page_rows() + 1
       ) l), '[]'));
 end
 $$;
 
 comment on function api.dashboard_sms is
-  'Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; at most 51 of each. Refuses as core.member_of does.';
+  'Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; of each list a page and one more (core.page_rows). Refuses as core.member_of does.';

@@ -10,8 +10,8 @@ declare
   v_organisation uuid := core.member_of(dashboard_suppressions.session, dashboard_suppressions.organisation);
 begin
   return jsonb_build_object(
-    'suppressions', core.list_suppressions(v_organisation, 50, dashboard_suppressions.search, dashboard_suppressions.cursor)::jsonb,
-    'optOuts', core.list_opt_outs(v_organisation, 50, dashboard_suppressions.phone, dashboard_suppressions.opt_outs_cursor));
+    'suppressions', core.list_suppressions(v_organisation, core.page_rows(), dashboard_suppressions.search, dashboard_suppressions.cursor)::jsonb,
+    'optOuts', core.list_opt_outs(v_organisation, core.page_rows(), dashboard_suppressions.phone, dashboard_suppressions.opt_outs_cursor));
 end
 $$;
 

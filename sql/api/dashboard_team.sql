@@ -22,7 +22,7 @@ begin
         join app.users u on u.id = x.user_id
         where x.organisation_id = v_organisation and u.email > dashboard_team.members_after
         order by u.email
-        limit 51
+        limit core.page_rows() + 1
       ) m), '[]'),
     'sessions', coalesce((
       select jsonb_agg(jsonb_build_object(
@@ -43,22 +43,23 @@ begin
           and x.seen_at > core.now() - interval '12 hours' and x.signed_in_at > core.now() - interval '30 days'
           and (dashboard_team.sessions_before is null or x.id < core.decode_id('ses', dashboard_team.sessions_before))
         order by x.id desc
-        limit 51
+        limit core.page_rows() + 1
       ) s), '[]'),
     'audit', coalesce((
       select jsonb_agg(jsonb_build_object(
-          'id', a.id::text, 'at', core.iso(a.at), 'actor', a.actor, 'action', a.action, 'target', a.target,
+          'id', a.id::text, 'at', core.iso(a.at), 'actor', a.shown_actor, 'action', a.action,
+          'target', case when a.target = a.actor then a.shown_actor else a.target end,
           'before', a.before, 'after', a.after)
         order by a.id desc)
       from (
-        select x.* from app.audit x
+        select x.*, core.shown_actor(x, v_is_owner) from app.audit x
         where x.organisation_id = v_organisation
           and (dashboard_team.audit_before is null or x.id < dashboard_team.audit_before::bigint)
         order by x.id desc
-        limit 51
+        limit core.page_rows() + 1
       ) a), '[]'));
 end
 $$;
 
 comment on function api.dashboard_team is
-  'Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user''s own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does.';
+  'Returns what the Team page shows, of each list a page and one more (core.page_rows): members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user''s own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first, with actors as core.shown_actor returns them. Refuses as core.member_of does.';

@@ -17,10 +17,10 @@ begin
       where organisation_id = v_organisation
         and (dashboard_templates.before is null or id < core.decode_id('tpl', dashboard_templates.before))
       order by id desc
-      limit 51
+      limit core.page_rows() + 1
     ) t), '[]');
 end
 $$;
 
 comment on function api.dashboard_templates is
-  'Returns the newest 51 templates of an organisation, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does.';
+  'Returns a page of the templates of an organisation and one more (core.page_rows), newest first, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does.';

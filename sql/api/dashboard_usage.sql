@@ -70,10 +70,10 @@ begin
         where c.organisation_id = v_organisation
           and (dashboard_usage.statements_before is null or c.period_start < dashboard_usage.statements_before)
         order by c.period_start desc
-        limit 51
+        limit core.page_rows() + 1
       ) s), '[]'));
 end
 $$;
 
 comment on function api.dashboard_usage is
-  'Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does.';
+  'Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, a page and one more (core.page_rows): [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does.';

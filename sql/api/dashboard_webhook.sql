@@ -27,7 +27,7 @@ begin
             where d.endpoint_id = v_endpoint.id and d.event_id < e.id order by d.event_id desc limit 1)),
           e.place + 1
         from event e
-        where e.id is not null and e.place < 51
+        where e.id is not null and e.place <= core.page_rows()
       )
       select jsonb_agg(jsonb_build_object(
           'id', core.encode_id('evt', e.id), 'type', v.type, 'occurredAt', core.iso(v.occurred_at),
@@ -57,4 +57,4 @@ end
 $$;
 
 comment on function api.dashboard_webhook is
-  'Returns a webhook endpoint with its newest 51 events, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found.';
+  'Returns a webhook endpoint with a page of its events and one more (core.page_rows), newest first, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found.';

@@ -24,7 +24,14 @@ begin
       select (j.payload ->> 'endpoint')::uuid
       from graphile_worker._private_jobs j
       join graphile_worker._private_tasks t on t.id = j.task_id
-      where t.identifier = 'deliver_webhook' and j.is_available and j.run_at <= now());
+      where t.identifier = 'deliver_webhook' and j.is_available and j.run_at <= now()
+      except
+      select e.endpoint::uuid
+      from graphile_worker._private_jobs j
+      join graphile_worker._private_tasks t on t.id = j.task_id
+      cross join lateral json_array_elements_text(j.payload -> 'endpoints') e (endpoint)
+      where t.identifier = 'deliver_webhooks' and j.is_available and j.run_at <= now()
+        and j.created_at > now() - interval '1 minute');
   end if;
 
   return core.add_jobs((

@@ -21,19 +21,7 @@ begin
   )
   select array_agg(t::app.status_changes) into v_taken from taken t;
 
-  v_changes := array(
-    select row(
-      (m.created_at at time zone 'UTC')::date, m.organisation_id, m.channel, m.class, m.tags, t.change,
-      coalesce(m.segments, m.recipients), m.error_code, m.error_message,
-      case t.change when 'sent' then m.sent_at when 'delivered' then m.delivered_at end
-        - greatest(m.created_at, m.scheduled_at)
-    )::core.counted_change
-    from unnest(v_taken) t
-    join app.messages m on m.id = t.message_id
-    where m.mode = 'live' and not m.is_sandbox
-      -- A message that an operator retried failed before, and counts once as failed.
-      and (t.change <> 'failed' or not exists (
-        select from app.events e where e.message_id = m.id and e.type = 'queued' and e.occurred_at <= t.occurred_at)));
+  v_changes := core.counted_changes(v_taken);
   perform core.sum_volume(v_changes);
   perform core.sum_latencies(v_changes);
   perform core.sum_bounces(v_changes);

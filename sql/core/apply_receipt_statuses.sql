@@ -4,6 +4,10 @@ language plpgsql volatile
 set enable_seqscan = off
 as $$
 declare
+  v_sorted constant uuid[] := array(select i from unnest(ids) i order by i);
+  -- An array alone does not exclude partitions; these bounds exclude those that hold none of the ids.
+  v_first_id constant uuid := v_sorted[1];
+  v_last_id constant uuid := v_sorted[cardinality(v_sorted)];
   v_verdicts core.receipt_verdict[];
   v_dequeued uuid[];
   v_changes core.message_change[];
@@ -16,7 +20,7 @@ begin
     select row(m.id, m.organisation_id, m.status, m.sent_at, m.error_code, s.*)::core.receipt_verdict
     from app.messages m
     cross join lateral core.receipt_status(m) s
-    where m.id = any (ids) and s.status is not null);
+    where m.id = any (ids) and m.id between v_first_id and v_last_id and s.status is not null);
 
   perform core.update_receipt_statuses(v_verdicts);
 

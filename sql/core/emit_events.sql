@@ -69,8 +69,9 @@ begin
     returning endpoint_id
   )
   select array_agg(distinct d.endpoint_id) into v_endpoints from delivery d;
-  perform core.add_jobs((
-    select array_agg(core.delivery_job(p)) from app.webhook_endpoints p where p.id = any (v_endpoints)));
+  if v_endpoints is not null then
+    perform core.add_jobs(core.delivery_jobs(v_endpoints));
+  end if;
 end
 $$;
 

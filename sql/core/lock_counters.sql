@@ -1,11 +1,13 @@
 create function core.lock_counters(organisation_ids uuid[])
 returns void
-language sql volatile
+language plpgsql volatile
 as $$
-  select from app.counters c
+begin
+  perform from app.counters c
   where c.organisation_id = any (organisation_ids)
   order by c.organisation_id
-  for no key update
+  for no key update;
+end
 $$;
 
 comment on function core.lock_counters is

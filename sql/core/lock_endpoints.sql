@@ -1,12 +1,14 @@
 create function core.lock_endpoints(ids uuid[])
 returns void
-language sql volatile
+language plpgsql volatile
 as $$
-  select from app.webhook_endpoints e
+begin
+  perform from app.webhook_endpoints e
   -- A disabled endpoint gets no deliveries, and whoever enables it may hold its row for long.
   where e.id = any (ids) and e.disabled_at is null
   order by e.id
-  for no key update
+  for no key update;
+end
 $$;
 
 comment on function core.lock_endpoints is

@@ -1,7 +1,8 @@
 create function core.record_provider_health(results jsonb)
 returns void
-language sql volatile
+language plpgsql volatile
 as $$
+begin
   with provider as (
     select r.provider,
       bool_or(r.outcome = 'sent' or r.about = 'message') as is_working,
@@ -43,7 +44,8 @@ as $$
       excluded.last_failed_at,
       case when known.is_stale then excluded.failures else least(h.failures, 1000000000) + excluded.failures end
     from (select h.last_failed_at < core.now() - core.provider_failure_lifetime() as is_stale) known
-  )
+  );
+end
 $$;
 
 comment on function core.record_provider_health is

@@ -1,11 +1,13 @@
 create function core.record_status_changes(changes core.message_change[])
 returns void
-language sql volatile
+language plpgsql volatile
 as $$
+begin
   insert into app.status_changes (message_id, change, occurred_at)
   select c.message_id, c.change, core.now()
   from unnest(changes) c
-  where c.change in ('queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected')
+  where c.change in ('queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected');
+end
 $$;
 
 comment on function core.record_status_changes is 'Store changes of live messages for the reports, which api.sum_status_changes counts.';

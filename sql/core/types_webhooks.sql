@@ -15,6 +15,12 @@ comment on column core.lease.in_hand is 'absent in api.release_leases; the event
 comment on column core.lease.room is 'absent in api.release_leases; how many more events the job can post now';
 comment on column core.lease.pause_seconds is 'absent in api.start_deliveries; the delay of the next job';
 
+create type core.held_lease as (
+  endpoint_id uuid,
+  job bigint
+);
+comment on type core.held_lease is 'Records of api.finish_leases(leases). The lease that a job has of an endpoint.';
+
 create type core.delivery_result as (
   endpoint_id uuid,
   event_id uuid,
@@ -26,7 +32,7 @@ create type core.delivery_result as (
   response text
 );
 comment on type core.delivery_result is
-  'Records of api.finish_deliveries(results). The result of an attempt to deliver an event.';
+  'Records of api.finish_deliveries(results), api.finish_leases(results). The result of an attempt to deliver an event.';
 comment on column core.delivery_result.status is 'null when there was no response; else the HTTP status';
 comment on column core.delivery_result.error is 'null when it succeeded; else why it failed';
 comment on column core.delivery_result.response is 'null when there was no response; else the first characters of its body';

@@ -8,8 +8,8 @@ import { storable } from '../text/storable.ts'
 /** What a form sent, by field. A field that is sent several times, such as checkboxes, has several values. */
 export type Form = ReadonlyMap<string, readonly string[]>
 
-/** Reads the body of a request within a limit on its bytes. */
-export type ReadBody = (ctx: Context, maxBytes: number) => Promise<Buffer>
+/** Reads the body of a request within a limit on its bytes. They count for the owner; absent: for strangers. */
+export type ReadBody = (ctx: Context, maxBytes: number, owner?: string) => Promise<Buffer>
 
 /** Larger than any list that is uploaded: 100 000 addresses are some 3 MB. */
 const MAX_BYTES = 8 * 1024 * 1024
@@ -17,13 +17,13 @@ const MAX_BYTES = 8 * 1024 * 1024
 /** More than any page has. Each takes some microseconds of the event loop, and 8 MB could hold millions. */
 const MAX_FIELDS = 1000
 
-/** Reads a form, urlencoded or multipart. The value of a file is its text. */
+/** Reads a form, urlencoded or multipart. The value of a file is its text. The owner is that of its bytes. */
 export async function readForm(
   ctx: Context,
   readBody: ReadBody,
-  maxBytes = MAX_BYTES,
+  { maxBytes = MAX_BYTES, owner }: { maxBytes?: number; owner?: string } = {},
 ): Promise<Form> {
-  const bytes = await readBody(ctx, maxBytes)
+  const bytes = await readBody(ctx, maxBytes, owner)
   if (bytes.length === 0) return new Map()
   if (hasManyFields(ctx, bytes)) {
     throw new Refusal('validation_error', { _: [`the form has more than ${MAX_FIELDS} fields`] })

@@ -1,8 +1,9 @@
 import type { Context } from 'koa'
+import { enums } from '../db/api.gen.ts'
 import type { Form, Refused } from './form.ts'
 import type { Content } from './html.ts'
 
-export type Role = 'viewer' | 'member' | 'owner'
+export type Role = (typeof enums.member_role)[number]
 
 /** What api.dashboard_frame returns: the signed-in user, and the organisation of the page. */
 export type Frame = {
@@ -13,7 +14,7 @@ export type Frame = {
   organisation: {
     id: string
     name: string
-    state: 'active' | 'paused' | 'suspended'
+    state: (typeof enums.organisation_state)[number]
     reason: string | null
     role: Role
     /** Whether an operator views it who is not a member. */
@@ -75,8 +76,8 @@ export type Resource = {
 
 /** Returns whether the user of a page has at least this role. Only for what is shown: the database decides. */
 export function hasRole({ frame }: Visit, role: Role): boolean {
-  const order: Role[] = ['viewer', 'member', 'owner']
   const own = frame.organisation?.role ?? 'viewer'
+  const order = enums.member_role
   return order.indexOf(own) >= order.indexOf(role)
 }
 

@@ -83,6 +83,8 @@ export function table<Row>(
 
 type FieldOptions = {
   name: string
+  /** The action of its form; absent unless another form of the page has a field of this name. */
+  action?: string
   label: string
   refused: Refused | null
   hint?: Content
@@ -97,12 +99,16 @@ type FieldOptions = {
   autocomplete?: string
 }
 
+/** The choices of a select whose labels are its values. */
+export const optionsOf = (values: readonly string[]) =>
+  values.map((value) => ({ value, label: value }))
+
 /** A labelled field. After a refusal it shows what was typed, with its problems beside it. */
 export function field(options: FieldOptions): Content {
   const { name, label, refused, hint, type = 'text', lines, isRequired = false } = options
   const problems = refused?.problems[name] ?? []
   const value = refused?.form.has(name) ? textOf(refused.form, name) : (options.value ?? '')
-  const id = `field-${name}`
+  const id = options.action ? `field-${options.action}-${name}` : `field-${name}`
   const describedBy = [hint && `${id}-hint`, problems.length > 0 && `${id}-problem`].filter(Boolean)
   const common = {
     id,
@@ -180,7 +186,7 @@ export function copyable(text: string): Content {
   return html`<code class="copyable" data-copy>${text}</code>`
 }
 
-/** Rows of a page of a list. Functions of api whose name begins with dashboard_ return at most one more, 51. */
+/** Rows that a page shows of a list, as core.page_rows returns them. Functions of api return at most one more. */
 export const PAGE_ROWS = 50
 
 /** Returns the page of rows of which at least one more was read, and its last row if there is a next page. */
@@ -191,6 +197,9 @@ export function pageOf<Row>(
   const page = rows.slice(0, size)
   return { page, last: rows.length > size ? (page.at(-1) ?? null) : null }
 }
+
+/** The ID of a row, such as of the audit, in the path of an older page. */
+export const ROW_ID = /^\d{1,18}$/
 
 /** Links to the next page of a list; null on the last one. */
 export function nextLink(href: string | null, label = 'Older'): Content {

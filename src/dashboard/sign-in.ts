@@ -44,7 +44,7 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
   })
 
   router.post('/login', async (ctx) => {
-    const form = await readForm(ctx, readBody, MAX_BYTES)
+    const form = await readForm(ctx, readBody, { maxBytes: MAX_BYTES })
     try {
       const { email } = parseForm(requestSchema, form)
       const token = newToken()

@@ -331,6 +331,11 @@ export type DkimKey = {
   private_key: string | null
 }
 
+export type HeldLease = {
+  endpoint_id: string
+  job: number | string
+}
+
 export type Identity = {
   provider: string
   dkim_zone: string
@@ -549,7 +554,7 @@ export type Api = {
   dashboard_export_suppressions: { args: { session: string; organisation: string; cursor?: string }; result: unknown }
   /** Returns what every page of the dashboard shows: email, isOperator, signedInAt, organisations ({id, name, role}) of the user, and the organisation of the page ({id, name, state, reason, role, isViewed}; null without the argument). Refuses as core.member_of does. */
   dashboard_frame: { args: { session: string; organisation?: string }; result: unknown }
-  /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days. Refuses as core.member_of does. */
+  /** Returns the home page of an organisation: plan, usage of the period, domains and endpoints that need attention (null if none), hasDomain, hasKey, hasMessages, and the outcomes of the messages accepted on each of the last 30 UTC days, with those of the newest messages that the clock has not summed yet. Refuses as core.member_of does. */
   dashboard_home: { args: { session: string; organisation: string }; result: unknown }
   /** Record consents to marketing SMS as ops.record_consent does. phones: numbers in E.164, each once; sources: 1 to 1000 characters for each. Without ends_opt_outs, numbers that opted out are skipped; returns those. Refuses as core.member_of does. */
   dashboard_import_consents: { args: { session: string; organisation: string; phones: string[]; sources: string[]; ends_opt_outs: boolean }; result: string[] }
@@ -557,7 +562,7 @@ export type Api = {
   dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
-  /** Returns up to 50 organisations whose credits do not agree with the ledger: [{organisation, sms_credits, ledger_credits}] by the newest balance of each; with is_whole the rows of ops.ledger_check that are not balanced, for which the whole ledger is read. Refuses as core.operator_of does. */
+  /** Returns a page of organisations (core.page_rows) whose credits do not agree with the ledger: [{organisation, sms_credits, ledger_credits}] by the newest balance of each; with is_whole the rows of ops.ledger_check that are not balanced, for which the whole ledger is read. Refuses as core.operator_of does. */
   dashboard_ledger: { args: { session: string; is_whole?: boolean }; result: unknown }
   /** Returns all that the page of a message shows: the message object with mode, provider, attempts, isSandbox, version, mayChange, canRetry, why (one sentence if it waits; else null), events, deliveries (core.deliveries_of), body ({sender, to, cc, bcc, replyTo, headers, hasHtml, hasText}; null once deleted) and recipients ([{email, suppressed: reason or null}]; null for an SMS). Refuses as core.member_of and core.message_of do. */
   dashboard_message: { args: { session: string; organisation: string; message: string }; result: unknown }
@@ -575,11 +580,11 @@ export type Api = {
   dashboard_operator_revoke_key: { args: { session: string; prefix: string }; result: null }
   /** Opt a number out of an organisation's marketing SMS as ops.withdraw_consent does, for a member. Refuses as core.member_of does. */
   dashboard_opt_out: { args: { session: string; organisation: string; phone: string }; result: null }
-  /** Returns an organisation for operators: rows of ops.organisations, api_keys (keys) and members, the 20 newest movements of the ledger [{id, kind, credits, balance, note, created_at}], and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
+  /** Returns an organisation for operators: its row of ops.organisations (organisation), keys [{prefix, mode, scopes, last_used_on, revoked_at}], members [{email, role}], the 20 newest movements of the ledger [{id, kind, credits, balance, note, created_at}], and the IDs of plans; null if there is none. Refuses as core.operator_of does. */
   dashboard_organisation: { args: { session: string; organisation: string }; result: unknown | null }
   /** Returns the UUID of an organisation to a user with at least this role, for what needs more than one call: adding, checking and removing a domain. Refuses as core.member_of does. */
   dashboard_organisation_id: { args: { session: string; organisation: string; role: string }; result: string }
-  /** Returns up to 51 rows of ops.organisations, newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does. */
+  /** Returns a page of the rows of ops.organisations and one more (core.page_rows), newest first, whose name, owner or ID contains the search, with IDs lower than after (empty: all). Refuses as core.operator_of does. */
   dashboard_organisations: { args: { session: string; search: string; after: string }; result: unknown }
   /** Returns the rows of ops.plans. Refuses as core.operator_of does. */
   dashboard_plans: { args: { session: string }; result: unknown }
@@ -605,7 +610,7 @@ export type Api = {
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
   /** End a session of the user; for an owner with a fresh sign-in also one of a member who belongs to no other organisation. Refuses as core.member_of does, and with not_found for other sessions. */
   dashboard_revoke_session: { args: { session: string; organisation: string; id: string }; result: null }
-  /** Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (51 of ops.failing_endpoints, with IDs above after; missed is counted up to 101). Refuses as core.operator_of does. */
+  /** Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (a page of ops.failing_endpoints and one more (core.page_rows), with IDs above after; missed is counted up to 101). Refuses as core.operator_of does. */
   dashboard_risks: { args: { session: string; report: string; after?: string }; result: unknown }
   /** Give a webhook endpoint of the organisation a new secret as ops.rotate_webhook_secret does, for an owner with a fresh sign-in. Returns the secret. Refuses as core.member_of does, and with not_found. */
   dashboard_rotate_secret: { args: { session: string; organisation: string; endpoint: string }; result: string }
@@ -613,7 +618,7 @@ export type Api = {
   dashboard_send_test: { args: { session: string; organisation: string; template: string; request: string; email: string }; result: string }
   /** Create a plan (is_new) as ops.create_plan does, or change its terms as ops.set_plan_terms does, for an operator. Refuses as core.operator_of does. */
   dashboard_set_plan_terms: { args: { session: string; plan: string; is_new: boolean; name: string; price_rand: number; emails_included: number; sms_included: number; domains_included: number; test_messages_daily: number }; result: null }
-  /** Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; at most 51 of each. Refuses as core.member_of does. */
+  /** Returns what the SMS page shows: usage (core.usage_object), sharedSender, senders [{sender, approvedAt}], consents [{phone, source, consentedAt, optedOutAt, optedOutBy}] of numbers that begin with phone and follow consents_after, by number, and ledger [{id, at, kind, credits, included, balance, message, note}] before the movement ledger_before (null: all), newest first; of each list a page and one more (core.page_rows). Refuses as core.member_of does. */
   dashboard_sms: { args: { session: string; organisation: string; phone?: string; consents_after?: string; ledger_before?: string }; result: unknown }
   /** Returns the 500 oldest messages that wait longer than a minute, with the reason: [{id, organisation, to, attempts, since, why}]. Refuses as core.operator_of does. */
   dashboard_stuck: { args: { session: string }; result: unknown }
@@ -621,19 +626,19 @@ export type Api = {
   dashboard_suppress_recipient: { args: { session: string; organisation: string; message: string; email: string }; result: null }
   /** Returns a page of the suppressed addresses and of the opted-out numbers of an organisation: {suppressions, optOuts}, as core.list_suppressions and core.list_opt_outs return them. search is a part of an address, phone of a number. Refuses as core.member_of does. */
   dashboard_suppressions: { args: { session: string; organisation: string; search?: string; cursor?: string; phone?: string; opt_outs_cursor?: string }; result: unknown }
-  /** Returns what the Team page shows, at most 51 of each: members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first. Refuses as core.member_of does. */
+  /** Returns what the Team page shows, of each list a page and one more (core.page_rows): members [{email, role, since}] after an address; sessions [{id, email, client, signedInAt, seenAt, isCurrent, isOwn}] before an ID (null: all), newest first: the user's own, and for an owner those of the members who belong to no other organisation; audit [{id, at, actor, action, target, before, after}] of the organisation before an ID (null: all), newest first, with actors as core.shown_actor returns them. Refuses as core.member_of does. */
   dashboard_team: { args: { session: string; organisation: string; members_after?: string; sessions_before?: string; audit_before?: string }; result: unknown }
   /** Returns a template: {id, version, shown, versions, domains}. shown is the content of the given version, by default the present one: {version, name, subject, html, text, changedAt, changedBy, variables}. versions lists all kept ones without bodies, the newest first. domains are the verified ones. Refuses as core.member_of does, and with not_found. */
   dashboard_template: { args: { session: string; organisation: string; template: string; version?: number }; result: unknown }
-  /** Returns the newest 51 templates of an organisation, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does. */
+  /** Returns a page of the templates of an organisation and one more (core.page_rows), newest first, with IDs below before if it is given: [{id, name, subject, version, changedAt, changedBy}]. Refuses as core.member_of does. */
   dashboard_templates: { args: { session: string; organisation: string; before?: string }; result: unknown }
   /** Send a sample event to a webhook endpoint of the organisation as ops.send_test_event does, for a member. Returns the ID of the event. Refuses as core.member_of does, and with not_found. */
   dashboard_test_event: { args: { session: string; organisation: string; endpoint: string; type: string }; result: string }
-  /** Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, at most 51: [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
+  /** Returns the usage of an organisation: usage (core.usage_object); days of the current billing period, with what was used on each and what was left of the plan at its end, [{day, emails, sms, emailsLeft, smsLeft}]: emails are recipients, sms are segments with those that credits paid for, and an SMS that was refunded counts on its day; statements, the closed billing periods that began before statements_before (null: all), newest first, a page and one more (core.page_rows): [{start, end, planName, priceRand, emailsUsed, emailsIncluded, smsUsed, smsIncluded, credits}]. Refuses as core.member_of does. */
   dashboard_usage: { args: { session: string; organisation: string; statements_before?: Date }; result: unknown }
   /** Let an operator read the dashboard of an organisation in this session, as its owner sees it. Written to the audit. Refuses as core.operator_of does. */
   dashboard_view_organisation: { args: { session: string; organisation: string }; result: null }
-  /** Returns a webhook endpoint with its newest 51 events, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found. */
+  /** Returns a webhook endpoint with a page of its events and one more (core.page_rows), newest first, with IDs below before if it is given: {endpoint, events, left}. endpoint: as core.webhook_endpoint_object. events: [{id, type, occurredAt, state, dueAt, attempt, attemptedAt, status, error}] with the last attempt. left: the deliveries of the events from since until until that wait, {deliveries, failed}, counted up to 10 001; null without both. Refuses as core.member_of does, and with not_found. */
   dashboard_webhook: { args: { session: string; organisation: string; endpoint: string; before?: string; since?: Date; until?: Date }; result: unknown }
   /** Returns a webhook event: {id, type, occurredAt, message, body, isReplayable, endpoints}. endpoints: every endpoint of the organisation with its newest 50 attempts, [{id, url, isDisabled, state, dueAt, attempts: [{attempt, startedAt, durationMs, status, error, response}]}]. message is null for a test event. Refuses as core.member_of does, and with not_found. */
   dashboard_webhook_event: { args: { session: string; organisation: string; event: string }; result: unknown }
@@ -677,10 +682,12 @@ export type Api = {
   enqueue_receipt_polls: { args: { provider: string }; result: number }
   /** Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime. */
   finish_check: { args: { id: string; is_active: boolean; records: string; identity?: Identity | Json<Identity>; mode?: string; fingerprint?: string; key?: string; actor?: string }; result: Reply[] }
-  /** Record the results of attempts, in the order in which they ended. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing. */
+  /** Record the results of attempts (core.finish_deliveries). Returns how many succeeded. */
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
   /** Add a reserved domain whose identity the provider has created. actor: the user of the dashboard, whom the audit names; null for a call of the API. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string; actor?: string }; result: Reply[] }
+  /** Record the results of attempts (core.finish_deliveries), and release those of these leases at whose endpoints nothing is due any more; each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
+  finish_leases: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]>; leases: readonly HeldLease[] | Json<readonly HeldLease[]> }; result: string[] }
   /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing, except that an ambiguous one may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
   /** Record the outcome of an attempt to send a notice. Returns whether the notice is settled; otherwise it has to be attempted again. */
@@ -776,6 +783,27 @@ export type Api = {
   /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
 }
+
+/** The values of the enums of schema app, in their order. */
+export const enums = {
+  channel: ['email', 'sms'],
+  class: ['transactional', 'marketing'],
+  credit_kind: ['grant', 'sms', 'refund'],
+  dkim_state: ['active', 'next', 'retired'],
+  domain_change: ['adding', 'removing'],
+  domain_status: ['pending', 'verified', 'failed'],
+  event_type: ['queued', 'scheduled', 'sent', 'deferred', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected', 'opted_out'],
+  hours_rule: ['interface', 'statutory'],
+  member_role: ['viewer', 'member', 'owner'],
+  message_status: ['scheduled', 'queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'expired', 'rejected'],
+  mode: ['live', 'test'],
+  notice_kind: ['org_paused', 'domain_failed', 'domain_not_found', 'webhook_failing', 'webhook_disabled', 'sign_in', 'invited'],
+  organisation_state: ['active', 'paused', 'suspended'],
+  scope: ['emails:send', 'sms:send', 'read', 'domains:write'],
+  suppression_hash_reason: ['hard_bounce', 'complaint', 'unsubscribe', 'manual', 'opted_out', 'registry'],
+  suppression_reason: ['hard_bounce', 'complaint', 'unsubscribe', 'manual'],
+  webhook_event_type: ['email.sent', 'email.delivered', 'email.bounced', 'email.complained', 'email.failed', 'sms.sent', 'sms.delivered', 'sms.failed', 'sms.opted_out'],
+} as const
 
 export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },
@@ -881,6 +909,7 @@ export const signatures = {
   finish_check: { types: { id: 'uuid', is_active: 'boolean', records: 'jsonb', identity: 'jsonb', mode: 'text', fingerprint: 'text', key: 'text', actor: 'text' }, required: ['id', 'is_active', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   finish_deliveries: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', fingerprint: 'text', identity: 'jsonb', records: 'jsonb', key: 'text', actor: 'text' }, required: ['id', 'organisation_id', 'mode', 'fingerprint', 'identity', 'records'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
+  finish_leases: { types: { results: 'jsonb', leases: 'jsonb' }, required: ['results', 'leases'], returns: 'values', results: { value: 'uuid' } },
   finish_messages: { types: { results: 'jsonb' }, required: ['results'], returns: 'value', results: { value: 'integer' } },
   finish_notice: { types: { result: 'jsonb' }, required: ['result'], returns: 'value', results: { value: 'boolean' } },
   finish_poll: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'text[]' } },

@@ -51,7 +51,8 @@ export async function generateTypes(sql: Sql): Promise<string> {
     select format_type(t.oid, null) as name, array_agg(e.enumlabel::text order by e.enumsortorder) as labels
     from pg_type t join pg_enum e on e.enumtypid = t.oid
     where t.typnamespace = 'app'::regnamespace
-    group by t.oid`
+    group by t.oid, t.typname
+    order by t.typname`
   const contract = await readContract(sql)
   const enumTypes = Object.fromEntries(
     enums.map(({ name, labels }) => [name, labels.map(quoted).join(' | ')]),
@@ -115,6 +116,15 @@ export async function generateTypes(sql: Sql): Promise<string> {
     lines.push(`  ${name}: { args: { ${args.join('; ')} }; result: ${result} }`)
   }
   lines.push('}', '')
+
+  lines.push(
+    '/** The values of the enums of schema app, in their order. */',
+    'export const enums = {',
+  )
+  for (const { name, labels } of enums) {
+    lines.push(`  ${name.replace('app.', '')}: [${labels.map(quoted).join(', ')}],`)
+  }
+  lines.push('} as const', '')
 
   lines.push('export const signatures = {')
   for (const [name, { types, required, returns, results }] of Object.entries(contract)) {

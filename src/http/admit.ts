@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from 'koa'
-import type { Admission } from '../db/api.gen.ts'
+import type { Admission, enums } from '../db/api.gen.ts'
 import { createBatcher } from '../db/batcher/index.ts'
 import type { Call } from '../db/call.ts'
 import { Unreachable } from '../db/connection-errors.ts'
@@ -11,7 +11,7 @@ import { UNKNOWN_OWNER } from './fair-start.ts'
 import { setLatest } from './set-latest.ts'
 import { timeLimitOf } from './time-limit.ts'
 
-export type Scope = 'emails:send' | 'sms:send' | 'read' | 'domains:write'
+export type Scope = (typeof enums.scope)[number]
 
 export type Admit = ReturnType<typeof admission>
 

@@ -42,7 +42,7 @@ export type AppOptions = PostOptions & {
   /** Creates the middleware of the dashboard, which passes requests for other paths on. */
   createDashboard(tools: {
     publicUrl: string
-    readBody(ctx: Context, maxBytes: number): Promise<Buffer>
+    readBody(ctx: Context, maxBytes: number, owner?: string): Promise<Buffer>
     stopping: AbortSignal
   }): Middleware
 }

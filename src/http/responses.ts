@@ -1,3 +1,4 @@
+import { enums } from '../db/api.gen.ts'
 import { catalogue } from '../errors.ts'
 
 /** A JSON Schema. */
@@ -38,7 +39,7 @@ export const error = object(
 const suppression = object({
   id: string,
   email: string,
-  reason: { enum: ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] },
+  reason: { enum: enums.suppression_reason },
   messageId: orNull(string),
   note: string,
   createdAt: timestamp,
@@ -60,7 +61,7 @@ const dnsRecord = object({
 const domain = object({
   id: idOf('dom'),
   name: string,
-  status: { enum: ['pending', 'verified', 'failed'] },
+  status: { enum: enums.domain_status },
   mailFromDomain: string,
   records: arrayOf(dnsRecord, 'The DNS records to publish.'),
   verifiedAt: orNull(timestamp),
@@ -68,7 +69,7 @@ const domain = object({
   createdAt: timestamp,
 })
 
-const mode = { enum: ['live', 'test'] }
+const mode = { enum: enums.mode }
 const emailId = idOf('em')
 const smsId = idOf('sm')
 const price = {
@@ -105,7 +106,7 @@ const messageFields = (
 ): Record<string, Schema> => ({
   id: channel === 'email' ? emailId : smsId,
   channel: { const: channel },
-  class: { enum: ['transactional', 'marketing'] },
+  class: { enum: enums.class },
   status: { enum: statuses.split(' ') },
   to: string,
   from: string,

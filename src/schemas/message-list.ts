@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import type { MessageFilter } from '../db/api.gen.ts'
+import { enums, type MessageFilter } from '../db/api.gen.ts'
 import { checkedBy, line, type Parsed, parseBody } from './fields.ts'
-import { MODES, messageClass, tag } from './message.ts'
+import { messageClass, tag } from './message.ts'
 import { page } from './page.ts'
 import { phone } from './sms.ts'
 import { asStored, bareAddress } from './suppression.ts'
@@ -36,7 +36,7 @@ const moment = checkedBy(v.string(), (value, report): string | undefined => {
 
 const filters = {
   class: once(messageClass),
-  mode: oneOf(MODES),
+  mode: oneOf(enums.mode),
   tag: once(tag),
   from: once(line(MAX_SENDER_LENGTH)),
   since: once(moment),

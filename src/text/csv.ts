@@ -20,6 +20,13 @@ function cellOf(value: string | number | null): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
+/** Returns the number of lines of a text, in less time than reading it as CSV takes. */
+export function countLines(text: string): number {
+  let lines = 1
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1
+  return lines
+}
+
 /** A line of CSV and its number. A quoted value may contain line breaks; then it is the number of the first line. */
 export type CsvRow = { line: number; values: string[] }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import checkDomain from '../../tasks/check_domain.ts'
 import deliverWebhook, { type DeliverWebhookOptions } from '../../tasks/deliver_webhook.ts'
 import notifyOwner from '../../tasks/notify_owner.ts'
+import notifyUser from '../../tasks/notify_user.ts'
 import pollReceipts from '../../tasks/poll_receipts.ts'
 import releaseDomain from '../../tasks/release_domain.ts'
 import removeSuppression from '../../tasks/remove_suppression.ts'
@@ -76,10 +77,13 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
     sign: createSigner(call, registry),
   }
 
+  const deliver = deliverWebhook(call, { ...options, stopping: stopping.signal })
+
   const pools = [
     {
       tasks: {
         notify_owner: notifyOwner(call, { ...options, ...email }),
+        notify_user: notifyUser(call, { ...options, ...email }),
         send_email: sendEmail(call, { ...email, links, onOutcome: outcomes.noteEmail }),
       },
       concurrency: options.workerConcurrency,
@@ -97,9 +101,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
       register: registerAs(['sms']),
     },
     {
-      tasks: {
-        deliver_webhook: deliverWebhook(call, { ...options, stopping: stopping.signal }),
-      },
+      tasks: { deliver_webhook: deliver, deliver_webhooks: deliver },
       concurrency: WEBHOOK_CONCURRENCY,
       register: registerAs(['webhooks']),
     },

@@ -15,18 +15,23 @@ export async function benchAccept(bench: Bench, channel: Channel, seconds: numbe
   const inBatches = {
     ...plan,
     path: `/v1/${channel}/batch`,
-    senders: senders.slice(0, 20).map(({ key, body }) => ({
-      key,
-      body: JSON.stringify({
-        [LIST[channel]]: Array.from({ length: 1000 }, () => JSON.parse(body)),
-      }),
-    })),
+    senders: batchesOf(bench, channel),
     port: api.port,
   }
   const batches = await load({ ...inBatches, connections: 2 })
   const batch = await load({ ...inBatches, connections: 1, seconds: Math.ceil(seconds / 2) })
   await stop(api.child)
   return { single, calm, batches, batch, memory }
+}
+
+/** A batch of 1 000 messages for each of some senders. */
+export function batchesOf({ senders }: Bench, channel: Channel) {
+  return senders[channel].slice(0, 20).map(({ key, body }) => ({
+    key,
+    body: JSON.stringify({
+      [LIST[channel]]: Array.from({ length: 1000 }, () => JSON.parse(body)),
+    }),
+  }))
 }
 
 /** One transaction per send, each taking its own locks. */

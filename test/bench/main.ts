@@ -4,6 +4,7 @@
 import { writeFile } from 'node:fs/promises'
 import { formatTable } from '../../src/cli/table.ts'
 import { benchAccept, benchNaiveAccept } from './accept.ts'
+import { ACCOUNTS, printAccount } from './account.ts'
 import { benchHandOver } from './attempts.ts'
 import { benchGrowth } from './growth.ts'
 import type { LoadResult } from './load.ts'
@@ -27,15 +28,11 @@ type Row = {
   reached: string
 }
 
-const NAMES = [
-  'accept',
-  'hand-over',
-  'accept-sms',
-  'hand-over-sms',
-  'deliveries',
-  'events',
-  'whole',
-]
+const isAccount = process.argv.includes('--account')
+
+const NAMES = isAccount
+  ? Object.keys(ACCOUNTS)
+  : ['accept', 'hand-over', 'accept-sms', 'hand-over-sms', 'deliveries', 'events', 'whole']
 
 /** Which of these to measure, such as `whole,deliveries`; all by default, and then their naive forms. */
 const wanted = process.env.BENCH_ROWS?.split(',')
@@ -46,6 +43,14 @@ const bench = await setUp()
 try {
   // Endpoints need what a service leaves behind.
   await stop((await startApi(bench, ['--only', 'api'])).child)
+  if (isAccount) await printAccount(bench, SECONDS, wanted)
+  else await measureAll()
+} finally {
+  await bench.close()
+}
+
+/** Measures what is wanted, prints the table and writes bench.json. */
+async function measureAll() {
   const only = async <Result>(
     name: string | null,
     work: () => Promise<Result>,
@@ -140,6 +145,4 @@ try {
     'bench.json',
     `${JSON.stringify({ p, naiveAccept, accept, acceptSms, naiveHandOver, attemptSend, attemptSms, deliveries, events, whole, growth }, null, 2)}\n`,
   )
-} finally {
-  await bench.close()
 }

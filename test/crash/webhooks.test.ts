@@ -81,7 +81,7 @@ t.test(
       // Otherwise they would continue later and fail only then, because nothing listens.
       await tx`
       select pg_terminate_backend(a.pid, 5000) from pg_stat_activity a
-      where a.datname = current_database() and a.query ~ 'api\\.(start|finish)_deliveries'
+      where a.datname = current_database() and a.query ~ 'api\\.(start_deliveries|finish_)'
         and a.pid <> pg_backend_pid()`
     })
     const before = new Set(await recorded())

@@ -37,18 +37,21 @@ t.test('the list of pages has those of members and of operators', async (t) => {
   t.ok(posts.length >= 30, `${posts.length} forms`)
 })
 
-t.test('without a session every page and form redirects to the sign-in', async (t) => {
-  const before = await rows()
-  for (const path of gets) {
-    const page = await openBrowser(base).get(fill(path, mine.id))
-    t.match(page.text, 'Email me a link', path)
-  }
-  for (const path of posts) {
-    const page = await openBrowser(base).post(fill(path, mine.id))
-    t.match(page.text, 'Email me a link', path)
-  }
-  t.equal(await rows(), before)
-})
+t.test(
+  'without a session every page redirects to the sign-in, and every form asks for it',
+  async (t) => {
+    const before = await rows()
+    for (const path of gets) {
+      const page = await openBrowser(base).get(fill(path, mine.id))
+      t.match(page.text, 'Email me a link', path)
+    }
+    for (const path of posts) {
+      const page = await openBrowser(base).post(fill(path, mine.id))
+      t.match(page, { status: 401, text: /^(Skip to content )?Sign in again/ }, path)
+    }
+    t.equal(await rows(), before)
+  },
+)
 
 t.test("another organisation's pages and forms are not found, and change nothing", async (t) => {
   const owner = await signInAs(sql, base, { organisation: mine.id, role: 'owner' })

@@ -47,6 +47,8 @@ t.test('the dashboard in a browser', { skip: noChromium }, async (t) => {
     await page.evaluate(
       'document.querySelectorAll("details").forEach((one) => { one.open = true })',
     )
+    const strayLabels = (await page.evaluate(STRAY_LABELS)) as string[]
+    for (const label of strayLabels) findings.push(`${path}: label of another form: ${label}`)
     for (const [width, colorScheme] of [
       [1280, 'light'],
       [360, 'dark'],
@@ -263,6 +265,11 @@ const CONTROLS =
   'a[href], button:not(dialog button), input:not([type="hidden"]), select, textarea, summary'
 
 const PLACE_OF_FOCUS = '[...document.querySelectorAll("*")].indexOf(document.activeElement)'
+
+/** The labels whose field is in another form, or missing: a click on them would focus that one. */
+const STRAY_LABELS = `[...document.querySelectorAll('form label')]
+  .filter((label) => label.control?.form !== label.closest('form'))
+  .map((label) => label.textContent)`
 
 /** The rules whose result depends on width and colours; the others look at the same elements again. */
 const OF_LAYOUT = [

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { signInAs } from '../fixtures/dashboard.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { createEndpoint } from '../fixtures/webhooks.ts'
@@ -51,6 +52,27 @@ t.test('Home: shows outcomes, rates and usage of the last 30 days', async (t) =>
   t.match(text, '0.1 %: from three complaints on, the service pauses sending')
   t.match(text, '85 of 100 emails of the plan are used.')
   t.match(html, '<svg')
+})
+
+t.test('Home: counts messages once, before and after the clock sums them', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { id } = organisation
+  const browser = await signInAs(sql, base, { organisation: id, role: 'viewer' })
+  await send(base, await createOrganisation(sql))
+  await send(base, organisation)
+  t.match((await browser.get(`/dashboard/${id}`)).text, 'Accepted 1 Delivered 0')
+  await sql`select api.sum_status_changes()`
+  t.match((await browser.get(`/dashboard/${id}`)).text, 'Accepted 1 Delivered 0')
+  await send(base, organisation)
+  t.match((await browser.get(`/dashboard/${id}`)).text, 'Accepted 2 Delivered 0')
+})
+
+t.test('Home: says that test messages are not counted', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const browser = await signInAs(sql, base, { organisation: organisation.id, role: 'viewer' })
+  await send(base, { ...organisation, liveKey: organisation.testKey })
+  const { text } = await browser.get(`/dashboard/${organisation.id}`)
+  t.match(text, /Test and sandbox messages are not counted\. .*Accepted 0/)
 })
 
 t.test('Home: problems come first, each with a link to its page', async (t) => {

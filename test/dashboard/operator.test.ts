@@ -318,3 +318,20 @@ t.test('People: an export shows the records, an erasure needs the address twice'
   )
   t.notMatch((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
 })
+
+t.test(
+  'a refused form of an organisation shows what was typed in its own fields only',
+  async (t) => {
+    const { id } = await createOrganisation(sql)
+    const path = `/operator/organisations/${id}`
+    const form = { credits: 'many', note: 'invoice 7' }
+    const refused = await operator.post(`${path}/grant-credits`, form)
+    t.equal(refused.status, 422)
+    t.same(
+      [...refused.html.matchAll(/id="(field-[\w-]*note)"[^>]* value="([^"]+)"/g)].map(
+        ([, field, value]) => [field, value],
+      ),
+      [['field-grant-credits-note', 'invoice 7']],
+    )
+  },
+)

@@ -257,7 +257,7 @@ t.test(
     const response = await upload(member, path, lines)
     const html = await response.text()
     t.equal(response.status, 200)
-    t.match(html, /5\u202f000 of 99\u202f800 numbers.*95\u202f000 of 99\u202f800 numbers/s)
+    t.match(html, /1\u202f000 of 99\u202f800 numbers.*99\u202f000 of 99\u202f800 numbers/s)
     t.match(html, '99\u202f800 of 100\u202f000 lines were recorded')
     t.match(html, '200 were not:')
     t.equal(html.split('is not a number in E.164').length - 1, 100)
@@ -267,9 +267,18 @@ t.test(
 
     const tooMany = await upload(member, path, [...lines, '+27829999999'])
     t.equal(tooMany.status, 422)
-    t.match(await tooMany.text(), 'at most 100\u202f000 lines at a time; the list has 100\u202f001')
+    t.match(await tooMany.text(), 'at most 100\u202f000 lines at a time; the list has 100\u202f002')
   },
 )
+
+t.test('an import counts the lines of a list, also empty ones, before it reads it', async (t) => {
+  const { organisation, member, path } = await setUp()
+  const lines = `+27820000001${'\n'.repeat(100_001)}+27820000002`
+  const refused = await member.post(`${path}/import`, { lines, source: 'a form' })
+  t.equal(refused.status, 422)
+  t.match(refused.html, 'at most 100\u202f000 lines at a time; the list has 100\u202f002')
+  t.same(await consentsOf(organisation), [])
+})
 
 t.test('an import that fails halfway says so at the end of its page', async (t) => {
   const { organisation, member, path } = await setUp()
@@ -278,9 +287,9 @@ t.test('an import that fails halfway says so at the end of its page', async (t) 
   // The page ends after the slice that fails.
   const html = await response.text()
   await sql`alter table app.consents drop constraint fails`
-  t.match(html, /5\u202f000 of 7\u202f000 numbers.*role="alert">The service failed.*<\/html>/s)
+  t.match(html, /6\u202f000 of 7\u202f000 numbers.*role="alert">The service failed.*<\/html>/s)
   t.notMatch(html, 'were recorded')
-  t.equal((await consentsOf(organisation)).length, 5000)
+  t.equal((await consentsOf(organisation)).length, 6000)
 })
 
 t.test('an import goes on when the browser leaves', async (t) => {

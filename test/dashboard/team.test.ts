@@ -1,5 +1,11 @@
 import t from 'tap'
-import { ageSignIn, type Browser, signIn, signInAs } from '../fixtures/dashboard.ts'
+import {
+  ageSignIn,
+  type Browser,
+  signIn,
+  signInAs,
+  signInAsOperator,
+} from '../fixtures/dashboard.ts'
 import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { createOrganisation, noticesOf, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -264,6 +270,35 @@ t.test(
     t.match(await owner.get(`${path}?audit=x&members=%00&sessions=x`), { status: 200 })
   },
 )
+
+t.test('the audit shows operators as "operator", and former users to owners only', async (t) => {
+  const { organisation, email, owner, path } = await setUp()
+  const viewer = await signInAs(sql, base, { organisation: organisation.id, role: 'viewer' })
+  const operator = await signInAsOperator(sql, base, 'hidden@operators.example')
+  await operator.post(`/operator/organisations/${organisation.id}/pause`, { note: 'a check' })
+  await operator.post(`/operator/organisations/${organisation.id}/view`)
+  await sql`select ops.resume(${organisation.id})`
+  await signInAs(sql, base, {
+    organisation: organisation.id,
+    role: 'owner',
+    email: 'left@x.example',
+  }).then((leaver) => leaver.post(`${path}/invite`, { email: 'new@x.example', role: 'viewer' }))
+  await owner.post(`${path}/remove`, { email: 'left@x.example' })
+  const auditOf = async (browser: Browser) =>
+    (await browser.get(path)).text.replace(/.* Audit Time /, '')
+  for (const [browser, leaver] of [
+    [owner, 'left@x.example'],
+    [viewer, 'former user'],
+  ] as const) {
+    const text = await auditOf(browser)
+    t.notMatch(text, 'hidden@operators.example')
+    t.match(text, ` operator pause ${organisation.id} `)
+    t.match(text, ' operator view_organisation operator ')
+    t.match(text, ` operator resume ${organisation.id} `)
+    t.match(text, ` ${leaver} invite new@x.example `)
+    t.match(text, ` ${email} remove_member left@x.example `)
+  }
+})
 
 t.test('hostile text of the audit and of a browser is shown escaped', async (t) => {
   const { organisation, owner, path } = await setUp()

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { enums } from '../../src/db/api.gen.ts'
 import { ageSignIn, signInAs } from '../fixtures/dashboard.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
@@ -6,7 +7,6 @@ import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 import {
   createEndpoint,
-  EVENT_TYPES,
   noteAttempt,
   recordEvents,
   startReceiver,
@@ -292,7 +292,7 @@ t.test('webhooks: secrets need a sign-in within the last 10 minutes', async (t) 
   await ageSignIn(sql, `owner-${organisation.id}@example.com`)
   t.match((await owner.post(`${path}/rotate`)).text, 'Sign in again')
   t.match(
-    (await owner.post(`${list}/create`, { url: HOOK, types: EVENT_TYPES })).text,
+    (await owner.post(`${list}/create`, { url: HOOK, types: enums.webhook_event_type })).text,
     'Sign in again',
   )
   const rows = await sql`

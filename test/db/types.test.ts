@@ -13,7 +13,7 @@ t.test('src/db/api.gen.ts: is what "npm run types" generates from the SQL', asyn
 })
 
 t.test(
-  'generateTypes: reads arguments, results and nulls of a function from its signature',
+  'generateTypes: reads enums, and arguments, results and nulls of a function from its signature',
   async (t) => {
     await sql.unsafe(`
     create type api.thing as (is_here boolean, at_time timestamptz, mode app.mode, modes app.mode[], note text);
@@ -39,6 +39,10 @@ t.test(
   modes: ('live' | 'test')[]
   /** null when nobody wrote one */
   note: string | null`,
+    )
+    t.match(
+      inBraces(text, 'export const enums = {'),
+      /\n {2}member_role: \['viewer', 'member', 'owner'\],\n {2}message_status: \['scheduled', /,
     )
     const thing =
       "{ is_here: 'boolean', at_time: 'timestamp with time zone', mode: 'app.mode', modes: 'app.mode[]', note: 'text' }"

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { enums } from '../../src/db/api.gen.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, anSms, isRefused, lacksScope, request } from '../fixtures/http.ts'
 import { createOrganisation, liftRate, suppress } from '../fixtures/organisation.ts'
@@ -6,9 +7,6 @@ import { startTestService } from '../fixtures/service.ts'
 
 const { url, sql } = await createDatabase()
 const { base } = await startTestService(url, { roles: ['api'] })
-
-const SCOPES = ['emails:send', 'sms:send', 'read', 'domains:write']
-const MODES = ['live', 'test'] as const
 
 type Known = {
   method: string
@@ -20,8 +18,8 @@ type Known = {
   makeId?: () => Promise<string>
 }
 
-const someScopes = Array.from({ length: 2 ** SCOPES.length - 1 }, (_, n) =>
-  SCOPES.filter((_, place) => (n + 1) & (1 << place)),
+const someScopes: string[][] = Array.from({ length: 2 ** enums.scope.length - 1 }, (_, n) =>
+  enums.scope.filter((_, place) => (n + 1) & (1 << place)),
 )
 
 const states = {
@@ -60,7 +58,7 @@ for (const [state, enter] of Object.entries(states)) {
         { method: 'DELETE', path: '/v1/suppressions/', scope: 'emails:send', makeId: entry },
       ]
       await enter(id)
-      for (const mode of MODES) {
+      for (const mode of enums.mode) {
         for (const scopes of someScopes) {
           const [row] = await sql`select ops.create_api_key(${id}, ${mode}, ${scopes}) as key`
           for (const { method, path, scope, body, isSend, makeId } of endpoints) {

@@ -1,6 +1,7 @@
 import { createHook } from 'node:async_hooks'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { openBrowser, signInAs } from '../fixtures/dashboard.ts'
 import { createDatabase, traces } from '../fixtures/database.ts'
 import { anEmail, get, isRefused, openRaw, post, postHead } from '../fixtures/http.ts'
 import { createOrganisation, liftRate, type TestOrganisation } from '../fixtures/organisation.ts'
@@ -129,4 +130,21 @@ t.test('small requests count 16 KB each: 64 fit into a quota of 1 MB', async (t)
   }
   for (const { socket } of clients) socket.destroy()
   await until('all reservations to be released', async () => (await bytesInProgress()) === 0)
+})
+
+t.test('the form of a user counts for the user, not for strangers or the API', async (t) => {
+  const organisation = await anOrganisation()
+  const user = await signInAs(sql, base, { organisation: organisation.id, role: 'member' })
+  const path = `/dashboard/${organisation.id}/suppressions/import`
+  const form = { listReason: 'manual', list: 'x'.repeat(300 * KB) }
+  const before = await bytesInProgress()
+  const client = await openRaw(base)
+  client.write(postHead(path, '', 2 * MB, `Cookie: ${user.cookies()}\r\n`) + 'x'.repeat(900 * KB))
+  const isThere = async () => (await bytesInProgress()) === before + 900 * KB
+  await until('the bytes to be counted', isThere)
+  t.equal((await user.post(path, form)).status, 429, 'the user has used up the quota')
+  t.equal((await openBrowser(base).post(path, form)).status, 401, 'strangers have theirs')
+  t.equal((await sendOf(organisation, 300 * KB)).status, 200, 'the API has its own')
+  client.socket.destroy()
+  await until('the reservation to be released', async () => (await bytesInProgress()) === 0)
 })

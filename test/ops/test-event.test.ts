@@ -1,11 +1,11 @@
 import t from 'tap'
+import { enums } from '../../src/db/api.gen.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { messageFields } from '../fixtures/pages.ts'
 import { startTestService } from '../fixtures/service.ts'
 import {
   createEndpoint,
-  EVENT_TYPES,
   turnsOf,
   type WebhookEvent,
   waitingEventsAt,
@@ -39,7 +39,7 @@ const shown: Record<string, object> = {
   'sms.opted_out': { status: 'delivered', class: 'marketing' },
 }
 
-for (const type of EVENT_TYPES) {
+for (const type of enums.webhook_event_type) {
   t.test(`ops.send_test_event: a test event ${type} has the shape of a real one`, async (t) => {
     const endpoint = await createEndpoint(sql, await createOrganisation(sql), {
       types: ['sms.sent'],

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { enums } from '../../src/db/api.gen.ts'
 import { caller } from '../../src/db/call.ts'
 import { createSealer, openSecret } from '../../src/webhooks/secrets.ts'
 import { createDatabase } from '../fixtures/database.ts'
@@ -8,7 +9,6 @@ import { until } from '../fixtures/time.ts'
 import {
   clearDeliveries,
   createEndpoint,
-  EVENT_TYPES,
   noteAttempt,
   recordEvents,
   waitingEventsAt,
@@ -109,8 +109,8 @@ t.test('ops.set_webhook_endpoint: changes URL and types independently', async (t
   t.match(await rowOf(id), { url: 'https://b.example/', eventTypes: ['email.sent'] })
   await sql`select ops.set_webhook_endpoint(${id}, event_types => '{sms.sent,email.failed}')`
   t.match(await rowOf(id), { url: 'https://b.example/', eventTypes: ['email.failed', 'sms.sent'] })
-  await sql`select ops.set_webhook_endpoint(${id}, 'https://c.example/', ${EVENT_TYPES})`
-  t.match(await rowOf(id), { url: 'https://c.example/', eventTypes: EVENT_TYPES })
+  await sql`select ops.set_webhook_endpoint(${id}, 'https://c.example/', ${enums.webhook_event_type})`
+  t.match(await rowOf(id), { url: 'https://c.example/', eventTypes: enums.webhook_event_type })
 })
 
 t.test('ops.set_webhook_endpoint: a new URL resets the failing state', async (t) => {

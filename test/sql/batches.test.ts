@@ -181,6 +181,35 @@ t.test('start_deliveries: 32 deliveries run at an endpoint, or 4 while it fails'
   t.equal((await start(job, 'pool-1', ids)).length, 2, 'a success restores the limit')
 })
 
+t.test('finish_leases: releases the lease of its job once nothing more is due', async (t) => {
+  const { endpoint, start, state } = await setUp(2)
+  const job = await aJob('pool-1')
+  const other = await aJob('pool-2')
+  const deliveries = await start(job, 'pool-1')
+  const endpoint_id = await uuidOf(endpoint)
+  const finish = (place: number, holder: string) =>
+    call('finish_leases', {
+      results: anyJson([
+        {
+          endpoint_id,
+          event_id: deliveries[place]?.eventId,
+          attempt: 1,
+          started_at: deliveries[place]?.startedAt,
+          duration_ms: 1,
+          status: 200,
+        },
+      ]),
+      leases: anyJson([{ endpoint_id, job: holder }]),
+    })
+  t.same(await finish(0, job), [], 'one is due')
+  t.equal((await state()).waiting, 1)
+  t.same(await finish(1, other), [], 'another job has the lease')
+  t.same(await start(other, 'pool-2'), [])
+  t.same(await finish(1, job), [endpoint_id])
+  await addEvents(sql, [endpoint], 1)
+  t.equal((await start(other, 'pool-2')).length, 1)
+})
+
 t.test('finish_deliveries: an attempt that is recorded twice counts once', async (t) => {
   const { endpoint, start, finish, state } = await setUp(1)
   const job = await aJob('pool-1')

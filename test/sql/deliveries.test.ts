@@ -114,6 +114,50 @@ t.test(
   },
 )
 
+t.test('delivery_jobs: endpoints share jobs, eight each; one that fails has its own', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const endpoints: TestEndpoint[] = []
+  for (let made = 0; made < 12; made += 1) endpoints.push(await createEndpoint(sql, organisation))
+  const failing = endpoints.slice(0, 2).map(({ id }) => id)
+  await sql`
+    update app.webhook_endpoints set failing_since = now()
+    where core.encode_id('we', id) = any (${failing}::text[])`
+  await addEvents(sql, endpoints, 1)
+  const jobs = await sql<{ task: string; priority: number; endpoints: string[] }[]>`
+    select t.identifier as task, j.priority, array(
+      select core.encode_id('we', e::uuid)
+      from json_array_elements_text(coalesce(j.payload -> 'endpoints', json_build_array(j.payload -> 'endpoint'))) e
+    ) as endpoints
+    from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    order by t.identifier, cardinality(array(select json_array_elements(j.payload -> 'endpoints')))`
+  t.same(
+    jobs.map(({ task, priority, endpoints }) => [task, priority, endpoints.length]),
+    [
+      ['deliver_webhook', 10, 1],
+      ['deliver_webhook', 10, 1],
+      ['deliver_webhooks', 0, 2],
+      ['deliver_webhooks', 0, 8],
+    ],
+  )
+  t.same(jobs.flatMap((job) => job.endpoints).sort(), endpoints.map(({ id }) => id).sort())
+})
+
+t.test(
+  'enqueue_due_deliveries: a job of several endpoints that nobody takes is replaced after a minute',
+  async (t) => {
+    const one = await dueIn(-1)
+    const other = await dueIn(-1)
+    await sql`
+      select core.add_jobs(core.delivery_jobs(array_agg(id))) from app.webhook_endpoints
+      where core.encode_id('we', id) = any (${[one.id, other.id]}::text[])`
+    t.equal(await enqueue(), 0)
+    await sql`update graphile_worker._private_jobs set created_at = now() - interval '61 seconds'`
+    t.equal(await enqueue(), 2, 'processes of an older version do not know such jobs')
+    t.equal(await enqueue(), 0)
+  },
+)
+
 /** Creates two endpoints, in the order of their IDs; each event waits for its second attempt at both. */
 async function aWorld(events: number) {
   const organisation = await createOrganisation(sql)

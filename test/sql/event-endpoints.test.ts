@@ -22,7 +22,9 @@ const { call, start, finish, record } = createLives(database)
 const jobsFor = async ({ id }: { id: string }) => {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::integer as count from graphile_worker._private_jobs j
-    where j.payload ->> 'endpoint' = core.decode_id('we', ${id})::text`
+    where core.decode_id('we', ${id})::text in (
+      select j.payload ->> 'endpoint'
+      union all select json_array_elements_text(j.payload -> 'endpoints'))`
   return row?.count
 }
 

@@ -207,7 +207,8 @@ async function statusAfter(message: Message, type: string) {
       insert into app.events (message_id, type, occurred_at, provider_event_id, detail)
       values (${row?.id ?? ''}, ${type}, now(), 'e1', '{"recipient": "to"}')`
     const [found] = await tx<{ status: string | null; errorCode: string | null }[]>`
-      select v.status, v.error_code from app.messages m, core.receipt_status(m) v where m.id = ${row?.id ?? ''}`
+      select v.status, v.error_code from app.messages m left join core.receipt_status(m) v on true
+      where m.id = ${row?.id ?? ''}`
     result = found && { ...found }
   })
   return result

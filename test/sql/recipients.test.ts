@@ -1,4 +1,5 @@
 import t from 'tap'
+import { enums } from '../../src/db/api.gen.ts'
 import { caller } from '../../src/db/call.ts'
 import { createDatabase, rolledBack, type Tx, untilLocked } from '../fixtures/database.ts'
 import { get, request } from '../fixtures/http.ts'
@@ -13,7 +14,7 @@ const { base } = await startTestService(url, { roles: ['api'] })
 const [organisation, other] = [await createOrganisation(sql), await createOrganisation(sql)]
 const { domain } = organisation
 
-const reasons = ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] as const
+const reasons = enums.suppression_reason
 const addressOf = (reason: string) => `${reason.replace('_', '-')}@x.example`
 
 async function suppressed(tx: Tx, recipients: string[], ofClass: string, owner = organisation) {

@@ -144,10 +144,29 @@ t.test('the response is stored without characters that Postgres cannot store', a
   t.match(attempt?.response, /^\uFFFD?(😀)+\uFFFD?$/u)
 })
 
+t.test('one job delivers to several endpoints, also if one of them refuses', async (t) => {
+  const receiver = await startReceiver()
+  const refusing = await createEndpoint(sql, organisation, { url: 'http://127.0.0.1:9/' })
+  const well = await createEndpoint(sql, organisation, { url: receiver.url })
+  await addEvents(sql, [refusing, well], 2)
+  await until('the deliveries', async () => (await stateOf(sql, well)).waiting === 0)
+  await until('the attempts', async () => (await attemptsAt(sql, refusing)).length === 2)
+  await until('the job to complete', async () => {
+    const jobs = await sql`
+      select from graphile_worker._private_jobs j
+      join graphile_worker._private_tasks t on t.id = j.task_id
+      where t.identifier = 'deliver_webhooks'`
+    return jobs.length === 0
+  })
+  t.equal((await attemptsAt(sql, well)).length, 2)
+  t.match(await stateOf(sql, refusing), { waiting: 2, failingSince: Date })
+})
+
 t.test('an attempt that was not recorded is repeated', async (t) => {
   const receiver = await startReceiver()
   const endpoint = await createEndpoint(sql, organisation, { url: receiver.url })
-  await sql`revoke execute on function api.finish_deliveries from postgram_service`
+  await sql`
+    revoke execute on function api.finish_deliveries, api.finish_leases from postgram_service`
   const events = await addEvents(sql, [endpoint], 5)
   const [job] = await until('a failed job', async () => {
     const jobs = await sql<{ lastError: string }[]>`
@@ -156,7 +175,8 @@ t.test('an attempt that was not recorded is repeated', async (t) => {
   })
   t.match(job?.lastError, /permission denied/)
   t.match(await stateOf(sql, endpoint), { waiting: 5, failingSince: null })
-  await sql`grant execute on function api.finish_deliveries to postgram_service`
+  await sql`
+    grant execute on function api.finish_deliveries, api.finish_leases to postgram_service`
   await until('the deliveries', async () => (await stateOf(sql, endpoint)).waiting === 0)
   t.ok(receiver.received.length >= 10)
   t.equal(new Set(receiver.received.map(({ headers }) => headers['service-event-id'])).size, 5)

@@ -1,4 +1,4 @@
-import type { JobHelpers } from 'graphile-worker'
+import { type JobHelpers, runOnce } from 'graphile-worker'
 import t from 'tap'
 import type { OutgoingEmail } from '../../src/providers/email.ts'
 import { createSandbox } from '../../src/providers/sandbox/email.ts'
@@ -203,6 +203,36 @@ t.test('an invalid payload fails, an unknown notice is skipped', async (t) => {
     await t.rejects(async () => task(payload, helpers), { name: 'ValiError' })
   }
   await task({ id: '01890000-0000-7000-8000-000000000000' }, helpers)
+})
+
+t.test('a notice to a user waits for a worker that knows its kind', async (t) => {
+  await sql`select graphile_worker.complete_jobs(array(select id from graphile_worker._private_jobs))`
+  const email = 'delivered@sandbox.postgram.test'
+  await sql`select core.add_user(${email})`
+  await call('request_sign_in', {
+    ...{ email, client_address: '8.8.8.8', token_sha256: '00'.repeat(32) },
+    sealed_token: secrets.seal('a-token'),
+  })
+  const [notice] = await sql<{ id: string }[]>`select id from app.notices where email = ${email}`
+  const id = String(notice?.id)
+  // The tasks of the version before the dashboard.
+  const takenBefore: string[] = []
+  const names = ['notify_owner', 'send_email', 'send_sms', 'deliver_webhook', 'check_domain']
+  const note = (name: string) => async () => {
+    takenBefore.push(name)
+  }
+  await runOnce({
+    connectionString: url,
+    taskList: Object.fromEntries(names.map((name) => [name, note(name)])),
+  })
+  t.same(takenBefore, [])
+  t.match(await noticeOf(id), { attempts: 0, sentAt: null, failedAt: null })
+
+  const systemFrom = 'Postgram <notices@system.example>'
+  const worker = await startTestService(url, { roles: ['worker'], systemFrom })
+  await until('it to be sent', async () => (await noticeOf(id)).sentAt !== null)
+  t.match(await noticeOf(id), { attempts: 1, failedAt: null })
+  await worker.stop()
 })
 
 t.test('two workers send each notice once', async (t) => {

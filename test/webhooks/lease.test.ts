@@ -1,9 +1,14 @@
 import t from 'tap'
 import type { Delivery } from '../../src/db/api.gen.ts'
-import { createLease } from '../../src/webhooks/lease.ts'
+import { createLease, type LastRecord } from '../../src/webhooks/lease.ts'
 import { VirtualTimer } from '../fixtures/smpp.ts'
 
-type Post = { id: string; end(isSuccess: boolean | null): void; fail(error: Error): void }
+type Post = {
+  id: string
+  last: LastRecord
+  end(isSuccess: boolean | null): void
+  fail(error: Error): void
+}
 
 /** A lease of an endpoint with so many due events, whose posts end when the test says so. */
 function leaseOf({ due = 0, isFailing = false, maxPosts = 8, mayFail = true } = {}) {
@@ -25,9 +30,9 @@ function leaseOf({ due = 0, isFailing = false, maxPosts = 8, mayFail = true } = 
         return { eventId: String(next), isFailing: state.isFailing } as Delivery
       })
     },
-    deliver({ eventId }) {
+    deliver({ eventId }, last) {
       const { promise, resolve, reject } = Promise.withResolvers<boolean | null>()
-      posts.push({ id: eventId, end: resolve, fail: reject })
+      posts.push({ id: eventId, last, end: resolve, fail: reject })
       return promise
     },
     maxPosts: () => maxPosts,
@@ -106,6 +111,48 @@ t.test(
     )
   },
 )
+
+t.test('run(): a lease that was released with its last record does not look again', async (t) => {
+  const { lease, posts, looks } = leaseOf({ due: 3 })
+  const end = lease.run()
+  await settled()
+  t.same(
+    posts.map(({ last }) => last.mayRelease()),
+    [false, false, true],
+    'the last post that ends may release it',
+  )
+  posts.at(-1)?.last.onReleased()
+  await ended(posts)
+  t.equal(await end, 'released')
+  t.equal(looks.length, 1)
+  t.notOk(lease.notify(), 'what falls due later needs another lease')
+})
+
+t.test('run(): no record releases the lease while more may be due', async (t) => {
+  const full = leaseOf({ due: 8 })
+  const fullEnd = full.lease.run()
+  await settled()
+  t.notOk(
+    full.posts.some(({ last }) => last.mayRelease()),
+    'the last look found as much as it had room for',
+  )
+  await ended(full.posts)
+  t.equal(await fullEnd, 'released')
+
+  const notified = leaseOf({ due: 1 })
+  const end = notified.lease.run()
+  await settled()
+  const [post] = notified.posts
+  t.ok(post?.last.mayRelease())
+  notified.add(1)
+  t.ok(notified.lease.notify(), 'while the post is recorded')
+  post?.last.onReleased()
+  await ended(notified.posts)
+  t.equal(notified.posts.length, 2)
+  t.notOk(notified.looks.length < 2)
+  await ended(notified.posts)
+  t.equal(await end, 'released')
+})
 
 t.test('run(): looks each second while it waits for a slow endpoint', async (t) => {
   const { lease, posts, looks, add, time } = leaseOf({ due: 1 })

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
+import { enums } from '../../src/db/api.gen.ts'
 import { createDatabase } from '../fixtures/database.ts'
 import { send } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
@@ -9,7 +10,6 @@ import {
   attemptsAt,
   clearDeliveries,
   createEndpoint,
-  EVENT_TYPES,
   type Received,
   startReceiver,
   stateOf,
@@ -41,14 +41,14 @@ async function setUp(types: string[] = ['email.delivered']) {
 t.test('a test event of each type arrives, signed like any other', async (t) => {
   const { receiver, endpoint, settled } = await setUp(['sms.opted_out'])
   const sent = new Map<string, string>()
-  for (const type of EVENT_TYPES) {
+  for (const type of enums.webhook_event_type) {
     const [row] = await sql<
       { id: string }[]
     >`select ops.send_test_event(${endpoint.id}, ${type}) as id`
     sent.set(String(row?.id), type)
   }
   await settled()
-  t.equal(receiver.received.length, EVENT_TYPES.length)
+  t.equal(receiver.received.length, enums.webhook_event_type.length)
   for (const received of receiver.received) {
     const { id, type } = JSON.parse(received.body.toString())
     t.equal(id, idOf(received))

@@ -70,6 +70,10 @@ const MAIL_HOSTS = ['inbox.example', 'post.example', 'mailbox.example']
 
 const DAYS = 29
 
+/** The webhook endpoints. The second one stops before the month ends. */
+export const WORKING_URL = 'https://hooks.karoo-books.example/suppressions'
+export const FAILING_URL = 'https://warehouse.karoo-books.example/postgram'
+
 /** For how long one of the webhook endpoints has not responded when the month ends. */
 export const FAILING_HOURS = 30
 

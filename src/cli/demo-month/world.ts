@@ -26,3 +26,7 @@ export type World = {
 type Waiting = { planned: Planned; from: number }
 
 export type Due<Value> = { at: number; value: Value }
+
+/** Sets the test clock of the transaction. */
+export const setClock = (sql: Sql, at: number) =>
+  sql`select set_config('postgram.now', ${new Date(at).toISOString()}, true)`

@@ -3,7 +3,7 @@ import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
 import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
-import type { Page } from '../page.ts'
+import { type Page, refusedIn } from '../page.ts'
 import { count, field, table, time } from '../parts.ts'
 import { nullableTimestamp } from './rows.ts'
 
@@ -24,11 +24,16 @@ const eraseSchema = v.strictObject({ person: v.string(), again: v.string() })
 export function peoplePage(call: Call): Page {
   return {
     path: '/operator/people',
-    async show({ refused }) {
+    async show(visit) {
+      const person = (action: string) => {
+        const refused = refusedIn(visit, action)
+        const label = 'Email address, or number in E.164'
+        return field({ name: 'person', action, label, refused, isRequired: true })
+      }
       const content = html`
         <h2>Export</h2>
         <form method="post" action="/operator/people/export" class="stack">
-          ${field({ name: 'person', label: 'Email address, or number in E.164', refused, isRequired: true })}
+          ${person('export')}
           <button>Export</button>
         </form>
         <h2>Erase</h2>
@@ -37,8 +42,8 @@ export function peoplePage(call: Call): Page {
           It cannot be undone. That nothing may be sent to the person is kept as a hash. Both read all stored messages: with many millions use <code>ops.export_person</code> and <code>ops.erase_person</code> in psql, where no time limit applies.
         </p>
         <form method="post" action="/operator/people/erase" class="stack">
-          ${field({ name: 'person', label: 'Email address, or number in E.164', refused, isRequired: true })}
-          ${field({ name: 'again', label: 'The same again', refused, isRequired: true })}
+          ${person('erase')}
+          ${field({ name: 'again', label: 'The same again', refused: refusedIn(visit, 'erase'), isRequired: true })}
           <button class="danger">Erase</button>
         </form>`
       return { title: 'People', content }

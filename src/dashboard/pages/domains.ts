@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import type { Registry } from '../../domains/registry.ts'
 import { domainSchema } from '../../schemas/domain.ts'
@@ -22,7 +23,7 @@ const recordSchema = v.object({
 const domainObjectSchema = v.object({
   id: v.string(),
   name: v.string(),
-  status: v.picklist(['pending', 'verified', 'failed']),
+  status: v.picklist(enums.domain_status),
   records: v.array(recordSchema),
   verifiedAt: v.nullable(v.string()),
   lastCheckedAt: v.string(),

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { type Content, html } from '../html.ts'
 import { type Page, pathOf, type Visit } from '../page.ts'
@@ -18,7 +19,7 @@ const homeSchema = v.object({
       v.object({
         id: v.string(),
         name: v.string(),
-        status: v.picklist(['pending', 'verified', 'failed']),
+        status: v.picklist(enums.domain_status),
         wrongRecords: v.array(v.string()),
         wrongSince: v.nullable(v.string()),
       }),
@@ -132,6 +133,7 @@ function outcomes(visit: Visit, days: readonly Day[]): Content {
   ]
   return html`<section>
     <h2>Messages of the last 30 days</h2>
+    <p class="hint">Test and sandbox messages are not counted.</p>
     ${bars({ label: 'Messages of each day by outcome', days: days.map((day) => ({ day: day.day, parts: parts(day) })) })}
     <dl class="figures">
       ${figure('Accepted', count(sum('accepted')))}

@@ -1,17 +1,15 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
-import { MODES } from '../../schemas/message.ts'
 import { parseForm } from '../form.ts'
-import { html } from '../html.ts'
-import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
+import { type Content, html } from '../html.ts'
+import { hasRole, type Page, pathOf, type View, type Visit } from '../page.ts'
 import { actionButton, choices, copyable, field, table, time } from '../parts.ts'
-
-const SCOPES = ['emails:send', 'sms:send', 'read', 'domains:write'] as const
 
 const keysSchema = v.array(
   v.object({
     prefix: v.string(),
-    mode: v.picklist(MODES),
+    mode: v.picklist(enums.mode),
     scopes: v.array(v.string()),
     createdAt: v.string(),
     lastUsedOn: v.nullable(v.string()),
@@ -20,8 +18,8 @@ const keysSchema = v.array(
 )
 
 const createSchema = v.strictObject({
-  mode: v.picklist(MODES, 'must be live or test'),
-  scopes: v.array(v.picklist(SCOPES, 'must be scopes of the list')),
+  mode: v.picklist(enums.mode, 'must be live or test'),
+  scopes: v.array(v.picklist(enums.scope, 'must be scopes of the list')),
 })
 
 const revokeSchema = v.strictObject({ prefix: v.string() })
@@ -65,11 +63,8 @@ export function keysPage(call: Call): Page {
         const { session, organisation } = visit
         const { mode, scopes } = parseForm(createSchema, form, ['scopes'])
         const key = await call('dashboard_create_key', { session, organisation, mode, scopes })
-        const content = html`
-          <p>Copy the key now. It is shown only once; the database stores its hash.</p>
-          <p>${copyable(key)}</p>
-          <p><a href=${pathOf(visit, 'keys')}>To the API keys</a></p>`
-        return { title: 'Your new API key', content }
+        const back = html`<a href=${pathOf(visit, 'keys')}>To the API keys</a>`
+        return newKeyView('Your new API key', key, back)
       },
 
       async revoke(visit, form) {
@@ -80,6 +75,15 @@ export function keysPage(call: Call): Page {
       },
     },
   }
+}
+
+/** A page that shows a new API key once, with a link back. */
+export function newKeyView(title: string, key: string, back: Content): View {
+  const content = html`
+    <p>Copy the key now. It is shown only once; the database stores its hash.</p>
+    <p>${copyable(key)}</p>
+    <p>${back}</p>`
+  return { title, content }
 }
 
 function createForm(visit: Visit) {
@@ -96,7 +100,7 @@ function createForm(visit: Visit) {
           { value: 'test', label: 'test: sends nothing' },
         ],
       })}
-      ${choices({ name: 'scopes', legend: 'Scopes', values: SCOPES, chosen: SCOPES, refused })}
+      ${choices({ name: 'scopes', legend: 'Scopes', values: enums.scope, chosen: enums.scope, refused })}
       <button>Create key</button>
     </form>
   </details>`

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
-import { CHANNELS, MODES } from '../../schemas/message.ts'
 import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, type Visit } from '../page.ts'
@@ -45,9 +45,9 @@ const deliverySchema = v.object({
 
 const messageSchema = v.object({
   id: text,
-  channel: v.picklist(CHANNELS),
+  channel: v.picklist(enums.channel),
   class: text,
-  mode: v.picklist(MODES),
+  mode: v.picklist(enums.mode),
   status: text,
   to: text,
   from: text,

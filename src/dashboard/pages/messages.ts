@@ -1,15 +1,15 @@
 import * as v from 'valibot'
 import type { MessageFilter } from '../../db/api.gen.ts'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { Refusal } from '../../errors.ts'
-import { CHANNELS, CLASSES, MODES } from '../../schemas/message.ts'
 import { isDate } from '../../schemas/timestamp.ts'
 import { respondCsv } from '../csv.ts'
 import { parseForm, type Refused } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import { parseSearch, queryOf, type Search, STATUSES } from '../message-filter.ts'
 import { hasRole, type Page, pathOf, type Resource, type Visit } from '../page.ts'
-import { field, nextLink, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
+import { field, nextLink, optionsOf, PAGE_ROWS, shortened, status, table, time } from '../parts.ts'
+import { parseSearch, queryOf, type Search } from './message-filter.ts'
 
 /** Rows of a page of an export. */
 const EXPORT_ROWS = 500
@@ -18,10 +18,10 @@ const listSchema = v.object({
   messages: v.array(
     v.object({
       id: v.string(),
-      channel: v.picklist(CHANNELS),
-      class: v.picklist(CLASSES),
-      mode: v.picklist(MODES),
-      status: v.picklist(STATUSES),
+      channel: v.picklist(enums.channel),
+      class: v.picklist(enums.class),
+      mode: v.picklist(enums.mode),
+      status: v.picklist(enums.message_status),
       to: v.string(),
       from: v.string(),
       subject: v.nullable(v.string()),
@@ -178,7 +178,7 @@ function filters(visit: Visit, { given, problems }: Search): Content {
       label,
       refused,
       value: given[name] ?? '',
-      options: [{ value: '', label: 'any' }, ...values.map((value) => ({ value, label: value }))],
+      options: [{ value: '', label: 'any' }, ...optionsOf(values)],
     })
   return html`<form method="get" action=${pathOf(visit, 'messages')} class="search" role="search">
     <div class="search-box">
@@ -196,10 +196,10 @@ function filters(visit: Visit, { given, problems }: Search): Content {
     <details open=${Object.keys(others).length > 0}>
       <summary>Filters</summary>
       <div class="filters">
-        ${choice('status', 'Status', STATUSES)}
-        ${choice('channel', 'Channel', CHANNELS)}
-        ${choice('class', 'Class', CLASSES)}
-        ${choice('mode', 'Mode', MODES)}
+        ${choice('status', 'Status', enums.message_status)}
+        ${choice('channel', 'Channel', enums.channel)}
+        ${choice('class', 'Class', enums.class)}
+        ${choice('mode', 'Mode', enums.mode)}
         ${text('to', 'Recipient')}
         ${text('from', 'Sender')}
         ${text('tag', 'Tag')}

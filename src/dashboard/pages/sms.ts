@@ -1,9 +1,20 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
-import { type ConsentList, consentListOf } from '../consent-list.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
-import { count, csvFileField, field, nextLink, pageOf, shortened, table, time } from '../parts.ts'
+import {
+  count,
+  csvFileField,
+  field,
+  nextLink,
+  pageOf,
+  ROW_ID,
+  shortened,
+  table,
+  time,
+} from '../parts.ts'
+import { type ConsentList, consentListOf } from './consent-list.ts'
 import { segmentsPreview } from './sms-segments.ts'
 import { usageSchema } from './usage.ts'
 
@@ -24,7 +35,7 @@ const pageSchema = v.object({
     v.object({
       id: v.string(),
       at: v.string(),
-      kind: v.picklist(['grant', 'sms', 'refund']),
+      kind: v.picklist(enums.credit_kind),
       credits: v.number(),
       included: v.number(),
       balance: v.number(),
@@ -39,11 +50,8 @@ type Sms = v.InferOutput<typeof pageSchema>
 /** What the search for consents accepts: the beginning of a number in E.164. */
 const PHONE_PREFIX = /^\+\d{0,15}$/
 
-/** The ID of a movement in the path of an older page. */
-const ROW_ID = /^\d{1,18}$/
-
 /** Consents of one transaction. Replies from phones wait for it. */
-const SLICE = 5000
+const SLICE = 1000
 
 /** Bad lines that the report shows. */
 const MAX_SHOWN = 100

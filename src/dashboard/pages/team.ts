@@ -1,12 +1,11 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { isObject } from '../../schemas/fields.ts'
 import { emailAddress, parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
-import { hasRole, type Page, pathOf, type Role, refusedIn, type Visit } from '../page.ts'
-import { actionButton, field, nextLink, pageOf, table, time } from '../parts.ts'
-
-const ROLES = ['viewer', 'member', 'owner'] as const satisfies Role[]
+import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
+import { actionButton, field, nextLink, pageOf, ROW_ID, table, time } from '../parts.ts'
 
 /** What a role may do (src/docs/dashboard.md). */
 const ROLE_OPTIONS = [
@@ -16,7 +15,9 @@ const ROLE_OPTIONS = [
 ]
 
 const teamSchema = v.object({
-  members: v.array(v.object({ email: v.string(), role: v.picklist(ROLES), since: v.string() })),
+  members: v.array(
+    v.object({ email: v.string(), role: v.picklist(enums.member_role), since: v.string() }),
+  ),
   sessions: v.array(
     v.object({
       id: v.string(),
@@ -43,7 +44,7 @@ const teamSchema = v.object({
 
 type Team = v.InferOutput<typeof teamSchema>
 
-const role = v.picklist(ROLES, 'must be owner, member or viewer')
+const role = v.picklist(enums.member_role, 'must be owner, member or viewer')
 
 const inviteSchema = v.strictObject({ email: emailAddress, role })
 
@@ -55,9 +56,6 @@ const revokeSchema = v.strictObject({ id: v.string() })
 
 /** Rows of each of the three lists: members with their forms are the longest rows of the dashboard. */
 const TEAM_ROWS = 25
-
-/** The ID of an audit row in the path of an older page. */
-const ROW_ID = /^\d{1,18}$/
 
 /** Team: members and their roles, sessions, and the audit of the organisation. */
 export function teamPage(call: Call): Page {
@@ -167,7 +165,7 @@ function members(visit: Visit, members: Team['members']): Content {
 function roleForm(visit: Visit, { email, role }: Team['members'][number]): Content {
   return html`<form method="post" action=${pathOf(visit, 'team/role')} class="compact">
     <input type="hidden" name="email" value=${email} />
-    <select name="role" aria-label=${`Role of ${email}`}>${ROLES.map(
+    <select name="role" aria-label=${`Role of ${email}`}>${enums.member_role.map(
       (value) => html`<option value=${value} selected=${value === role}>${value}</option>`,
     )}</select>
     <button class="plain">Change</button>

@@ -1,20 +1,9 @@
 /** What the list of webhook endpoints and the page of an endpoint share. */
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import { type Content, html } from '../html.ts'
 import { pathOf, type View, type Visit } from '../page.ts'
 import { choices, copyable, count, field } from '../parts.ts'
-
-export const EVENT_TYPES = [
-  'email.sent',
-  'email.delivered',
-  'email.bounced',
-  'email.complained',
-  'email.failed',
-  'sms.sent',
-  'sms.delivered',
-  'sms.failed',
-  'sms.opted_out',
-] as const
 
 /** The largest number of waiting deliveries that core.webhook_endpoint_object counts. */
 export const MAX_WAITING = 1000
@@ -37,7 +26,7 @@ export const endpointSchema = v.object({
 export type Endpoint = v.InferOutput<typeof endpointSchema>
 
 const url = v.pipe(v.string('is required'), v.minLength(1, 'is required'))
-export const eventType = v.picklist(EVENT_TYPES, 'must be types of the list')
+export const eventType = v.picklist(enums.webhook_event_type, 'must be types of the list')
 export const settingsSchema = v.strictObject({ url, types: v.array(eventType) })
 
 /** A page that shows a new secret once. */
@@ -70,7 +59,7 @@ export const atMost = (value: number, limit: number) =>
 
 /** The event types of an endpoint. */
 export const typesOf = (types: readonly string[]) =>
-  types.length === EVENT_TYPES.length ? 'all' : types.join(', ')
+  types.length === enums.webhook_event_type.length ? 'all' : types.join(', ')
 
 /** The fields of the form that makes or changes an endpoint. */
 export function settingsFields(
@@ -79,5 +68,5 @@ export function settingsFields(
 ): Content {
   return html`
     ${field({ name: 'url', label: 'URL', type: 'url', refused, isRequired: true, value: url, hint: 'https, at a public address' })}
-    ${choices({ name: 'types', legend: 'Events', values: EVENT_TYPES, chosen: eventTypes, refused })}`
+    ${choices({ name: 'types', legend: 'Events', values: enums.webhook_event_type, chosen: eventTypes, refused })}`
 }

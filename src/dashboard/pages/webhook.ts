@@ -1,13 +1,23 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
 import { hasRole, type Page, pathOf, refusedIn, type Visit } from '../page.ts'
-import { actionButton, count, field, nextLink, pageOf, status, table, time } from '../parts.ts'
+import {
+  actionButton,
+  count,
+  field,
+  nextLink,
+  optionsOf,
+  pageOf,
+  status,
+  table,
+  time,
+} from '../parts.ts'
 import {
   atMost,
   type Endpoint,
-  EVENT_TYPES,
   endpointSchema,
   eventType,
   MAX_WAITING,
@@ -224,7 +234,7 @@ function forms(visit: Visit, endpoint: Endpoint): Content {
             name: 'type',
             label: 'Type',
             refused: refusedIn(visit, 'test'),
-            options: EVENT_TYPES.map((type) => ({ value: type, label: type })),
+            options: optionsOf(enums.webhook_event_type),
             value: eventTypes[0] ?? '',
           })}
           <button>Send test event</button>

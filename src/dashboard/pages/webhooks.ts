@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { enums } from '../../db/api.gen.ts'
 import type { Call } from '../../db/call.ts'
 import { parseForm } from '../form.ts'
 import { type Content, html } from '../html.ts'
@@ -8,7 +9,6 @@ import { webhookPage } from './webhook.ts'
 import { webhookEventPage } from './webhook-event.ts'
 import {
   atMost,
-  EVENT_TYPES,
   endpointSchema,
   MAX_WAITING,
   secretPage,
@@ -80,7 +80,7 @@ function createForm(visit: Visit): Content {
   return html`<details open=${refused !== null}>
     <summary>Add an endpoint</summary>
     <form method="post" action=${pathOf(visit, 'webhooks/create')} class="stack">
-      ${settingsFields(refused, { url: '', eventTypes: EVENT_TYPES })}
+      ${settingsFields(refused, { url: '', eventTypes: enums.webhook_event_type })}
       <button>Add endpoint</button>
     </form>
   </details>`

@@ -34,12 +34,18 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits) {
     { maxWeight: 1, fairness: { ownerOf: ({ owner }) => owner, share: 1, maxSharedWeight: 1 } },
   )
 
-  /** Returns the decompressed body of a request, which must be UTF-8 of at most `maxBytes`; empty if there is none. */
-  async function read(ctx: Context, maxBytes: number): Promise<Buffer> {
+  /**
+   * Returns the decompressed body of a request, which must be UTF-8 of at most `maxBytes`; empty if there is none. It
+   * counts for `owner`.
+   */
+  async function read(
+    ctx: Context,
+    maxBytes: number,
+    owner = reservations.ownerOf(ctx),
+  ): Promise<Buffer> {
     const encoding = encodingOf(ctx)
     refuseOtherCharsets(ctx)
     if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes)
-    const owner = reservations.ownerOf(ctx)
     reserve(ctx, owner)
     const chunks: Buffer[] = []
     let length = 0

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import { Refusal } from '../errors.ts'
-import { parseBody } from '../schemas/fields.ts'
-import { suppressionSchema } from '../schemas/suppression.ts'
-import { type CsvRow, readCsv } from '../text/csv.ts'
-import { type Form, parseForm, textOf } from './form.ts'
-import { count, shortened } from './parts.ts'
+import { Refusal } from '../../errors.ts'
+import { parseBody } from '../../schemas/fields.ts'
+import { suppressionSchema } from '../../schemas/suppression.ts'
+import { type CsvRow, countLines, readCsv } from '../../text/csv.ts'
+import { type Form, parseForm, textOf } from '../form.ts'
+import { count, shortened } from '../parts.ts'
 
 /** The most lines of a list. */
 export const MAX_LINES = 100_000
@@ -23,7 +23,7 @@ export type BadLine = { line: number; text: string; problem: string }
 export function suppressionListOf(form: Form) {
   const { listReason } = parseForm(importSchema, form)
   const text = (textOf(form, 'file') || textOf(form, 'list')).trimEnd()
-  const lines = linesOf(text)
+  const lines = countLines(text)
   const refuse = (problem: string) => {
     throw new Refusal('validation_error', { list: [problem] })
   }
@@ -49,13 +49,6 @@ export function* slicesOf(
     }
   }
   if (slice.length > 0) yield slice
-}
-
-/** Returns the number of lines of a list. */
-function linesOf(text: string): number {
-  let lines = 1
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1
-  return lines
 }
 
 /** Where a list has addresses and notes; absent: it has one column without a name. */

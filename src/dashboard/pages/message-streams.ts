@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
-import type { Call } from '../db/call.ts'
-import { Refusal } from '../errors.ts'
-import type { Resource, Visit } from './page.ts'
+import type { Call } from '../../db/call.ts'
+import { Refusal } from '../../errors.ts'
+import type { Resource, Visit } from '../page.ts'
 
 type StreamOptions = {
   /** Aborted when the process stops. */

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
-import { Refusal } from '../errors.ts'
-import { smsSchema } from '../schemas/sms.ts'
-import { readCsv } from '../text/csv.ts'
-import { type Form, parseForm } from './form.ts'
-import { count } from './parts.ts'
+import { Refusal } from '../../errors.ts'
+import { smsSchema } from '../../schemas/sms.ts'
+import { countLines, readCsv } from '../../text/csv.ts'
+import { type Form, parseForm } from '../form.ts'
+import { count } from '../parts.ts'
 
 const MAX_LINES = 100_000
 
@@ -31,17 +31,17 @@ export type ConsentList = {
 /** Returns the pasted or uploaded list of a form. Throws a Refusal if there is none or if it is too long. */
 export function consentListOf(form: Form): ConsentList {
   const given = parseForm(importSchema, new Map([['lines', ['']], ['file', ['']], ...form]))
-  const rows = [...readCsv([given.lines, given.file].filter(Boolean).join('\n'))]
+  const text = [given.lines, given.file].filter(Boolean).join('\n')
+  // Eight million empty lines would take the event loop a second. One line more can be a heading.
+  refuseOver(MAX_LINES + 1, countLines(text))
+  const rows = [...readCsv(text)]
   const [first] = rows
   // A heading has no number.
   if (first && !/\d/.test(first.values[0] ?? '')) rows.shift()
   if (rows.length === 0) {
     throw new Refusal('validation_error', { lines: ['paste lines here, or choose a file'] })
   }
-  if (rows.length > MAX_LINES) {
-    const problem = `at most ${count(MAX_LINES)} lines at a time; the list has ${count(rows.length)}`
-    throw new Refusal('validation_error', { lines: [problem] })
-  }
+  refuseOver(MAX_LINES, rows.length)
   const lines = new Map<string, number>()
   const consents: ConsentList['consents'] = []
   const bad: BadLine[] = []
@@ -59,6 +59,12 @@ export function consentListOf(form: Form): ConsentList {
     }
   }
   return { consents, bad, endsOptOuts: given.endsOptOuts === 'yes' }
+}
+
+function refuseOver(maxLines: number, lines: number): void {
+  if (lines <= maxLines) return
+  const problem = `at most ${count(MAX_LINES)} lines at a time; the list has ${count(lines)}`
+  throw new Refusal('validation_error', { lines: [problem] })
 }
 
 function problemOf(phone: string, source: string, values: number): string | null {

@@ -1,14 +1,14 @@
 import * as v from 'valibot'
-import type { Call } from '../db/call.ts'
-import { CHANNELS } from '../schemas/message.ts'
-import { escapeHtml } from '../text/html.ts'
-import type { Resource, Visit } from './page.ts'
+import { enums } from '../../db/api.gen.ts'
+import type { Call } from '../../db/call.ts'
+import { escapeHtml } from '../../text/html.ts'
+import type { Resource, Visit } from '../page.ts'
 
 const textOrNull = v.nullable(v.string())
 const addresses = v.array(v.string())
 
 const bodySchema = v.object({
-  channel: v.picklist(CHANNELS),
+  channel: v.picklist(enums.channel),
   class: v.string(),
   tags: v.array(v.string()),
   subject: textOrNull,

@@ -1,24 +1,11 @@
 import * as v from 'valibot'
-import type { MessageFilter } from '../db/api.gen.ts'
-import type { Fields } from '../errors.ts'
-import { parseBareAddress } from '../schemas/address.ts'
-import { checkedBy, line, parseBody } from '../schemas/fields.ts'
-import { CHANNELS, CLASSES, MODES } from '../schemas/message.ts'
-import { asStored } from '../schemas/suppression.ts'
-import { parseMoment } from '../schemas/timestamp.ts'
-import { storable } from '../text/storable.ts'
-
-export const STATUSES = [
-  'scheduled',
-  'queued',
-  'sent',
-  'delivered',
-  'bounced',
-  'complained',
-  'failed',
-  'expired',
-  'rejected',
-] as const
+import { enums, type MessageFilter } from '../../db/api.gen.ts'
+import type { Fields } from '../../errors.ts'
+import { parseBareAddress } from '../../schemas/address.ts'
+import { checkedBy, line, parseBody } from '../../schemas/fields.ts'
+import { asStored } from '../../schemas/suppression.ts'
+import { parseMoment } from '../../schemas/timestamp.ts'
+import { storable } from '../../text/storable.ts'
 
 /** The query parameters of the list of messages. */
 const PARAMETERS = [
@@ -70,10 +57,10 @@ const oneOf = <const Values extends readonly string[]>(values: Values) =>
   v.exactOptional(v.picklist(values, `must be one of ${values.join(', ')}`))
 
 const filterSchema = v.strictObject({
-  status: oneOf(STATUSES),
-  channel: oneOf(CHANNELS),
-  class: oneOf(CLASSES),
-  mode: oneOf(MODES),
+  status: oneOf(enums.message_status),
+  channel: oneOf(enums.channel),
+  class: oneOf(enums.class),
+  mode: oneOf(enums.mode),
   tag: v.exactOptional(line(100)),
   to: v.exactOptional(recipient),
   from: v.exactOptional(line(254)),

@@ -1,0 +1,172 @@
+// "npm run bench -- --account" prints what a message costs: CPU of each process, WAL, commits and rows,
+// and the time and size of each call. CPU is steadier than throughput on a machine that others use, so
+// a change is judged by it (test/bench/README.md).
+import { setTimeout as pause } from 'node:timers/promises'
+import { formatTable } from '../../src/cli/table.ts'
+import { batchesOf } from './accept.ts'
+import { fill } from './fill.ts'
+import type { LoadPlan } from './load.ts'
+import { here, lineWith, load, start, startApi, stop } from './processes.ts'
+import type { Bench } from './setup.ts'
+import { cpuOf, type Processes, readUsage, type Usage } from './usage.ts'
+import { allDelivered, createEndpoints, startReceiver } from './webhooks.ts'
+
+type Measured = { name: string; messages: number; before: Usage; after: Usage }
+
+const QUEUED = 40_000
+
+const STEP_COLUMNS = ['step', 'calls', 'messages per call', 'µs per call', 'µs per message']
+
+/** Steps with less are left out, in microseconds for each message. */
+const LEAST = 0.5
+
+/** Measures these pieces of work and prints a table of each message's cost, and one of its steps. */
+export async function printAccount(bench: Bench, seconds: number, wanted?: string[]) {
+  await bench.sql`alter database postgram_bench set track_functions = 'pl'`
+  for (const [name, measure] of Object.entries(ACCOUNTS)) {
+    if (wanted && !wanted.includes(name)) continue
+    const measured = { name, ...(await measure(bench, seconds)) }
+    console.log(formatTable(costsOf(measured), [name, 'per message']))
+    console.log(formatTable(stepsOf(measured), STEP_COLUMNS))
+  }
+}
+
+async function accept(bench: Bench, seconds: number) {
+  await fill(bench, 'emails', 0)
+  const api = await startApi(bench, ['--only', 'api'])
+  const plan = { path: '/v1/emails', senders: bench.senders.emails, port: api.port, seconds }
+  const measured = await underLoad(bench, { ...plan, connections: 64 }, { API: api.child })
+  await stop(api.child)
+  return measured
+}
+
+async function batches(bench: Bench, seconds: number) {
+  await fill(bench, 'emails', 0)
+  const api = await startApi(bench, ['--only', 'api'])
+  const senders = batchesOf(bench, 'emails')
+  const plan = { path: '/v1/emails/batch', senders, port: api.port, seconds }
+  const measured = await underLoad(bench, { ...plan, connections: 2 }, { API: api.child })
+  await stop(api.child)
+  return measured
+}
+
+async function attempts(bench: Bench) {
+  const { sql } = bench
+  await fill(bench, 'emails', QUEUED)
+  const before = await readUsage(sql, {})
+  const worker = start([here('worker.ts'), bench.url, 'coalesced'])
+  await until(async () => {
+    const [left] = await sql`select exists (select from graphile_worker._private_jobs) as is_any`
+    return !left?.isAny
+  })
+  const after = await readUsage(sql, { worker })
+  await stop(worker)
+  return { messages: QUEUED, before, after }
+}
+
+/** All roles in one process, with an endpoint for each organisation: from the accept to the last delivery. */
+async function whole(bench: Bench, seconds: number) {
+  const { sql } = bench
+  await fill(bench, 'emails', 0)
+  const receiver = await startReceiver()
+  await createEndpoints(bench, receiver.url, ['email.sent', 'email.delivered'])
+  const service = await startApi(bench, [])
+  const plan = { path: '/v1/emails', senders: bench.senders.emails, port: service.port, seconds }
+  const processes = { 'all roles': service.child, receiver: receiver.child }
+  const measured = await underLoad(bench, { ...plan, connections: 64 }, processes, async () => {
+    await until(async () => {
+      const [left] = await sql`
+        select exists (select from app.messages where status <> 'delivered') as is_any`
+      return !left?.isAny
+    })
+    await allDelivered(bench)
+  })
+  await stop(service.child)
+  await stop(receiver.child)
+  return measured
+}
+
+export const ACCOUNTS = { accept, batches, 'hand-over': attempts, whole }
+
+/** Puts the load of `plan` on a service that is warm, until `isOver` settles. */
+async function underLoad(
+  bench: Bench,
+  plan: LoadPlan,
+  processes: Processes,
+  isOver: () => Promise<void> = async () => undefined,
+): Promise<Omit<Measured, 'name'>> {
+  const { sql } = bench
+  await load({ ...plan, seconds: 1 })
+  await isOver()
+  const messagesBefore = await messagesIn(bench)
+  const before = await readUsage(sql, processes)
+  const client = start([here('load.ts')])
+  client.stdin?.end(JSON.stringify(plan))
+  // The client ends as soon as it has printed its result, so its CPU is read while it runs.
+  let clientCpu = 0
+  const timer = setInterval(() => {
+    clientCpu = Math.max(clientCpu, cpuOf(client.pid ?? 0))
+  }, 50)
+  await lineWith(client, 'answered')
+  clearInterval(timer)
+  await isOver()
+  const after = await readUsage(sql, processes)
+  after.cpu.client = clientCpu
+  return { messages: (await messagesIn(bench)) - messagesBefore, before, after }
+}
+
+async function messagesIn({ sql }: Bench): Promise<number> {
+  const [row] = await sql<{ messages: number }[]>`
+    select count(*)::integer as messages from app.messages`
+  return row?.messages ?? 0
+}
+
+async function until(isTrue: () => Promise<boolean>) {
+  while (!(await isTrue())) await pause(200)
+}
+
+function costsOf({ name, messages, before, after }: Measured) {
+  const seconds = (after.at - before.at) / 1000
+  const all = after.machine.all - before.machine.all
+  const busy = 1 - (after.machine.idle - before.machine.idle) / all
+  const each = (value: number) => (value / messages).toFixed(value / messages < 10 ? 2 : 0)
+  const cpu = Object.entries(after.cpu).map(([process, used]) => ({
+    cost: `CPU of ${process}, µs`,
+    each: each(used - (before.cpu[process] ?? 0)),
+  }))
+  const counted = (['wal', 'commits', 'inserted', 'updated', 'deleted'] as const).map((key) => ({
+    cost: COSTS[key],
+    each: each(after[key] - before[key]),
+  }))
+  const rate = `${Math.round(messages / seconds)}/s, ${Math.round(100 * busy)} % of the machine busy`
+  return [...cpu, ...counted, { cost: rate, each: '' }].map(({ cost, each }) => ({
+    [name]: cost,
+    'per message': each,
+  }))
+}
+
+const COSTS = {
+  wal: 'WAL, bytes',
+  commits: 'commits',
+  inserted: 'rows inserted',
+  updated: 'rows updated',
+  deleted: 'rows deleted',
+}
+
+function stepsOf({ messages, before, after }: Measured) {
+  return Object.entries(after.steps)
+    .map(([step, { calls, microseconds }]) => ({
+      step,
+      calls: calls - (before.steps[step]?.calls ?? 0),
+      microseconds: microseconds - (before.steps[step]?.microseconds ?? 0),
+    }))
+    .filter(({ calls, microseconds }) => calls > 0 && microseconds / messages >= LEAST)
+    .toSorted((one, other) => other.microseconds - one.microseconds)
+    .map(({ step, calls, microseconds }) => ({
+      step,
+      calls,
+      'messages per call': (messages / calls).toFixed(1),
+      'µs per call': Math.round(microseconds / calls),
+      'µs per message': (microseconds / messages).toFixed(1),
+    }))
+}
