@@ -5,21 +5,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_organisation uuid := core.member_of(dashboard_retry_messages.session, dashboard_retry_messages.organisation, 'member');
-  v_ids uuid[];
-  v_message text;
-  v_problems jsonb := '[]';
 begin
-  v_ids := array(select (core.message_of(v_organisation, x.message)).id from unnest(messages) x (message));
-  -- All of them before ops.retry_message locks the allowance (ARCHITECTURE.md, lock order).
-  perform m.id from app.messages m where m.id = any (v_ids) order by m.id for no key update;
-  for v_message in select distinct x.message from unnest(messages) x (message) loop
-    begin
-      perform ops.retry_message(v_message);
-    exception when raise_exception then
-      v_problems := v_problems || jsonb_build_object('id', v_message, 'problem', sqlerrm);
-    end;
-  end loop;
-  return v_problems;
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object('id', core.message_id(m.channel, m.id), 'problem', r.problem)), '[]')
+    from core.retry_messages(array(
+      select (core.message_of(v_organisation, x.message)).id from unnest(messages) x (message))) r
+    join app.messages m on m.id = r.message_id);
 end
 $$;
 

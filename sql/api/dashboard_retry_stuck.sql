@@ -4,22 +4,20 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_message text;
+  v_problem text;
 begin
   perform core.operator_of(dashboard_retry_stuck.session);
-  -- All of them before ops.retry_message locks an allowance (ARCHITECTURE.md, lock order).
-  perform m.id
-  from app.messages m
-  where m.id = any (array(
-    select coalesce(core.decode_id('em', x.message), core.decode_id('sm', x.message)) from unnest(messages) x (message)))
-  order by m.id
-  for no key update;
-  foreach v_message in array dashboard_retry_stuck.messages loop
-    perform ops.retry_message(v_message);
-  end loop;
+  select core.message_id(m.channel, m.id) || ': ' || r.problem into v_problem
+  from core.retry_messages(array(
+    select (core.find_message(x.message)).id from unnest(messages) x (message))) r
+  join app.messages m on m.id = r.message_id
+  limit 1;
+  if v_problem is not null then
+    raise exception '%', v_problem;
+  end if;
   return cardinality(dashboard_retry_stuck.messages);
 end
 $$;
 
 comment on function api.dashboard_retry_stuck is
-  'Retry messages as ops.retry_message does, for an operator. Returns their number. Refuses as core.operator_of does.';
+  'Retry messages as ops.retry_message does, for an operator. Returns their number. Raises an error, and retries none, if one cannot be retried. Refuses as core.operator_of does.';

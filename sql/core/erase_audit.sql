@@ -18,8 +18,7 @@ as $$
       -- The address of an owner is the organisation's, and users of the dashboard are named as who acted.
       where x.action not in ('create_organisation', 'set_owner_email', 'invite', 'remove_member', 'make_operator',
           'create_sign_in_link', 'sign_out')
-        and core.redact(concat_ws(' ', x.target, x.before, x.after), person)
-          <> concat_ws(' ', x.target, x.before, x.after)
+        and core.names_person(concat_ws(' ', x.target, x.before, x.after), person)
     ) t
     where a.id = t.id
     returning a

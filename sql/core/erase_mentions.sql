@@ -60,10 +60,8 @@ begin
       ('graphile_worker._private_jobs', 'last_error', 'text')
     ) as p (name, place, type)
   loop
-    -- The first condition is cheap and excludes nearly all of perhaps millions of rows.
     execute format(
-      'update %s x set %I = core.redact(x.%2$I::text, $1)::%s
-       where strpos(lower(x.%2$I::text), ltrim($1, ''+'')) > 0 and core.redact(x.%2$I::text, $1) <> x.%2$I::text',
+      'update %s x set %I = core.redact(x.%2$I::text, $1)::%s where core.names_person(x.%2$I::text, $1)',
       v_place.name, v_place.place, v_place.type) using person;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;

@@ -42,7 +42,7 @@ begin
         else core.redact(e.detail::text, person, v_marks ->> e.message_id::text)::jsonb end
     from own o
     where e.message_id = any (ids) and (e.message_id, e.id) = (o.message_id, o.id)
-      and (o.is_theirs or core.redact(o.detail::text, person) <> o.detail::text)
+      and (o.is_theirs or core.names_person(o.detail::text, person))
     returning e.message_id, core.problem_text(o.detail, o.recipients) as text
   )
   -- The message may repeat what was reported about them.
@@ -76,7 +76,7 @@ begin
     select jsonb_agg(r.report order by r.place)
     from jsonb_array_elements(s.reports) with ordinality as r (report, place)
     where core.redact(r.report::text, person) = r.report::text), '[]')
-  where s.message_id = any (ids) and core.redact(s.reports::text, person) <> s.reports::text;
+  where s.message_id = any (ids) and core.names_person(s.reports::text, person);
   get diagnostics v_rows = row_count;
   return v_total + v_rows;
 end

@@ -9,7 +9,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('postgram reports', 0));
   with named as (
     delete from app.daily_volume v
-    where strpos(lower(v.tag), ltrim(person, '+')) > 0 and core.redact(v.tag, person) <> v.tag
+    where core.names_person(v.tag, person)
     returning v.*
   )
   select array_agg(n::app.daily_volume) into v_named from named n;

@@ -44,11 +44,11 @@ begin
   set response = core.redact(a.response, person), error = core.redact(a.error, person)
   where a.endpoint_id in (select p.id from app.webhook_endpoints p where p.organisation_id = any (v_organisations))
     and a.event_id = any (v_events)
-    and (core.redact(a.response, person) is distinct from a.response or core.redact(a.error, person) is distinct from a.error);
+    and (core.names_person(a.response, person) or core.names_person(a.error, person));
   get diagnostics v_attempts = row_count;
   update app.webhook_endpoints p
   set last_error = core.redact(p.last_error, person)
-  where p.organisation_id = any (v_organisations) and core.redact(p.last_error, person) <> p.last_error;
+  where p.organisation_id = any (v_organisations) and core.names_person(p.last_error, person);
   return coalesce(cardinality(v_events), 0) + v_attempts;
 end
 $$;

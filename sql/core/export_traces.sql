@@ -5,7 +5,7 @@ as $$
   select 'stored response', k.organisation_id, k.key, k.created_at,
     jsonb_build_object('mode', k.mode, 'status', k.status, 'body', k.body)
   from app.idempotency_keys k
-  where strpos(lower(k.body), ltrim(person, '+')) > 0 and core.redact(k.body, person) <> k.body
+  where core.names_person(k.body, person)
   union all
   select 'webhook event', v.organisation_id, core.encode_id('evt', v.id), v.occurred_at, v.body::jsonb
   from app.webhook_events v
@@ -19,10 +19,14 @@ as $$
   from app.suppression_removals s
   where s.email = person
   union all
+  select 'requested erasure', null, null, e.requested_at, to_jsonb(e) - 'id'
+  from app.erasures e
+  where e.person = export_traces.person
+  union all
   select 'audit', a.organisation_id, a.id::text, a.at, to_jsonb(a) - '{id,at,organisation_id}'::text[]
   from app.audit a
-  where core.redact(concat_ws(' ', a.target, a.before, a.after), person) <> concat_ws(' ', a.target, a.before, a.after)
+  where core.names_person(concat_ws(' ', a.target, a.before, a.after), person)
 $$;
 
 comment on function core.export_traces is
-  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, removals at providers, the audit.';
+  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, removals at providers, a requested erasure, the audit.';

@@ -40,9 +40,9 @@ begin
       union
       select e.message_id, lower(e.detail ->> 'recipient')
       from app.events e
-      where e.message_id between v_ids[1] and v_last_id and e.detail ? 'recipient'
-        and e.message_id < (
-          select core.first_id_at(core.now() - make_interval(days => r.days)) from app.retention r where r.data = 'bodies')
+      join app.messages c on c.id = e.message_id and c.recipients > 1
+      where e.message_id between v_ids[1] and v_last_id and c.id between v_ids[1] and v_last_id
+        and e.detail ? 'recipient' and not exists (select from app.bodies b where b.message_id = c.id)
     ) r
     join app.messages m on m.id = r.message_id and m.id between v_ids[1] and v_last_id
     where m.channel = 'email' and m.recipients > 1 and strpos(r.recipient, '@') > 0));

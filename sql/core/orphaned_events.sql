@@ -6,7 +6,7 @@ as $$
   from app.webhook_events v
   -- Messages are dropped by whole months. The subquery runs once, not for each event.
   where v.message_id < (select core.first_id_at(min(p.span_from)) from core.partitions() p where p.parent = 'messages')
-    and strpos(lower(v.body), ltrim(person, '+')) > 0 and core.redact(v.body, person) <> v.body
+    and core.names_person(v.body, person)
 $$;
 
 comment on function core.orphaned_events is

@@ -4,7 +4,7 @@ import { migrate } from '../db/migrate/index.ts'
 import { generateTypes } from '../db/types.ts'
 import { asOwner } from './database.ts'
 
-/** Migrates the database and writes src/db/api.gen.ts from the functions of its schema api. */
+/** Migrates the database and writes src/db/api.gen.ts from its schema api and the enums of its schema app. */
 export async function runTypes(config: Config): Promise<void> {
   await asOwner(config, async (sql, { ownerUrl }) => {
     await migrate(ownerUrl, { clock: config.clock })

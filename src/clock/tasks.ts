@@ -38,6 +38,8 @@ const tasks: [name: string, schedule: string, run: Run][] = [
   ['clear-deliveries', EVERY_MINUTE, untilNone(calling('clear_deliveries'))],
   ['drop-expired', EVERY_MINUTE, untilNone(calling('drop_expired'))],
   ['seal-audit', EVERY_MINUTE, whileFull(calling('seal_audit'))],
+  ['erase-people', EVERY_MINUTE, untilNone(calling('erase_people'))],
+  ['verify-audit', '27 * * * *', calling('verify_audit')],
   ['make-partitions', '17 * * * *', calling('make_partitions')],
   ['record-table-sizes', '33 3 * * *', calling('record_table_sizes')],
   ['delete-old-callbacks', '*/10 * * * *', whileFull(calling('delete_old_callbacks'))],

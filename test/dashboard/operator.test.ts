@@ -84,6 +84,11 @@ t.test('Now: shows checks with hints, processes and the queue', async (t) => {
   t.match(text, 'no worker is running; start one')
   t.match(text, /api [\w.-]+, process \d+/)
   t.match(text, 'webhook_deliveries')
+  t.notMatch(text, 'rows of the audit were changed')
+  await sql`update app.audit_chain set verified_at = now(), is_complete = false`
+  t.match((await operator.get('/operator')).text, 'rows of the audit were changed or removed')
+  await sql`select api.verify_audit()`
+  t.notMatch((await operator.get('/operator')).text, 'rows of the audit were changed')
 })
 
 t.test(
@@ -299,26 +304,6 @@ t.test('Endpoints failing: more than 50 endpoints are shown on several pages', a
   t.notMatch(second.text, 'More endpoints')
 })
 
-t.test('People: an export shows the records, an erasure needs the address twice', async (t) => {
-  const organisation = await createOrganisation(sql)
-  const to = 'jane@example.org'
-  await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain, { to }))
-  const shown = await operator.post('/operator/people/export', { person: to })
-  t.match(shown.text, `records of ${to}`)
-  t.match(shown.text, organisation.id)
-  const refused = await operator.post('/operator/people/erase', {
-    person: to,
-    again: 'john@example.org',
-  })
-  t.match(refused, { status: 422, text: /is not the same/ })
-  t.match((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
-  t.match(
-    (await operator.post('/operator/people/erase', { person: to, again: to })).text,
-    /Erased from \d+ rows/,
-  )
-  t.notMatch((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
-})
-
 t.test(
   'a refused form of an organisation shows what was typed in its own fields only',
   async (t) => {
@@ -332,6 +317,46 @@ t.test(
         ([, field, value]) => [field, value],
       ),
       [['field-grant-credits-note', 'invoice 7']],
+    )
+  },
+)
+
+t.test(
+  'People: an export shows the records, the clock makes an erasure confirmed by the address',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const to = 'jane@example.org'
+    await post(`${base}/v1/emails`, organisation.liveKey, anEmail(organisation.domain, { to }))
+    const shown = await operator.post('/operator/people/export', { person: to })
+    t.match(shown.text, `records of ${to}`)
+    t.match(shown.text, organisation.id)
+    const refused = await operator.post('/operator/people/erase', {
+      person: to,
+      again: 'john@example.org',
+    })
+    t.match(refused, { status: 422, text: /is not the same/ })
+    t.match((await operator.post('/operator/people/export', { person: to })).text, organisation.id)
+    const erase = () =>
+      operator.post('/operator/people/erase', { person: 'Jane@example.org', again: to })
+    t.match(
+      (await erase()).text,
+      /The erasure is requested\..* jane@example\.org .* waits for the clock/,
+    )
+    await erase()
+    t.match(await operator.post('/operator/people/erase', { person: 'jane', again: 'jane' }), {
+      status: 422,
+      text: /neither an email address nor a number/,
+    })
+    const clock = serviceCall(url)
+    t.equal(await clock('erase_people', {}), 1)
+    t.equal(await clock('erase_people', {}), 0, 'the second request is the same')
+    const { text } = await operator.get('/operator/people')
+    t.match(text, /\(erased\) .* operator@example\.com .* erased from \d+ rows/)
+    t.notMatch(text, to)
+    t.equal(await lastActor('erase_person'), 'operator@example.com')
+    t.notMatch(
+      (await operator.post('/operator/people/export', { person: to })).text,
+      organisation.id,
     )
   },
 )

@@ -377,6 +377,27 @@ t.test('what is changed or removed from the sealed audit is noticed', async (t) 
       t.equal(await check(tx), false, name)
     })
   }
+  for (const [name, attack] of Object.entries(attacks)) {
+    await rolledBack(sql, async (tx) => {
+      const isVerified = async () =>
+        (await tx`select core.audit_is_verified() as ok`)[0]?.ok === true
+      await tx`select api.verify_audit()`
+      t.equal(await isVerified(), true)
+      await tx.unsafe(attack)
+      await tx`select api.verify_audit()`
+      t.equal(await isVerified(), false, `${name}: found by the next full verification`)
+    })
+    await rolledBack(sql, async (tx) => {
+      await tx`update app.audit_chain set verified_seals = seals - 2, verified_at = now(), is_complete = true`
+      await tx.unsafe(attack)
+      const [row] = await tx`select core.audit_is_verified() as ok`
+      t.equal(
+        row?.ok,
+        name === 'the first seal is removed with its rows',
+        `${name}: after the verified seals`,
+      )
+    })
+  }
   const removed = sql`delete from app.audit_seals where id = 1`
   await t.rejects(removed, { code: '23503' }, 'a seal cannot go without its rows')
 })

@@ -464,3 +464,25 @@ t.test('ops.queue: counts jobs by state', async (t) => {
     t.match(check, { ok: false, hint: /ops\.queue/ })
   })
 })
+
+t.test('core.retry_messages: scans the queue once, however many messages it retries', async (t) => {
+  const messages = [await queued(), await queued(), await queued()].map(({ id }) => id)
+  await rolledBack(sql, async (tx) => {
+    const scans = async () => {
+      const [row] = await tx`
+        select seq_scan from pg_stat_xact_all_tables where relid = 'graphile_worker._private_jobs'::regclass`
+      return Number(row?.seqScan)
+    }
+    const scansFor = async (ids: string[]) => {
+      const before = await scans()
+      const problems = await tx`
+        select * from core.retry_messages(array(select core.decode_id('em', id) from unnest(${ids}::text[]) id))`
+      t.same(problems, [])
+      return (await scans()) - before
+    }
+    const one = await scansFor(messages.slice(0, 1))
+    t.ok(one > 0)
+    t.equal(await scansFor(messages), one)
+    for (const id of messages) t.match(await jobsOf(tx, id), [{ attempts: 0, isDue: true }])
+  })
+})

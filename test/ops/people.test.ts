@@ -389,7 +389,7 @@ const mentions: Record<string, string> = {
 
 /** Columns that name a person whom they are about: the tests above erase them. */
 const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies.bcc app.bodies.recipients app.bodies.settled_recipients
-  app.complaints.recipient app.consents.phone app.hard_bounces.email app.message_terms.term app.messages.to_address app.sms_parts.phone
+  app.complaints.recipient app.consents.phone app.erasures.person app.hard_bounces.email app.message_terms.term app.messages.to_address app.sms_parts.phone
   app.suppressions.email app.suppression_removals.email app.suppression_hashes.sha256`
 
 /** Columns about organisations or operators themselves, or with text and hashes of Postgram. */
@@ -398,7 +398,7 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.bodies.sender app.callback_tokens.token app.task_runs.task app.scheduled_tasks.name app.scheduled_tasks.schedule
   app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256  app.dkim_keys.host
   app.dkim_keys.private_key app.dkim_keys.selector app.dkim_keys.value app.domains.dkim_zone app.domains.mail_from_label
-  app.domain_claims.name app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.extra_holidays.name
+  app.domain_claims.name app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.erasures.error app.erasures.requested_by app.extra_holidays.name
   app.former_code.sha256 app.idempotency_keys.fingerprint  app.messages.from_address
   app.messages.provider app.migrations.id app.migrations.sha256 app.organisations.name app.organisations.owner_email
   app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
@@ -644,6 +644,142 @@ t.test('ops.erase_person: refuses while an attempt to the person is running', as
   })
 })
 
+t.test('api.erase_people: a refused erasure waits while others are made', async (t) => {
+  const acme = await createOrganisation(sql)
+  const [refused, other] = ['jane@refused.example', 'john@requested.example']
+  await sql`
+    insert into app.erasures (person, requested_by, requested_at)
+    select person, 'operator@example.com', now() from unnest(${[refused, other]}::text[]) person`
+  const [message] = await sql<{ id: string }[]>`
+    insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+      subject, tags, recipients, created_at, attempts, attempt_started_at)
+    select 'queued', core.new_id(now()), core.decode_id('org', ${acme.id}), 'email', 'live', 'transactional',
+      'a@b.example', person, 'Hello', '{}', 1, now(), 1, now()
+    from unnest(${[refused, other]}::text[]) person
+    order by person
+    returning id`
+  const uuid = String(message?.id)
+  await sql`select core.add_jobs(array[core.send_job('email', ${uuid}::uuid, 0)])`
+  await sql`
+    update graphile_worker._private_jobs set locked_by = 'a worker', locked_at = now() where payload ->> 'id' = ${uuid}`
+  const run = async () => (await sql`select api.erase_people() as people`)[0]?.people
+  const waiting = () => sql`select person, error from app.erasures where person is not null`
+  t.ok((await kindsOf(refused)).includes('requested erasure'))
+
+  t.equal(await run(), 0)
+  const error = 'an attempt to send a message to them is running; try again in a minute'
+  t.same(
+    (await waiting()).find(({ person }) => person === refused),
+    { person: refused, error },
+  )
+  t.equal(await run(), 1, 'the other one is not held up')
+  t.same([...(await waiting())], [{ person: refused, error }])
+  t.same(await tablesNaming(other), [])
+
+  await sql`
+    update graphile_worker._private_jobs set locked_by = null, locked_at = null where payload ->> 'id' = ${uuid}`
+  t.equal(await run(), 1)
+  t.same(await tablesNaming(refused), [])
+  t.equal(await run(), 0)
+  const finished =
+    await sql`select rows > 0 as has_rows, error from app.erasures where finished_at is not null`
+  t.same(
+    [...finished],
+    [
+      { hasRows: true, error: null },
+      { hasRows: true, error: null },
+    ],
+  )
+})
+
+t.test(
+  'core.person_messages: finds the same messages before and after they are indexed',
+  async (t) => {
+    const [acme, other] = [await createOrganisation(sql), await createOrganisation(sql)]
+    const jane = 'jane@indexed.example'
+    const bob = 'bob@indexed.example'
+    const phone = '+447700900077'
+    await rolledBack(sql, async (tx) => {
+      /** Inserts a message of the last minutes. recipients: those of the body; null for none. */
+      const insert = async (name: string, to: string, recipients: string[] | null, more = {}) => {
+        const row = { channel: 'email', mode: 'live', organisation: acme.id, ...more }
+        const [message] = await tx<{ id: string }[]>`
+        insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+          subject, tags, recipients, segments, credits, created_at)
+        select 'sent', core.new_id(now() - interval '3 minutes'), core.decode_id('org', ${row.organisation}),
+          ${row.channel}::app.channel, ${row.mode}::app.mode, 'transactional', 'a@b.example', ${to}, ${name}, '{}', 2,
+          1, 0, now() - interval '3 minutes'
+        returning id`
+        const id = String(message?.id)
+        if (recipients !== null) {
+          await tx`
+          insert into app.bodies (message_id, sender, "to", cc, bcc, recipients)
+          values (${id}, 'a@b.example', '{}', '{}', '{}', ${recipients})`
+        }
+        return id
+      }
+      const report = (id: string, recipient: string) => tx`
+      insert into app.events (message_id, type, occurred_at, detail)
+      values (${id}, 'delivered', now(), ${tx.json({ recipient })})`
+      const found = async (person: string) => {
+        const [row] = await tx<{ names: string[] }[]>`
+        select array(
+          select m.subject from unnest(core.person_messages(${person}, null)) i (id)
+          join app.messages m on m.id = i.id
+          order by 1) as names`
+        return row?.names
+      }
+      await tx`update app.search_progress set indexed_until = '00000000-0000-0000-0000-000000000000'`
+      await insert('to', 'Jane@Indexed.example', [jane])
+      await insert('among several', `${bob}, ${jane}`, [bob, jane])
+      await insert('copy', bob, [bob, jane])
+      await insert('of another', bob, [bob, jane], { organisation: other.id })
+      await insert('test', jane, null, { mode: 'test' })
+      await report(await insert('body deleted', bob, null), jane)
+      await insert('longer', `x${jane}`, [`x${jane}`])
+      await insert('SMS', phone, [phone], { channel: 'sms' })
+      await report(
+        await insert('shared', 'carol@indexed.example', ['carol@indexed.example', jane]),
+        jane,
+      )
+      const copied = await insert('shared, no receipt', 'carol@indexed.example', [
+        'carol@indexed.example',
+        jane,
+      ])
+      await tx`select ops.erase_person('carol@indexed.example')`
+      t.same(await tx`select from app.bodies where message_id = ${copied}`, [])
+      // The subject of a shared message is erased.
+      const names = [
+        '(erased)',
+        '(erased)',
+        'among several',
+        'body deleted',
+        'copy',
+        'of another',
+        'test',
+        'to',
+      ]
+
+      t.same(await found(jane), names)
+      t.same(await found(phone), ['SMS'])
+      await indexMessages(tx as never)
+      t.same(await found(jane), names, 'by the index')
+      t.same(await found(phone), ['SMS'])
+    })
+  },
+)
+
+t.test('ops.erase_person: finishes a requested erasure of the person', async (t) => {
+  const jane = 'jane@requested.example'
+  await rolledBack(sql, async (tx) => {
+    await tx`
+      insert into app.erasures (person, requested_by, requested_at) values (${jane}, 'operator@example.com', now())`
+    await tx`select ops.erase_person(${jane})`
+    const rows = await tx`select person, rows from app.erasures where requested_at = now()`
+    t.same([...rows], [{ person: null, rows: 0 }])
+  })
+})
+
 t.test('ops.erase_person: matches only whole addresses and numbers', async (t) => {
   const redact = async (given: string, person: string) =>
     (await sql`select core.redact(${given}, ${person}) as text`)[0]?.text
@@ -672,6 +808,32 @@ t.test('ops.erase_person: matches only whole addresses and numbers', async (t) =
   ]) {
     t.equal(await redact(String(given), phone), expected)
   }
+})
+
+t.test('core.names_person: a text names whom core.redact would erase from it', async (t) => {
+  const jane = 'jane.doe@x.example'
+  const phone = '+27821234567'
+  for (const [given, person, expected] of [
+    [`Dear JANE.Doe@X.example,`, jane, true],
+    [`mary.${jane}`, jane, false],
+    ['janexdoe@x.example', jane, false],
+    ['to:27821234567 failed', phone, true],
+    ['+278212345678', phone, false],
+    ['', jane, false],
+    [null, jane, false],
+  ] as const) {
+    const [row] = await sql`
+      select core.names_person(${given}, ${person}) as names,
+        core.redact(${given}, ${person}) is distinct from ${given}::text as is_redacted`
+    t.same(row, { names: expected, isRedacted: expected }, String(given))
+  }
+})
+
+t.test('core.names_person: searches for the address before the regular expression', async (t) => {
+  const plan = await sql`
+    explain (costs off) select from app.bodies b where core.names_person(b.html, 'jane@acme.example')`
+  const [filter] = /Filter: .*/.exec(plan.map((row) => Object.values(row).join()).join('\n')) ?? []
+  t.match(filter, /CASE WHEN \(strpos\(.*\) > 0\) THEN .*regexp_replace/)
 })
 
 t.test('ops.erase_person: erases a number without plus from tags', async (t) => {

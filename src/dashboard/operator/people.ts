@@ -5,7 +5,7 @@ import { parseForm } from '../form.ts'
 import { html } from '../html.ts'
 import { type Page, refusedIn } from '../page.ts'
 import { count, field, table, time } from '../parts.ts'
-import { nullableTimestamp } from './rows.ts'
+import { nullableTimestamp, timestamp } from './rows.ts'
 
 const recordsSchema = v.array(
   v.object({
@@ -17,6 +17,19 @@ const recordsSchema = v.array(
   }),
 )
 
+const erasuresSchema = v.array(
+  v.object({
+    person: v.nullable(v.string()),
+    requested_by: v.string(),
+    requested_at: timestamp,
+    error: v.nullable(v.string()),
+    finished_at: nullableTimestamp,
+    rows: v.nullable(v.number()),
+  }),
+)
+
+type Erasure = v.InferOutput<typeof erasuresSchema>[number]
+
 const exportSchema = v.strictObject({ person: v.string() })
 const eraseSchema = v.strictObject({ person: v.string(), again: v.string() })
 
@@ -25,6 +38,8 @@ export function peoplePage(call: Call): Page {
   return {
     path: '/operator/people',
     async show(visit) {
+      const { session } = visit
+      const erasures = v.parse(erasuresSchema, await call('dashboard_erasures', { session }))
       const person = (action: string) => {
         const refused = refusedIn(visit, action)
         const label = 'Email address, or number in E.164'
@@ -39,13 +54,25 @@ export function peoplePage(call: Call): Page {
         <h2>Erase</h2>
         <p>
           Erasing removes the person from messages, events, suppressions, consents and notes of all organisations.${' '}
-          It cannot be undone. That nothing may be sent to the person is kept as a hash. Both read all stored messages: with many millions use <code>ops.export_person</code> and <code>ops.erase_person</code> in psql, where no time limit applies.
+          It cannot be undone. That nothing may be sent to the person is kept as a hash. The clock erases within a minute of the request; this takes some 5 s for each million messages.
         </p>
         <form method="post" action="/operator/people/erase" class="stack">
           ${person('erase')}
           ${field({ name: 'again', label: 'The same again', refused: refusedIn(visit, 'erase'), isRequired: true })}
           <button class="danger">Erase</button>
-        </form>`
+        </form>
+        ${table(
+          'Requested erasures',
+          erasures,
+          [
+            { label: 'Person', cell: ({ person }) => person ?? '(erased)' },
+            { label: 'Requested', cell: (row) => time(row.requested_at) },
+            { label: 'By', cell: (row) => row.requested_by },
+            { label: 'Finished', cell: (row) => time(row.finished_at) },
+            { label: 'Result', cell: resultOf },
+          ],
+          'No erasure was requested here.',
+        )}`
       return { title: 'People', content }
     },
 
@@ -81,9 +108,14 @@ export function peoplePage(call: Call): Page {
         if (person.toLowerCase() !== again.toLowerCase()) {
           throw new Refusal('validation_error', { again: ['is not the same'] })
         }
-        const rows = await call('dashboard_erase_person', { session, person })
-        return { to: '/operator/people', notice: `Erased from ${rows} rows.` }
+        await call('dashboard_erase_person', { session, person })
+        return { to: '/operator/people', notice: 'The erasure is requested.' }
       },
     },
   }
+}
+
+function resultOf({ rows, error }: Erasure): string {
+  if (rows !== null) return `erased from ${count(rows)} rows`
+  return error === null ? 'waits for the clock' : `tried again: ${error}`
 }
