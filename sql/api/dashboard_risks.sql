@@ -16,11 +16,11 @@ begin
         from ops.failing_endpoints f
         where f.id > dashboard_risks.after
         order by f.id
-        limit 51
+        limit core.page_rows() + 1
       ) e)
   end, '[]');
 end
 $$;
 
 comment on function api.dashboard_risks is
-  'Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (51 of ops.failing_endpoints, with IDs above after; missed is counted up to 101). Refuses as core.operator_of does.';
+  'Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (a page of ops.failing_endpoints and one more (core.page_rows), with IDs above after; missed is counted up to 101). Refuses as core.operator_of does.';

@@ -564,7 +564,7 @@ export type Api = {
   dashboard_invite_member: { args: { session: string; organisation: string; email: string; role: string }; result: null }
   /** Returns the API keys of an organisation, valid ones first: [{prefix, mode, scopes, createdAt, lastUsedOn, revokedAt}]. Refuses as core.member_of does. */
   dashboard_keys: { args: { session: string; organisation: string }; result: unknown }
-  /** Returns up to 50 organisations whose credits do not agree with the ledger: [{organisation, sms_credits, ledger_credits}] by the newest balance of each; with is_whole the rows of ops.ledger_check that are not balanced, for which the whole ledger is read. Refuses as core.operator_of does. */
+  /** Returns a page of organisations (core.page_rows) whose credits do not agree with the ledger: [{organisation, sms_credits, ledger_credits}] by the newest balance of each; with is_whole the rows of ops.ledger_check that are not balanced, for which the whole ledger is read. Refuses as core.operator_of does. */
   dashboard_ledger: { args: { session: string; is_whole?: boolean }; result: unknown }
   /** Returns all that the page of a message shows: the message object with mode, provider, attempts, isSandbox, version, mayChange, canRetry, why (one sentence if it waits; else null), events, deliveries (core.deliveries_of), body ({sender, to, cc, bcc, replyTo, headers, hasHtml, hasText}; null once deleted) and recipients ([{email, suppressed: reason or null}]; null for an SMS). Refuses as core.member_of and core.message_of do. */
   dashboard_message: { args: { session: string; organisation: string; message: string }; result: unknown }
@@ -612,7 +612,7 @@ export type Api = {
   dashboard_revoke_key: { args: { session: string; organisation: string; prefix: string }; result: null }
   /** End a session of the user; for an owner with a fresh sign-in also one of a member who belongs to no other organisation. Refuses as core.member_of does, and with not_found for other sessions. */
   dashboard_revoke_session: { args: { session: string; organisation: string; id: string }; result: null }
-  /** Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (51 of ops.failing_endpoints, with IDs above after; missed is counted up to 101). Refuses as core.operator_of does. */
+  /** Returns a report for operators: domains (up to 500 rows of ops.domains_at_risk) or endpoints (a page of ops.failing_endpoints and one more (core.page_rows), with IDs above after; missed is counted up to 101). Refuses as core.operator_of does. */
   dashboard_risks: { args: { session: string; report: string; after?: string }; result: unknown }
   /** Give a webhook endpoint of the organisation a new secret as ops.rotate_webhook_secret does, for an owner with a fresh sign-in. Returns the secret. Refuses as core.member_of does, and with not_found. */
   dashboard_rotate_secret: { args: { session: string; organisation: string; endpoint: string }; result: string }

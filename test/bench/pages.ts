@@ -78,6 +78,7 @@ async function fill() {
     select ops.create_organisation('Organisation ' || n, format('owner-%s@example.com', n), 'pages')
     from generate_series(1, 400) n`
   await sql`select api.seal_audit()`
+  await sql`select api.verify_audit()`
   await insertHistory(sql, { messages: MESSAGES, days: DAYS, shares })
 }
 
