@@ -89,3 +89,9 @@ t.test('a form of more than 1 MB whose session has ended is not kept, and says s
   t.match(refused, { status: 401, text: /too large to be kept: fill it in again/ })
   t.notMatch(refused.html, 'xxx')
 })
+
+t.test('a kept form has the query of its action', async (t) => {
+  const { home } = await setUp()
+  const kept = await openBrowser(base).post(`${home}/domains/check?after=a&b=%22`, { id: 'dom_x' })
+  t.match(kept.html, `<form method="post" action="${home}/domains/check?after=a&amp;b=%22"`)
+})
