@@ -44,8 +44,13 @@ export function pageRouter(options: PageRouterOptions): Router {
     return { ctx, session, frame, organisation, id, publicUrl, query, refused: null }
   }
 
+  /** Has the sign-in lead to the page that was asked for. */
+  const keepDestination = (ctx: Context) => {
+    if (ctx.url.length <= MAX_DESTINATION) cookie.destination.write(ctx, ctx.url)
+  }
+
   const show = (ctx: Context, frame: Frame, view: View) =>
-    respondView(ctx, frame, cookie.takeNotice(ctx), view)
+    respondView(ctx, frame, cookie.notice.take(ctx), view)
 
   router.get(
     '/dashboard',
@@ -75,7 +80,7 @@ export function pageRouter(options: PageRouterOptions): Router {
       guarded(async (ctx) => {
         const visit = await visitOf(ctx)
         show(ctx, visit.frame, await page.show(visit))
-      }),
+      }, keepDestination),
     )
     for (const [name, act] of Object.entries(page.actions ?? {})) {
       router.post(`${page.path}/${name}`, async (ctx) => {
@@ -86,7 +91,7 @@ export function pageRouter(options: PageRouterOptions): Router {
           form = sent
           const outcome = await act(visit, sent).catch((error) => reshow(page, visit, sent, error))
           if (!('to' in outcome)) return show(ctx, visit.frame, outcome)
-          if (outcome.notice) cookie.writeNotice(ctx, outcome.notice)
+          if (outcome.notice) cookie.notice.write(ctx, outcome.notice)
           ctx.redirect(outcome.to)
           ctx.status = 303
         } catch (error) {
@@ -134,13 +139,20 @@ function keep(ctx: Context, form: Form | null): void {
 
 const isUnauthorized = (error: unknown) => error instanceof Refusal && error.code === 'unauthorized'
 
-/** Redirects to the sign-in if there is no session. */
-function guarded(respond: (ctx: Context) => Promise<void>): (ctx: Context) => Promise<void> {
+/** A longer URL would not fit in a cookie. */
+const MAX_DESTINATION = 1000
+
+/** Redirects to the sign-in if there is no session, after `beforeSignIn`. */
+function guarded(
+  respond: (ctx: Context) => Promise<void>,
+  beforeSignIn: (ctx: Context) => void = () => undefined,
+): (ctx: Context) => Promise<void> {
   return async (ctx) => {
     try {
       await respond(ctx)
     } catch (error) {
       if (!isUnauthorized(error)) throw error
+      beforeSignIn(ctx)
       ctx.redirect('/login')
       ctx.status = 303
     }

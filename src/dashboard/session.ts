@@ -34,6 +34,24 @@ export function sessionCookie(publicUrl: string) {
   /** A proxy ends TLS, so Koa sees http. */
   const cookiesOf = (ctx: Context) => Object.assign(ctx.cookies, { secure: isSecure })
 
+  /** A cookie with a text that is read once. */
+  const textCookie = (suffix: string, maxAge: number) => ({
+    write(ctx: Context, text: string): void {
+      cookiesOf(ctx).set(`${name}-${suffix}`, encodeURIComponent(text), { ...options, maxAge })
+    },
+    /** Returns the text and forgets it; null if there is none. */
+    take(ctx: Context): string | null {
+      const text = ctx.cookies.get(`${name}-${suffix}`)
+      if (!text) return null
+      cookiesOf(ctx).set(`${name}-${suffix}`, null, options)
+      try {
+        return decodeURIComponent(text)
+      } catch {
+        return null
+      }
+    },
+  })
+
   return {
     /** Returns the hash of the request's session token; null if it has none. */
     read(ctx: Context): string | null {
@@ -46,24 +64,10 @@ export function sessionCookie(publicUrl: string) {
     clear(ctx: Context): void {
       cookiesOf(ctx).set(name, null, options)
     },
-    /** Keeps a sentence for the next page, such as "The key is revoked." */
-    writeNotice(ctx: Context, notice: string): void {
-      cookiesOf(ctx).set(`${name}-notice`, encodeURIComponent(notice), {
-        ...options,
-        maxAge: 60_000,
-      })
-    },
-    /** Returns the sentence for this page and forgets it; null if there is none. */
-    takeNotice(ctx: Context): string | null {
-      const notice = ctx.cookies.get(`${name}-notice`)
-      if (!notice) return null
-      cookiesOf(ctx).set(`${name}-notice`, null, options)
-      try {
-        return decodeURIComponent(notice)
-      } catch {
-        return null
-      }
-    },
+    /** A sentence for the next page, such as "The key is revoked." */
+    notice: textCookie('notice', 60_000),
+    /** The path and query of the page that was asked for before the sign-in; as long as a link works. */
+    destination: textCookie('destination', 15 * 60_000),
   }
 }
 

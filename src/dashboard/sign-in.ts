@@ -95,7 +95,7 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
     if (!isSignedIn) return respondExpired(ctx)
     cookie.write(ctx, session)
     ctx.status = 303
-    ctx.redirect('/dashboard')
+    ctx.redirect(destinationOf(cookie.destination.take(ctx)))
   })
 
   router.post('/logout', async (ctx) => {
@@ -107,6 +107,11 @@ export function signInRouter({ call, secrets, cookie, readBody }: SignInOptions)
   })
 
   return router
+}
+
+/** Returns the page that was asked for before the sign-in; a cookie with anything else leads to the first page. */
+function destinationOf(path: string | null): string {
+  return path && /^\/(dashboard|operator)(?![^/?])/.test(path) ? path : '/dashboard'
 }
 
 function requestForm(refused: Refused | null) {

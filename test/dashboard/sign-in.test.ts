@@ -146,6 +146,32 @@ t.test('a sign-in ends the session that the browser had', async (t) => {
   t.equal(response.status, 303, 'a copy of the former cookie has no session')
 })
 
+t.test('a sign-in leads to the page that was asked for', async (t) => {
+  await addUser('page@example.com')
+  const linkTo = async () => {
+    const [row] = await sql<{ path: string }[]>`
+      select ops.create_sign_in_link('page@example.com') as path`
+    return row?.path ?? ''
+  }
+  const browser = openBrowser(base)
+  t.match(await browser.get(`${home}/messages?q=tag:welcome`), { text: /Email me a link/ })
+  t.match(await browser.post(await linkTo()), { status: 200, html: /value="tag:welcome"/ })
+  const again = await browser.post(await linkTo())
+  t.notMatch(again.html, 'value="tag:welcome"', 'once')
+
+  for (const path of ['https://evil.example/', '//evil.example', '/dashboardx', '%']) {
+    const response = await fetch(`${base}${await linkTo()}`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        'Sec-Fetch-Site': 'same-origin',
+        Cookie: `__Host-postgram-destination=${encodeURIComponent(path)}`,
+      },
+    })
+    t.match([response.status, response.headers.get('Location')], [303, '/dashboard'], path)
+  }
+})
+
 t.test('a link expires after 15 minutes', async (t) => {
   await addUser('dora@example.com')
   const browser = openBrowser(base)

@@ -19,7 +19,7 @@ const { base, metricsAddress } = await startTestService(url, {
 })
 
 const ofOrganisation =
-  'This organisation has more than 1 MB of requests in progress, decompressed. Wait for their responses before sending more.'
+  'More than 1 MB of your requests are in progress, decompressed. Wait for their responses before sending more.'
 const ofAll =
   'The requests in progress of all organisations come close to 4 MB, decompressed. Try again in a second.'
 

@@ -31,7 +31,7 @@ export function createReservations(totalBytes: number) {
     const most = largestReservation(totalBytes)
     const message =
       needed > most
-        ? `This organisation has more than ${inMb(most)} of requests in progress, decompressed. Wait for their responses before sending more.`
+        ? `More than ${inMb(most)} of your requests are in progress, decompressed. Wait for their responses before sending more.`
         : `The requests in progress of all organisations come close to ${inMb(totalBytes)}, decompressed. Try again in a second.`
     return new Refusal('rate_limited', null, { message, retryAfter: 1 })
   }
