@@ -65,6 +65,9 @@ await sql`
     tags, recipients, created_at)
   select 'queued', core.new_id(now() - interval '10 minutes'), core.decode_id('org', ${id}), 'email', 'live',
     'transactional', 'a@acme.example', 'b@acme.example', 'Hello', '{}', 1, now() - interval '10 minutes'`
+await sql`
+  update app.allowances set messages_accepted = messages_accepted + 1
+  where organisation_id = core.decode_id('org', ${id})`
 const { id: endpoint } = await createEndpoint(sql, organisation)
 await sql`update app.webhook_endpoints set failing_since = now() - interval '2 hours', last_error = 'responded 500'`
 await sql`
