@@ -72,7 +72,7 @@ t.test('Home: says that test messages are not counted', async (t) => {
   const browser = await signInAs(sql, base, { organisation: organisation.id, role: 'viewer' })
   await send(base, { ...organisation, liveKey: organisation.testKey })
   const { text } = await browser.get(`/dashboard/${organisation.id}`)
-  t.match(text, /Test and sandbox messages are not counted\. .*Accepted 0/)
+  t.match(text, /Messages of test keys are not counted\. .*Accepted 0/)
 })
 
 t.test('Home: problems come first, each with a link to its page', async (t) => {

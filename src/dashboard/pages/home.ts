@@ -133,7 +133,7 @@ function outcomes(visit: Visit, days: readonly Day[]): Content {
   ]
   return html`<section>
     <h2>Messages of the last 30 days</h2>
-    <p class="hint">Test and sandbox messages are not counted.</p>
+    <p class="hint">Messages of test keys are not counted.</p>
     ${bars({ label: 'Messages of each day by outcome', days: days.map((day) => ({ day: day.day, parts: parts(day) })) })}
     <dl class="figures">
       ${figure('Accepted', count(sum('accepted')))}
