@@ -35,7 +35,7 @@ begin
         select i.endpoint_id, i.event_id, i.started_at from inserted i) as is_new
       from result r
     ) r
-    -- A disabled endpoint has no deliveries that count, and whoever enables it may hold its rows for long.
+    -- A disabled endpoint has no deliveries that count, and the transaction that enables it may hold its rows for long.
     left join app.webhook_endpoints e on e.id = r.endpoint_id and e.disabled_at is null
     where r.is_new
   ),

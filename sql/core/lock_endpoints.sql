@@ -4,7 +4,7 @@ language plpgsql volatile
 as $$
 begin
   perform from app.webhook_endpoints e
-  -- A disabled endpoint gets no deliveries, and whoever enables it may hold its row for long.
+  -- A disabled endpoint gets no deliveries, and the transaction that enables it may hold its row for long.
   where e.id = any (ids) and e.disabled_at is null
   order by e.id
   for no key update;

@@ -68,6 +68,7 @@ export function createLease({
   let isReleased = false
   /** Posts that have not ended. Those in `inProgress` may have, and are being recorded. */
   let posting = 0
+  let begun = 0
 
   /** Makes the lease notice at once that it has to stop. */
   const wake = () => woken.resolve()
@@ -95,13 +96,17 @@ export function createLease({
 
   function begin(delivery: Delivery) {
     posting += 1
+    begun += 1
+    let begunBefore = begun
     const last: LastRecord = {
       mayRelease() {
         posting -= 1
+        begunBefore = begun
         return posting === 0 && isEmptied && !isNotified && !isFailing
       },
       onReleased() {
-        isReleased = true
+        // A post that began while this one was recorded has claimed the lease again.
+        isReleased = begun === begunBefore
       },
     }
     const settled = deliver(delivery, last)

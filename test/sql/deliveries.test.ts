@@ -144,7 +144,7 @@ t.test('delivery_jobs: endpoints share jobs, eight each; one that fails has its 
 })
 
 t.test(
-  'enqueue_due_deliveries: a job of several endpoints that nobody takes is replaced after a minute',
+  'enqueue_due_deliveries: a job of several endpoints that no process takes is replaced after a minute',
   async (t) => {
     const one = await dueIn(-1)
     const other = await dueIn(-1)

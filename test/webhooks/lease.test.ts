@@ -154,6 +154,24 @@ t.test('run(): no record releases the lease while more may be due', async (t) =>
   t.equal(await end, 'released')
 })
 
+t.test(
+  'run(): a release that is known late does not end a lease that was claimed again',
+  async (t) => {
+    const { lease, posts, looks, add } = leaseOf({ due: 1 })
+    const end = lease.run()
+    await settled()
+    t.ok(posts[0]?.last.mayRelease())
+    add(1)
+    lease.notify()
+    await settled()
+    t.equal(posts.length, 2, 'another post began while the first one was recorded')
+    posts[0]?.last.onReleased()
+    await ended(posts)
+    t.equal(await end, 'released')
+    t.equal(looks.length, 3, 'by a look of its own')
+  },
+)
+
 t.test('run(): looks each second while it waits for a slow endpoint', async (t) => {
   const { lease, posts, looks, add, time } = leaseOf({ due: 1 })
   const end = lease.run()
