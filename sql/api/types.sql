@@ -1,4 +1,4 @@
--- Result types of the api functions, apart from core.call_response; types_to_send.sql has those for workers. The
+-- Result types of the api functions, apart from core.call_response and core.admission; types_to_send.sql has those for workers. The
 -- generator of src/db/api.gen.ts reads comments that start with null.
 
 create type api.reply as (
@@ -9,21 +9,6 @@ create type api.reply as (
 comment on type api.reply is
   'The response to a call that runs alone in its transaction: a new one, or one replayed for its idempotency key. A function with this result raises an error to refuse.';
 comment on column api.reply.body is 'JSON text.';
-
-create type api.admission as (
-  n integer,
-  organisation_id uuid,
-  mode app.mode,
-  scopes text[],
-  state app.organisation_state,
-  "limit" integer,
-  remaining integer,
-  retry_after integer,
-  refused_for_ms integer
-);
-comment on type api.admission is 'The caller''s organisation and rate limit; no row for an unknown key.';
-comment on column api.admission.retry_after is 'null unless over the limit; seconds';
-comment on column api.admission.refused_for_ms is 'null unless over the limit; milliseconds until the second ends';
 
 create type api.domain_work as (
   verdict text,

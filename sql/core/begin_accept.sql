@@ -36,4 +36,4 @@ end
 $$;
 
 comment on function core.begin_accept is
-  'Lock the organisations of the calls of an accept, of either channel. taken: the calls to judge, which in a shared run excludes those whose organisation another transaction has locked. rounds: in how many rounds to judge them.';
+  'Lock the organisations of the calls of an accept, of either channel. taken: the calls to judge, without those left out and, in a shared run, those whose organisation another transaction has locked. rounds: in how many rounds to judge them.';

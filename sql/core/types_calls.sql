@@ -1,5 +1,31 @@
 -- Calls that send messages, in either channel, and the responses to them.
 
+create type core.admission as (
+  n integer,
+  organisation_id uuid,
+  mode app.mode,
+  scopes text[],
+  state app.organisation_state,
+  "limit" integer,
+  remaining integer,
+  retry_after integer,
+  refused_for_ms integer
+);
+comment on type core.admission is 'The caller''s organisation and rate limit; no row for an unknown key.';
+comment on column core.admission.retry_after is 'null unless over the limit; seconds';
+comment on column core.admission.refused_for_ms is 'null unless over the limit; milliseconds until the second ends';
+
+create type core.call_to_admit as (
+  n integer,
+  api_key text,
+  organisation_id uuid,
+  mode app.mode
+);
+comment on type core.call_to_admit is 'Records of api.admit_calls(calls). A call whose key is not admitted yet.';
+comment on column core.call_to_admit.n is 'Identifies the call.';
+comment on column core.call_to_admit.api_key is 'SHA-256 in hex.';
+comment on column core.call_to_admit.organisation_id is 'To which the key is supposed to belong; the call is refused otherwise.';
+
 create type core.accept_call as (
   n integer,
   organisation_id uuid,

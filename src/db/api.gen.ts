@@ -298,6 +298,16 @@ export type AttemptResult = {
   parts?: readonly TakenPart[] | null | undefined
 }
 
+export type CallToAdmit = {
+  /** Identifies the call. */
+  n: number
+  /** SHA-256 in hex. */
+  api_key: string
+  /** To which the key is supposed to belong; the call is refused otherwise. */
+  organisation_id: string
+  mode: 'live' | 'test'
+}
+
 export type Callback = {
   n: number
   /** Makes its signature unique. */
@@ -484,14 +494,16 @@ export type Api = {
   abandon_check: { args: { organisation_id: string; mode: string; key?: string; id?: string }; result: null }
   /** Remove a reserved domain and release the idempotency key of its call, because the call to the provider failed. */
   abandon_domain: { args: { id: string; organisation_id: string; mode: string; key?: string }; result: null }
-  /** Accept calls of POST /v1/emails and /v1/emails/batch. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
-  accept_emails: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptEmail[] | Json<readonly AcceptEmail[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
+  /** Accept calls of POST /v1/emails and /v1/emails/batch. Returns one response for each call. is_shared: returns none for a call that would delay those of other organisations, because its organisation is locked or its templates are large; the caller repeats it alone. run: leaves out the calls that api.admit_calls refused for this run just before, on the same connection; all calls if it failed. Refuses idempotency_conflict, org_suspended, org_paused, validation_error (templates), domain_not_verified, recipient_suppressed, plan_allowance_exceeded, rate_limited (test messages, named bounces). */
+  accept_emails: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptEmail[] | Json<readonly AcceptEmail[]>; catalogue: string; is_shared?: boolean; run?: string }; result: CallResponse[] }
   /** Accept calls of POST /v1/sms and /v1/sms/batch; the responses are those of api.accept_emails. Refuses idempotency_conflict, org_suspended, validation_error (scheduledAt, senderId), org_paused, insufficient_credits, rate_limited (test messages). */
-  accept_sms: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptSms[] | Json<readonly AcceptSms[]>; catalogue: string; is_shared?: boolean }; result: CallResponse[] }
+  accept_sms: { args: { calls: readonly AcceptCall[] | Json<readonly AcceptCall[]>; items: readonly AcceptSms[] | Json<readonly AcceptSms[]>; catalogue: string; is_shared?: boolean; run?: string }; result: CallResponse[] }
   /** Suppress an address (in lower case) for an organisation. Returns 201 with the new entry, or 200 with the existing one; that changes only if manual replaces unsubscribe. reason: manual or unsubscribe. Refuses idempotency_conflict. */
   add_suppression: { args: { organisation_id: string; mode: string; fingerprint: string; email: string; reason: string; note: string; key?: string }; result: Reply[] }
   /** Returns the organisation, mode and scopes of each of these keys (SHA-256 in hex). Counts each request against the 100 per second of its organisation, and records the day of the key's last use. Returns no row for a key that is unknown or revoked. */
   admit: { args: { keys: string[] }; result: Admission[] }
+  /** Admits the keys of calls of api.accept_emails or api.accept_sms, which follows on the same connection with the same run and leaves out the calls that are not admitted. Returns what api.admit returns for their keys. */
+  admit_calls: { args: { run: string; scope: string; calls: readonly CallToAdmit[] | Json<readonly CallToAdmit[]> }; result: Admission[] }
   /** Returns the IDs of the applied migrations. An ID that a process does not know belongs to a newer version. */
   applied_migrations: { args: Record<string, never>; result: string[] }
   /** Start a check of a domain for an API call. verdict: work (call the provider and DNS, then finish_check or abandon_check), answer (of the check that this call waited for, or a replay) or busy (the domain is being checked or removed: call again with since). Refuses idempotency_conflict, not_found, rate_limited. */
@@ -814,10 +826,11 @@ export const enums = {
 export const signatures = {
   abandon_check: { types: { organisation_id: 'uuid', mode: 'text', key: 'text', id: 'uuid' }, required: ['organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },
   abandon_domain: { types: { id: 'uuid', organisation_id: 'uuid', mode: 'text', key: 'text' }, required: ['id', 'organisation_id', 'mode'], returns: 'value', results: { value: 'void' } },
-  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
-  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
+  accept_emails: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean', run: 'uuid' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
+  accept_sms: { types: { calls: 'jsonb', items: 'jsonb', catalogue: 'jsonb', is_shared: 'boolean', run: 'uuid' }, required: ['calls', 'items', 'catalogue'], returns: 'rows', results: { n: 'integer', status: 'smallint', code: 'text', message: 'text', retry_after: 'integer', fields: 'jsonb', body: 'text', is_replayed: 'boolean' } },
   add_suppression: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', email: 'text', reason: 'text', note: 'text', key: 'text' }, required: ['organisation_id', 'mode', 'fingerprint', 'email', 'reason', 'note'], returns: 'rows', results: { status: 'smallint', body: 'text', replayed: 'boolean' } },
   admit: { types: { keys: 'text[]' }, required: ['keys'], returns: 'rows', results: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer', refused_for_ms: 'integer' } },
+  admit_calls: { types: { run: 'uuid', scope: 'text', calls: 'jsonb' }, required: ['run', 'scope', 'calls'], returns: 'rows', results: { n: 'integer', organisation_id: 'uuid', mode: 'app.mode', scopes: 'text[]', state: 'app.organisation_state', limit: 'integer', remaining: 'integer', retry_after: 'integer', refused_for_ms: 'integer' } },
   applied_migrations: { types: {}, required: [], returns: 'values', results: { value: 'text' } },
   begin_check: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', id: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'id'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },

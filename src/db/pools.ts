@@ -1,5 +1,6 @@
 import type { Api } from './api.gen.ts'
 import { type Call, caller } from './call.ts'
+import { pairCaller } from './call-pair.ts'
 import type { ClientOptions } from './client.ts'
 import { type FairOptions, fairCall } from './fair-call.ts'
 import { createPool, type PoolOptions } from './pool.ts'
@@ -149,6 +150,8 @@ export function createPools(url: string, poolsOptions: PoolsOptions) {
   return {
     /** For HTTP requests: admission and accepts have connections of their own. */
     requests,
+    /** For accepts with the admission of their keys. */
+    intakePair: pairCaller(all.intake),
     /** For jobs, and for what networks and providers report. */
     work,
     /** For scheduled tasks, which may take minutes. */

@@ -29,6 +29,11 @@ export function isTimeout(error: unknown): boolean {
   return [SQLSTATE_LOCK_NOT_AVAILABLE, SQLSTATE_CANCELLED].includes(codeOf(error))
 }
 
+/** Returns the error of a call; TimedOut if the server cancelled its statement. */
+export function asTimedOut(error: unknown): unknown {
+  return codeOf(error) === SQLSTATE_CANCELLED ? new TimedOut(error) : error
+}
+
 /** Returns whether the same call may succeed later: the database was away, or others held a lock for too long. */
 export function isTransient(error: unknown): boolean {
   return concernsAll(error) || error instanceof ConnectionLost || isTimeout(error)
@@ -70,7 +75,7 @@ export function repeatedCall(
         // A refusal of a repeated call is the outcome: the server has seen the earlier calls.
         if (error instanceof ConnectionLost) lost = error
         else if (lost === undefined || error instanceof Refusal) {
-          throw codeOf(error) === SQLSTATE_CANCELLED ? new TimedOut(error) : error
+          throw asTimedOut(error)
         }
         if (performance.now() - start + REPEAT_AFTER_MS > beginsWithinMs) {
           throw new OutcomeUnknown(lost)

@@ -7,13 +7,22 @@ import type { Call } from '../db/call.ts'
 import { Unreachable } from '../db/connection-errors.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { Refusal } from '../errors.ts'
-import { UNKNOWN_OWNER } from './fair-start.ts'
+import { type KnownKey, UNKNOWN_OWNER } from './fair-start.ts'
 import { setLatest } from './set-latest.ts'
 import { timeLimitOf } from './time-limit.ts'
 
 export type Scope = (typeof enums.scope)[number]
 
 export type Admit = ReturnType<typeof admission>
+
+/**
+ * The admission of a known key together with other work, once it was asked for at `askedAt`. `admission` is absent if
+ * the database does not know the key. After the connection was lost, it is unknown whether the key was admitted and
+ * the work done.
+ */
+export type Question = {
+  asked?: { isLost: false; askedAt: number; admission: Admission | undefined } | { isLost: true }
+}
 
 const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
 
@@ -90,27 +99,68 @@ export function admission(call: Call, wait: (ms: number) => Promise<unknown> = p
   /** Returns the caller's admission and sets the rate headers; throws a Refusal if the caller is not admitted. */
   const admitRequest = async (ctx: Context, scope: Scope | null): Promise<Admission> => {
     const [, key] = BEARER_KEY.exec(ctx.get('Authorization')) ?? []
+    if (!key) throw new Refusal('unauthorized')
     // Hashed here, so that no statement that the database may log contains a key.
-    const ask = (signal: AbortSignal) => admit(ctx, hash('sha256', key ?? '', 'hex'), signal)
-    const admission = key && (await timeLimitOf(ctx).wait(ask).catch(asUnreachable))
-    if (!admission) throw new Refusal('unauthorized')
-
-    ctx.state.organisationId = admission.organisationId
-    ctx.set('x-ratelimit-limit', String(admission.limit))
-    ctx.set('x-ratelimit-remaining', String(admission.remaining))
-    // Before the other checks, so that a suspended organisation is rate limited like any other.
-    if (admission.retryAfter !== null) {
-      throw new Refusal('rate_limited', null, { retryAfter: admission.retryAfter })
-    }
-    if (admission.state === 'suspended') throw new Refusal('org_suspended')
-    if (scope && !admission.scopes.includes(scope)) {
-      throw new Refusal('insufficient_scope', null, {
-        message: `The API key lacks the scope ${scope}, which this endpoint needs.`,
-      })
-    }
-    return admission
+    const sha256 = hash('sha256', key, 'hex')
+    const ask = (signal: AbortSignal) => admit(ctx, sha256, signal)
+    const admission = await timeLimitOf(ctx).wait(ask).catch(asUnreachable)
+    return judge(ctx, scope, sha256, admission)
   }
-  return Object.assign(admitRequest, { idle: admitInBatches.idle })
+
+  return Object.assign(admitRequest, {
+    /**
+     * Returns the key of a request if the request may be admitted together with its work: the key was admitted
+     * lately and is not over its limit now.
+     */
+    knownKeyOf({ state }: Context): KnownKey | undefined {
+      const known: KnownKey | undefined = state.known
+      return known && !isStillOver(overLimit.get(known.key)) ? known : undefined
+    },
+    /** Does the same for a known key once it was asked for; returns null if its admission was lost. */
+    admitKnown(
+      ctx: Context,
+      scope: Scope,
+      { key }: KnownKey,
+      { asked }: Question,
+    ): Admission | null {
+      if (!asked || asked.isLost) return null
+      const { admission, askedAt } = asked
+      if (admission && admission.refusedForMs !== null) {
+        remember(key, admission, askedAt + admission.refusedForMs)
+      }
+      return judge(ctx, scope, key, admission)
+    },
+    idle: admitInBatches.idle,
+  })
+}
+
+/** Sets the rate headers of an admission; throws a Refusal if it does not admit the request. */
+function judge(
+  ctx: Context,
+  scope: Scope | null,
+  key: string,
+  admission: Admission | undefined,
+): Admission {
+  if (!admission) {
+    ctx.state.admitted = null
+    throw new Refusal('unauthorized')
+  }
+  const { organisationId, mode } = admission
+  ctx.state.organisationId = organisationId
+  ctx.state.admitted = { key, organisationId, mode } satisfies KnownKey
+  ctx.set('x-ratelimit-limit', String(admission.limit))
+  ctx.set('x-ratelimit-remaining', String(admission.remaining))
+  // Before the other checks, so that a suspended organisation is rate limited like any other.
+  if (admission.retryAfter !== null) {
+    throw new Refusal('rate_limited', null, { retryAfter: admission.retryAfter })
+  }
+  if (admission.state === 'suspended') throw new Refusal('org_suspended')
+  if (scope && !admission.scopes.includes(scope)) {
+    throw new Refusal('insufficient_scope', null, {
+      message: `The API key lacks the scope ${scope}, which this endpoint needs.`,
+    })
+  }
+  return admission
 }
 
 function isStillOver(known: OverLimit | undefined): known is OverLimit {

@@ -2,6 +2,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
+import type { CallPair } from '../db/call-pair.ts'
 import type { Registry } from '../domains/registry.ts'
 import { createUnsubscribeLinks } from '../marketing/unsubscribe-link.ts'
 import type { EmailProvider } from '../providers/email.ts'
@@ -30,6 +31,7 @@ import { unknownRoute } from './unknown.ts'
 
 export type AppOptions = PostOptions & {
   call: Call
+  callPair: CallPair
   log: Logger
   registry: Registry
   secrets: Secrets

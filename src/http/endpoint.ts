@@ -3,9 +3,10 @@ import { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type * as v from 'valibot'
 import type { Admission } from '../db/api.gen.ts'
+import { OutcomeUnknown } from '../db/repeated-call.ts'
 import { type Code, type Fields, Refusal } from '../errors.ts'
 import { mergeFields, type Parsed, parseBody } from '../schemas/fields.ts'
-import type { Admit, Scope } from './admit.ts'
+import type { Admit, Question, Scope } from './admit.ts'
 import type { Bodies } from './body/index.ts'
 import {
   isBatch,
@@ -14,7 +15,8 @@ import {
   type PostKind,
   type PostValues,
 } from './body/post-body.ts'
-import type { PostReader } from './body/post-reader.ts'
+import { IN_LOOP_BYTES, type PostReader } from './body/post-reader.ts'
+import type { KnownKey } from './fair-start.ts'
 import { parseIdempotencyKey } from './idempotency.ts'
 import { BATCH_BYTES, BODY_BYTES } from './limits.ts'
 import type { responseSchemas, successes } from './responses.ts'
@@ -31,8 +33,8 @@ export type Reply = {
 }
 
 /** A request without its body. */
-type BareRequest = {
-  admission: Admission
+type BareRequest<Caller = Admission> = {
+  admission: Caller
   /** The ID in the path; empty if the endpoint has none. */
   id: string
   /** The query parameters; a repeated one is an array. */
@@ -41,7 +43,10 @@ type BareRequest = {
   signal: AbortSignal
 }
 
-export type PostRequest<Kind extends PostKind = PostKind> = BareRequest & {
+export type PostRequest<
+  Kind extends PostKind = PostKind,
+  Caller = Admission,
+> = BareRequest<Caller> & {
   /** The body, parsed and validated. */
   body: PostValues[Kind]
   /** The length of the body in bytes. */
@@ -52,6 +57,9 @@ export type PostRequest<Kind extends PostKind = PostKind> = BareRequest & {
   idempotencyKey: string | null
   requestId: string
 } & Pick<PostBody, 'fingerprint'>
+
+/** A request of a known key, which is not admitted yet. */
+export type KnownRequest<Kind extends PostKind = PostKind> = PostRequest<Kind, KnownKey>
 
 export type ResponseName = keyof typeof responseSchemas
 
@@ -79,6 +87,11 @@ export type Endpoint =
     })
   | PostEndpoint
 
+type AdmitAndHandle<Kind extends PostKind = PostKind> = (
+  request: KnownRequest<Kind>,
+  question: Question,
+) => Promise<Reply | undefined>
+
 /** A POST of any kind; `handle` receives the body of that kind. */
 type PostEndpoint = {
   [Kind in PostKind]: Common & {
@@ -87,6 +100,11 @@ type PostEndpoint = {
     /** The body in the OpenAPI document; post-body.ts validates it. */
     request: v.GenericSchema
     handle(request: PostRequest<Kind>): Promise<Reply>
+    /**
+     * Admits the key of a request and handles the request, in one round trip to the database. Sets the outcome of the
+     * admission in `question`. Returns undefined if the request was not handled; if it is admitted, `handle` follows.
+     */
+    admitAndHandle?: AdmitAndHandle<Kind>
   }
 }[PostKind]
 
@@ -98,11 +116,11 @@ export function mount(
   const router = new Router()
   let calls = 0
 
-  async function readPost(
+  async function readPost<Caller extends Pick<Admission, 'organisationId'>>(
     ctx: Context,
     endpoint: PostEndpoint,
-    bare: Omit<BareRequest, 'signal'>,
-  ): Promise<Omit<PostRequest, 'signal'>> {
+    bare: Omit<BareRequest<Caller>, 'signal'>,
+  ): Promise<Omit<PostRequest<PostKind, Caller>, 'signal'>> {
     const { kind, path } = endpoint
     const bytes = await bodies.read(ctx, isBatch(kind) ? BATCH_BYTES : BODY_BYTES)
     const size = bytes.length
@@ -124,24 +142,71 @@ export function mount(
     return { ...bare, body: value, size, call, idempotencyKey, fingerprint, requestId }
   }
 
+  /** Admits a request, then reads and handles it. */
+  async function respond(ctx: Context, endpoint: Endpoint): Promise<Reply> {
+    const admission = await admit(ctx, endpoint.scope)
+    // Live sending depends on the domains and suppressions of the organisation.
+    if (endpoint.method === 'DELETE' && admission.mode === 'test') {
+      const message = 'Test keys delete nothing; use a live key.'
+      throw new Refusal('insufficient_scope', null, { message })
+    }
+    bodies.reserve(ctx, admission.organisationId)
+    // Postgres refuses text with a NUL, and no ID contains one.
+    if (ctx.path.includes('%00')) throw new Refusal('not_found')
+    const bare = { admission, id: ctx.params.id ?? '', query: ctx.query }
+    if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(ctx.query))
+    const request = endpoint.method === 'POST' ? await readPost(ctx, endpoint, bare) : bare
+    const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
+    return endpoint.asksProvider
+      ? await handle(new AbortController().signal)
+      : await timeLimitOf(ctx).wait(handle)
+  }
+
+  /** Reads a request of a known key, then admits and handles it in one round trip to the database. */
+  async function respondToKnown(
+    ctx: Context,
+    endpoint: PostEndpoint,
+    known: KnownKey,
+  ): Promise<Reply> {
+    const admitAndHandle = endpoint.admitAndHandle as AdmitAndHandle
+
+    const request = await readKnown(ctx, endpoint, known).catch(async (error) => {
+      // A refusal of the key comes before those of the body.
+      await admit(ctx, endpoint.scope)
+      throw error
+    })
+    const question: Question = {}
+    const { scope } = endpoint
+    const reply = await timeLimitOf(ctx)
+      .wait((signal) => admitAndHandle({ ...request, signal } as never, question))
+      .catch((error) => {
+        admit.admitKnown(ctx, scope, known, question)
+        throw error
+      })
+    const admission =
+      admit.admitKnown(ctx, scope, known, question) ??
+      (await admit(ctx, scope).catch((error) => {
+        // The request may have been admitted and handled before the connection was lost.
+        throw new OutcomeUnknown(error)
+      }))
+    return (
+      reply ??
+      timeLimitOf(ctx).wait((signal) => endpoint.handle({ ...request, admission, signal } as never))
+    )
+  }
+
+  async function readKnown(ctx: Context, endpoint: PostEndpoint, known: KnownKey) {
+    bodies.reserve(ctx, known.organisationId)
+    return readPost(ctx, endpoint, { admission: known, id: '', query: ctx.query })
+  }
+
   for (const endpoint of endpoints) {
     router.register(endpoint.path, [endpoint.method], async (ctx) => {
-      const admission = await admit(ctx, endpoint.scope)
-      // Live sending depends on the domains and suppressions of the organisation.
-      if (endpoint.method === 'DELETE' && admission.mode === 'test') {
-        const message = 'Test keys delete nothing; use a live key.'
-        throw new Refusal('insufficient_scope', null, { message })
-      }
-      bodies.reserve(ctx, admission.organisationId)
-      // Postgres refuses text with a NUL, and no ID contains one.
-      if (ctx.path.includes('%00')) throw new Refusal('not_found')
-      const bare = { admission, id: ctx.params.id ?? '', query: ctx.query }
-      if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(ctx.query))
-      const request = endpoint.method === 'POST' ? await readPost(ctx, endpoint, bare) : bare
-      const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
-      const reply = endpoint.asksProvider
-        ? await handle(new AbortController().signal)
-        : await timeLimitOf(ctx).wait(handle)
+      const isTogether = endpoint.method === 'POST' && endpoint.admitAndHandle && hasSmallBody(ctx)
+      const known = isTogether ? admit.knownKeyOf(ctx) : undefined
+      const reply = known
+        ? await respondToKnown(ctx, endpoint as PostEndpoint, known)
+        : await respond(ctx, endpoint)
       ctx.status = reply.status
       ctx.set('Content-Type', 'application/json; charset=utf-8')
       if (reply.isReplay) ctx.set('Idempotent-Replayed', 'true')
@@ -149,6 +214,15 @@ export function mount(
     })
   }
   return router
+}
+
+/**
+ * Returns whether a request has arrived whole, with a body that is quick to parse. A client that is not admitted
+ * could make the service wait for other bodies, at the expense of the organisation's quota.
+ */
+function hasSmallBody({ req }: Context): boolean {
+  const isPlain = req.headers['content-encoding'] === undefined
+  return req.complete && isPlain && req.readableLength <= IN_LOOP_BYTES
 }
 
 /** Returns a problem for each query parameter of an endpoint without parameters. */

@@ -9,6 +9,9 @@ const START_MS = 1
 /** The number of keys that are remembered; the least recently used are forgotten first. */
 const MAX_KEYS = 10_000
 
+/** An API key that was admitted lately, by its SHA-256, and what belongs to it. */
+export type KnownKey = { key: string; organisationId: string; mode: 'live' | 'test' }
+
 /** The owner of requests whose organisation is not known. */
 export const UNKNOWN_OWNER = 'unknown'
 
@@ -19,20 +22,25 @@ const PATH_OWNER = /^\/(healthz|readyz|providers|dashboard|operator|login)(?:\/|
  * Starts requests round-robin by owner, so that a burst of one organisation does not delay the others. The
  * owner is the organisation of the request's key if that key was admitted lately. All other keys share one
  * owner: otherwise a client could get many places with invented keys. Remembered keys decide nothing but
- * this order; the database admits each request. Sets `ctx.state.owner`, which later steps use as well.
+ * this order; the database admits each request. Sets `ctx.state.owner`, which later steps use as well, and
+ * `ctx.state.known`, the KnownKey. Remembers the KnownKey that an admission sets as `ctx.state.admitted`; null
+ * means that the database does not know the key.
  */
 export function fairStart(): Middleware {
   const starts = createYield(START_MS)
-  /** Organisations of admitted keys by the hash of the key, least recently used first. */
-  const organisations = new Map<string, string>()
+  /** Admitted keys by the hash of their header, least recently used first. */
+  const keys = new Map<string, KnownKey>()
 
   return async (ctx, next) => {
     const [, pathOwner] = PATH_OWNER.exec(ctx.path) ?? []
     // Keys themselves are not kept in memory.
-    const key = hash('sha256', ctx.get('Authorization'), 'hex')
-    ctx.state.owner = pathOwner ?? organisations.get(key) ?? UNKNOWN_OWNER
+    const header = hash('sha256', ctx.get('Authorization'), 'hex')
+    const known = keys.get(header)
+    ctx.state.known = known
+    ctx.state.owner = pathOwner ?? known?.organisationId ?? UNKNOWN_OWNER
     await starts.run(ctx.state.owner, next)
-    const { organisationId } = ctx.state
-    if (organisationId) setLatest(organisations, key, organisationId, MAX_KEYS)
+    const admitted: KnownKey | null | undefined = ctx.state.admitted
+    if (admitted) setLatest(keys, header, admitted, MAX_KEYS)
+    else if (admitted === null) keys.delete(header)
   }
 }

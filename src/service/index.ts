@@ -55,6 +55,7 @@ export async function startService(options: ServiceOptions) {
     const api = await startApi({
       ...options,
       ...own,
+      callPair: pools.intakePair,
       emailProvider,
       readiness,
       metrics,

@@ -3,8 +3,8 @@ import { caller } from '../../src/db/call.ts'
 import { catalogueJson } from '../../src/errors.ts'
 import { parseEmail } from '../../src/schemas/email.ts'
 import { parseSms } from '../../src/schemas/sms.ts'
-import { createDatabase, traces } from '../fixtures/database.ts'
-import { anEmail, anSms, post } from '../fixtures/http.ts'
+import { createDatabase, traces, untilLocked } from '../fixtures/database.ts'
+import { anEmail, anSms, get, post } from '../fixtures/http.ts'
 import { anyJson } from '../fixtures/messages.ts'
 import { createOrganisation, type TestOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -33,6 +33,10 @@ const people = (count: number) => Array.from({ length: count }, (_, n) => `r${n}
 t.test('a victim sends while every accept of an attacker waits, heavy and light', async (t) => {
   const attacker = await createOrganisation(sql)
   const victim = await createOrganisation(sql)
+  // Sends of keys admitted before are admitted and accepted in one round trip.
+  for (const key of [attacker.liveKey, attacker.testKey, victim.liveKey]) {
+    t.equal((await get(`${base}/v1/usage`, key)).status, 200)
+  }
   const many = { to: people(50), cc: people(50), bcc: people(50) }
   const attack = () => [
     post(`${base}/v1/emails/batch`, attacker.liveKey, {
@@ -68,6 +72,21 @@ t.test('a victim sends while every accept of an attacker waits, heavy and light'
     [200],
     'the sends of the attacker are accepted after the lock is released',
   )
+})
+
+t.test('a request is admitted while a send of its organisation waits for a lock', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { liveKey, domain } = organisation
+  const read = () => get(`${base}/v1/usage`, liveKey)
+  t.equal((await read()).status, 200)
+  let send: ReturnType<typeof post> | undefined
+  await sql.begin(async (tx) => {
+    await tx`lock table app.bodies in exclusive mode`
+    send = post(`${base}/v1/emails`, liveKey, anEmail(domain))
+    await untilLocked(sql, 1, 'accept_emails')
+    t.equal((await read()).status, 200)
+  })
+  t.equal((await send)?.status, 200)
 })
 
 /** Calls api.accept_emails or api.accept_sms like a shared run; returns the calls that got a row. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase, rolledBack, traces } from '../fixtures/database.ts'
-import { anEmail, get, isRefused, lacksScope, post, request } from '../fixtures/http.ts'
+import { anEmail, anSms, get, isRefused, lacksScope, post, request } from '../fixtures/http.ts'
 import { createOrganisation, holdSecond } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 
@@ -177,6 +177,65 @@ t.test('every response has a different x-request-id', async (t) => {
   for (const id of ids) t.match(id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
   t.equal(new Set(ids).size, responses.length)
 })
+
+/** Runs `work` while the database lacks a function. */
+async function without(name: string, work: () => Promise<void>) {
+  await sql.unsafe(`alter function api.${name} rename to ${name}_away`)
+  await work().finally(() => sql.unsafe(`alter function api.${name}_away rename to ${name}`))
+}
+
+t.test('a single send of a key admitted lately calls api.admit no more', async (t) => {
+  const { liveKey, testKey, domain } = await createOrganisation(sql)
+  for (const key of [liveKey, testKey]) t.equal((await get(`${base}/v1/usage`, key)).status, 200)
+  const large = anEmail(domain, { html: 'x'.repeat(80_000) })
+  await without('admit', async () => {
+    for (const key of [liveKey, testKey]) {
+      for (const [path, body] of [
+        ['/v1/emails', anEmail(domain)],
+        ['/v1/sms', anSms()],
+      ] as const) {
+        const { status, headers } = await post(base + path, key, body)
+        t.equal(status, 200, path)
+        t.match(headers.get('x-ratelimit-remaining'), /^\d+$/)
+      }
+    }
+    for (const [path, body] of [
+      ['/v1/emails/batch', { emails: [anEmail(domain)] }],
+      ['/v1/emails', large],
+    ] as const) {
+      isRefused(t, await post(base + path, liveKey, body), 'internal_error', undefined, {
+        hasKey: false,
+      })
+    }
+  })
+  await without('admit_calls', async () => {
+    t.equal((await post(`${base}/v1/emails`, liveKey, large)).status, 200, 'a large body')
+    const other = await createOrganisation(sql)
+    const first = await post(`${base}/v1/emails`, other.liveKey, anEmail(other.domain))
+    t.equal(first.status, 200, 'the first request of a key')
+  })
+})
+
+t.test(
+  'a send counts for the organisation and mode that its key has in the database',
+  async (t) => {
+    const one = await createOrganisation(sql)
+    const other = await createOrganisation(sql)
+    const send = (domain: string) => post(`${base}/v1/emails`, one.liveKey, anEmail(domain))
+    t.equal((await send(one.domain)).status, 200)
+    const isOfKey = sql`sha256 = sha256(convert_to(${one.liveKey}, 'UTF8'))`
+    await sql`update app.api_keys set organisation_id = core.decode_id('org', ${other.id}) where ${isOfKey}`
+    const moved = await send(other.domain)
+    t.match([moved.status, moved.json.mode], [200, 'live'])
+    t.equal((await get(`${base}/v1/emails/${moved.json.id}`, other.testKey)).status, 200)
+    isRefused(t, await send(one.domain), 'domain_not_verified', undefined, {
+      words: `${one.domain} is not verified for this organisation; add the domain, or send from a verified one.`,
+    })
+    await sql`update app.api_keys set mode = 'test' where ${isOfKey}`
+    const test = await send(other.domain)
+    t.match([test.status, test.json.mode], [200, 'test'])
+  },
+)
 
 t.test("a caller's x-request-id is ignored", async (t) => {
   const { headers } = await request('GET', `${base}/healthz`, null, undefined, {

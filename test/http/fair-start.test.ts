@@ -9,7 +9,7 @@ function started(middleware: ReturnType<typeof fairStart>, requests: Request[]) 
     const ctx = { path, state: {}, get: () => key } as unknown as Context
     return middleware(ctx as never, async () => {
       order.push(name)
-      ctx.state.organisationId = organisation
+      ctx.state.admitted = organisation && { key, organisationId: organisation, mode: 'live' }
     })
   }
   return Promise.all(requests.map(send)).then(() => order)
@@ -32,6 +32,22 @@ t.test('fairStart(): requests with admitted keys start round-robin by organisati
     { name: 'b0', ...b },
   ])
   t.same(order, ['a0', 'b0', 'a1', 'a2'], 'whatever the spelling of the key')
+})
+
+t.test('fairStart(): forgets a key that the database does not know', async (t) => {
+  const middleware = fairStart()
+  const ask = async (admitted?: object | null) => {
+    const ctx = { path: '/v1/usage', state: {}, get: () => 'Bearer a' } as unknown as Context
+    await middleware(ctx as never, async () => {
+      ctx.state.admitted = admitted
+    })
+    return ctx.state.known
+  }
+  const known = { key: 'hash', organisationId: 'a', mode: 'live' }
+  t.equal(await ask(known), undefined)
+  t.same(await ask(), known, 'remembered without another admission')
+  t.same(await ask(null), known)
+  t.equal(await ask(), undefined)
 })
 
 t.test('all requests with unknown keys share one place in the order', async (t) => {

@@ -81,7 +81,7 @@ t.test(
 )
 
 t.test('an error in admission: 500 without rate headers', async (t) => {
-  await without('function', 'api.admit', async () => {
+  await without('function', 'core.admit', async () => {
     for (const response of [
       await post(emails, liveKey, anEmail(domain)),
       await get(`${emails}/em_1`, liveKey),

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Context, Next } from 'koa'
 import Koa from 'koa'
@@ -8,9 +9,9 @@ import { OutcomeUnknown, TimedOut } from '../../src/db/repeated-call.ts'
 import { renderErrors } from '../../src/http/errors.ts'
 import { requestId } from '../../src/http/request-id.ts'
 import { createDatabase } from '../fixtures/database.ts'
-import { anEmail, post, request } from '../fixtures/http.ts'
+import { anEmail, get, post, request } from '../fixtures/http.ts'
 import { listen } from '../fixtures/network.ts'
-import { createOrganisation } from '../fixtures/organisation.ts'
+import { createOrganisation, holdSecond } from '../fixtures/organisation.ts'
 import { startDatabaseProxy } from '../fixtures/postgres.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
@@ -52,6 +53,38 @@ t.test(
     const response = await post(`${base}/v1/emails`, liveKey, email)
     t.equal(response.status, 200)
     t.equal(response.headers.get('idempotent-replayed'), null)
+  },
+)
+
+t.test(
+  'POST /v1/emails: a send that was accepted with its admission and then lost is accepted once',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    t.equal((await get(`${base}/v1/usage`, organisation.liveKey)).status, 200)
+    await holdSecond(sql, organisation, 0)
+    const subject = 'lost with its admission'
+    proxy.loseAnswerTo(subject)
+    const email = anEmail(organisation.domain, { subject })
+    const response = await post(`${base}/v1/emails`, organisation.liveKey, email)
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('idempotent-replayed'), null)
+    t.equal(await count(subject), 1)
+    t.ok(Number(response.headers.get('x-ratelimit-remaining')) >= 98, 'counted twice at most')
+  },
+)
+
+t.test(
+  'POST /v1/emails: a lost send that is not admitted again gets 500, which says that the outcome is unknown',
+  async (t) => {
+    const organisation = await createOrganisation(sql)
+    const { liveKey, domain } = organisation
+    t.equal((await get(`${base}/v1/usage`, liveKey)).status, 200)
+    await holdSecond(sql, organisation, 99)
+    // The admission has the hash of the key.
+    proxy.loseAnswerTo(hash('sha256', liveKey))
+    const response = await post(`${base}/v1/emails`, liveKey, anEmail(domain))
+    t.equal(response.status, 500)
+    t.match(response.json.error.message, /it is unknown whether this request took effect/)
   },
 )
 

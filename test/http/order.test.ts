@@ -1,7 +1,16 @@
 import t from 'tap'
 import type { Code } from '../../src/errors.ts'
 import { createDatabase, traces } from '../fixtures/database.ts'
-import { anEmail, anSms, errorAs, errorOf, isRefused, post, request } from '../fixtures/http.ts'
+import {
+  anEmail,
+  anSms,
+  errorAs,
+  errorOf,
+  get,
+  isRefused,
+  post,
+  request,
+} from '../fixtures/http.ts'
 import {
   createOrganisation,
   holdSecond,
@@ -25,6 +34,8 @@ type Attempt = {
   item: Record<string, unknown>
   top: Record<string, unknown>
   raw: string | null
+  /** Whether its key was admitted before, so that a single send is admitted and accepted in one round trip. */
+  isKnown: boolean
 }
 
 const paths = {
@@ -48,10 +59,17 @@ const itemOf = (kind: Kind, { domain }: TestOrganisation): Record<string, unknow
   return kind.endsWith('SMS') ? anSms() : anEmail(domain)
 }
 
+/** Has the service admit a key. */
+async function makeKnown(key: string) {
+  const { headers } = await get(`${base}/v1/usage`, key)
+  if (!headers.get('x-ratelimit-limit')) throw new Error('the key was not admitted')
+}
+
 /** Returns a valid request. */
-async function anAttempt(kind: Kind): Promise<Attempt> {
+async function anAttempt(kind: Kind, { isKnown = false } = {}): Promise<Attempt> {
   const organisation = await createOrganisation(sql)
   await liftRate(sql, organisation)
+  if (isKnown) await makeKnown(organisation.liveKey)
   return {
     organisation,
     kind,
@@ -60,6 +78,7 @@ async function anAttempt(kind: Kind): Promise<Attempt> {
     item: itemOf(kind, organisation),
     top: {},
     raw: null,
+    isKnown,
   }
 }
 
@@ -72,8 +91,9 @@ const FIELDS: Partial<Record<Code, Record<string, string[]>>> = {
 const conditions: [Code, (attempt: Attempt) => unknown][] = [
   [
     'unauthorized',
-    (attempt) => {
-      attempt.key = `sk_live_${'0'.repeat(64)}`
+    async (attempt) => {
+      if (attempt.isKnown) await sql`select ops.revoke_api_key(${attempt.key})`
+      else attempt.key = `sk_live_${'0'.repeat(64)}`
     },
   ],
   ['rate_limited', ({ organisation }) => holdSecond(sql, organisation, 100)],
@@ -84,6 +104,7 @@ const conditions: [Code, (attempt: Attempt) => unknown][] = [
       const [row] = await sql`
         select ops.create_api_key(${attempt.organisation.id}, 'live', '{read}') as key`
       attempt.key = row?.key
+      if (attempt.isKnown) await makeKnown(attempt.key)
     },
   ],
   [
@@ -160,14 +181,18 @@ const isFor = (kind: Kind, code: Code) => {
   return code === 'org_paused' || isOfSms === kind.endsWith('SMS')
 }
 
-for (const kind of Object.keys(paths) as Kind[]) {
-  t.test(`${kind}: is refused for the first failed check`, async (t) => {
+const cases = (Object.keys(paths) as Kind[]).flatMap((kind) => [
+  { kind, isKnown: false, title: kind },
+  { kind, isKnown: true, title: `${kind} of a key admitted before` },
+])
+for (const { kind, isKnown, title } of cases) {
+  t.test(`${title}: is refused for the first failed check`, async (t) => {
     for (const [first, second] of pairs) {
       if (!isFor(kind, first) || !isFor(kind, second)) continue
-      const attempt = await anAttempt(kind)
-      // The first use of the Idempotency-Key must succeed, so it precedes the other obstacles.
-      const isKeyFirst = second === 'idempotency_conflict'
-      for (const code of isKeyFirst ? [second, first] : [first, second]) {
+      const attempt = await anAttempt(kind, { isKnown })
+      // The first use of the Idempotency-Key must succeed, and a key be admitted, before the other obstacles.
+      const isInOrder = first === 'idempotency_conflict'
+      for (const code of isInOrder ? [first, second] : [second, first]) {
         await conditions[position(code)]?.[1](attempt)
       }
       const before = await traces(sql)

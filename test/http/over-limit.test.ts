@@ -54,6 +54,7 @@ function controlled() {
     )
   }
   return {
+    admit,
     calls,
     closed,
     waits,
@@ -79,6 +80,25 @@ t.test('admit: a key over its limit makes no database call until the second ends
   t.same(await send(), ['admitted', '5'])
   t.equal(calls.length, 2)
 })
+
+t.test(
+  'admitKnown: a key over its limit is not admitted with its work until the second ends',
+  async (t) => {
+    const { admit, calls, send } = controlled()
+    const key = hash('sha256', `sk_live_${'a'.repeat(32)}`)
+    const known = { key, organisationId: 'o', mode: 'live' as const }
+    const ctx = { state: { known }, set: () => undefined } as unknown as Context
+    t.equal(admit.knownKeyOf(ctx), known)
+    const refused = { ...admitted, ...overLimit }
+    const asked = { isLost: false as const, askedAt: clock.now, admission: refused }
+    t.throws(() => admit.admitKnown(ctx, 'read', known, { asked }), { code: 'rate_limited' })
+    t.equal(admit.knownKeyOf(ctx), undefined)
+    t.same(await send(), ['rate_limited', '0', 1])
+    t.equal(calls.length, 0, 'the database was not asked')
+    clock.now += 300
+    t.equal(admit.knownKeyOf(ctx), known)
+  },
+)
 
 t.test('admit: a key over its limit does not affect other keys', async (t) => {
   const { calls, send, respondWith } = controlled()

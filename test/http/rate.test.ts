@@ -80,6 +80,34 @@ t.test('of 150 concurrent requests to two processes exactly 100 are admitted', a
   isRefused(t, refused[0] as Answer, 'rate_limited')
 })
 
+t.test('of 150 concurrent sends with admitted keys exactly 100 are accepted', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const { id, liveKey, testKey, domain } = organisation
+  for (const base of [one, two]) {
+    for (const key of [liveKey, testKey]) t.equal((await get(`${base}/v1/usage`, key)).status, 200)
+  }
+  await holdSecond(sql, organisation, 0)
+  const responses = await Promise.all(
+    Array.from({ length: 150 }, (_, n) =>
+      post(`${n % 2 ? one : two}/v1/emails`, n % 3 ? liveKey : testKey, anEmail(domain)),
+    ),
+  )
+  const accepted = responses.filter(({ status }) => status === 200)
+  t.strictSame(
+    accepted
+      .map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
+      .sort((a, b) => a - b),
+    Array.from({ length: 100 }, (_, n) => n),
+    'each saw another number',
+  )
+  const refused = responses.filter(({ status }) => status === 429)
+  t.equal(refused.length, 50)
+  isRefused(t, refused[0] as Answer, 'rate_limited')
+  const stored = await sql`
+    select from app.messages where organisation_id = core.decode_id('org', ${id})`
+  t.equal(stored.length, 100)
+})
+
 t.test('the next second has the full limit again', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, domain } = organisation

@@ -23,7 +23,7 @@ export type ThreadResult = { call: number } & (
 )
 
 /** A single request of this size takes at most some 5 ms to parse, a batch 100 ms. */
-const IN_LOOP_BYTES = 64 * 1024
+export const IN_LOOP_BYTES = 64 * 1024
 
 /** Small bodies are parsed for this time before the event loop goes on. */
 const IN_LOOP_MS = 1

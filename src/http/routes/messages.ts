@@ -66,7 +66,7 @@ const callRefusals: Code[] = [
 export function messageEndpoints(name: keyof typeof channels, options: AcceptOptions) {
   const { nouns, path, scope, schema, batchSchema, responses, itemRefusals } = channels[name]
   const [one, many] = nouns
-  const accept = acceptor(channels[name].accept, options)
+  const accept = acceptor(channels[name].accept, scope, options)
 
   const endpoints: Endpoint[] = [
     {
@@ -79,6 +79,7 @@ export function messageEndpoints(name: keyof typeof channels, options: AcceptOpt
       response: responses.sent,
       refusals: [...callRefusals, ...itemRefusals],
       handle: (request: SendRequest) => accept(request, false),
+      admitAndHandle: accept.withAdmission,
     },
     {
       method: 'POST',
