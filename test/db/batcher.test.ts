@@ -303,6 +303,63 @@ t.test('a second run begins only beside one that takes more than 25 ms', async (
   t.equal(await first, 'result of a')
 })
 
+t.test(
+  'overlapWeight: a run begins beside another if it has that and three quarters of its weight',
+  async (t) => {
+    const { put, run, itemsOfRuns } = controlled({ maxWeight: 100, overlapWeight: 4 })
+    const items = (name: string, count: number) =>
+      Array.from({ length: count }, (_, n) => `${name}${n}`)
+    const results = items('a', 3).map((item) => put(item))
+    await calm()
+    results.push(...items('b', 3).map((item) => put(item)))
+    await calm()
+    t.equal(itemsOfRuns().length, 1, 'too few for a run beside the first')
+    results.push(put('b3'))
+    await calm()
+    t.same(itemsOfRuns(), [items('a', 3), items('b', 4)])
+    run(0).answer()
+    run(1).answer()
+    await calm()
+    results.push(...items('c', 8).map((item) => put(item)))
+    await calm()
+    results.push(...items('d', 5).map((item) => put(item)))
+    await calm()
+    t.equal(itemsOfRuns().length, 3, 'less than three quarters of the first')
+    results.push(put('d5'))
+    await calm()
+    t.same(itemsOfRuns().slice(2), [items('c', 8), items('d', 6)])
+    results.push(...items('e', 20).map((item) => put(item)))
+    await calm()
+    t.equal(itemsOfRuns().length, 4, 'never three at a time')
+    run(2).answer()
+    await calm()
+    run(3).answer()
+    run(4).answer()
+    await Promise.all(results)
+  },
+)
+
+t.test('overlapWeight: items of owners in a run in progress do not count', async (t) => {
+  const { put, run, itemsOfRuns } = controlled({
+    maxWeight: 100,
+    overlapWeight: 2,
+    fairness: { ownerOf: ([owner = '']) => owner, share: 50, maxSharedWeight: 100 },
+  })
+  const results = [put('a0')]
+  await calm()
+  results.push(put('a1'), put('a2'), put('b0'))
+  await calm()
+  t.equal(itemsOfRuns().length, 1)
+  results.push(put('c0'))
+  await calm()
+  t.same(itemsOfRuns(), [['a0'], ['b0', 'c0']])
+  run(1).answer()
+  run(0).answer()
+  await calm()
+  run(2).answer()
+  await Promise.all(results)
+})
+
 t.test('a second run begins 26 ms after the first, also without new items', async (t) => {
   const { put, run, itemsOfRuns } = controlled()
   const results = [put('a')]

@@ -30,6 +30,8 @@ export type BatcherOptions<Item> = {
   /** Returns the weight of an item; defaults to 1. */
   weigh?: (item: Item) => number
   fairness?: Fairness<Item>
+  /** Items of at least this weight need not wait for the end of a shared run in progress (lanes.ts). */
+  overlapWeight?: number
   time?: Time
 }
 
@@ -50,7 +52,7 @@ const LEFT_OUT_WAITS_MS = 10
  */
 export function createBatcher<Item, Result>(
   run: Run<Item, Result>,
-  { maxWeight, weigh = () => 1, fairness, time = processTime }: BatcherOptions<Item>,
+  { maxWeight, weigh = () => 1, fairness, overlapWeight, time = processTime }: BatcherOptions<Item>,
 ): Batcher<Item, Result> {
   const share = fairness?.share ?? maxWeight
   const limits = { share, maxWeight: fairness?.maxSharedWeight ?? maxWeight }
@@ -58,6 +60,8 @@ export function createBatcher<Item, Result>(
   const heavy = createBatchQueue<Entry<Item, Result>>()
   const lanes = createLanes({
     maxHeavyWeight: HEAVY_RUNS * maxWeight,
+    maxSharedWeight: limits.maxWeight,
+    overlapWeight,
     time,
     onMayBegin: schedule,
   })
@@ -98,8 +102,10 @@ export function createBatcher<Item, Result>(
     for (const open of kinds) open()
   }
 
+  const isReached = (weight: number) => shared.reaches(weight, busy, share)
+
   function openShared() {
-    if (shared.isEmpty() || !lanes.mayBeginShared(() => shared.fillsRun(busy, limits))) return
+    if (shared.isEmpty() || !lanes.mayBeginShared(isReached)) return
     const entries = shared.takeOfSeveral(busy, limits)
     if (entries.length > 0) void start(entries, true)
   }

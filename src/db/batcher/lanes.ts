@@ -4,6 +4,10 @@ import type { Time } from '../../time/index.ts'
 type Lane = { isShared: boolean; weight: number; startedAt: number; cancelTimer(): void }
 
 type LanesOptions = {
+  /** The largest weight of a shared run; a run that has it gains nothing by waiting. */
+  maxSharedWeight: number
+  /** The least weight of a shared run that begins beside another one which does not take long; absent: none begins. */
+  overlapWeight: number | undefined
   /** The largest weight of the heavy runs in progress, unless a single one has more. */
   maxHeavyWeight: number
   time: Time
@@ -17,6 +21,12 @@ const SECOND_SHARED_AFTER_MS = 25
 /** The same for a heavy run, which may wait for a lock. */
 const SECOND_HEAVY_AFTER_MS = 1000
 
+/**
+ * A shared run that begins beside another one has at least this share of its weight: smaller runs would cost the
+ * database more. The process prepares a run and handles the results of another one while the database is at work.
+ */
+const OVERLAP_SHARE = 0.75
+
 /** A shared run takes some 5 ms; one that takes longer than this competes for the processors. */
 const CONTENDED_MS = 10
 
@@ -26,11 +36,18 @@ const MAX_REST_MS = 1000
 
 /**
  * Keeps the runs of a batcher that are in progress, and decides whether one more may begin.
- * There are two lanes for shared runs and two for heavy runs; the second opens while the first run takes long. If
+ * There are two lanes for shared runs and two for heavy runs; the second opens while the first run takes long, and
+ * with `overlapWeight` also for a shared run of about the weight of the first. If
  * shared runs were slow beside a heavy run, heavy runs then rest for a multiple of its time, which leaves the
  * processors to everybody else.
  */
-export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions) {
+export function createLanes({
+  maxHeavyWeight,
+  maxSharedWeight,
+  overlapWeight,
+  time,
+  onMayBegin,
+}: LanesOptions) {
   const runs = new Set<Lane>()
   let isResting = false
   /** The slowest shared run that ended beside the present heavy runs. */
@@ -39,12 +56,12 @@ export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions) 
   const inProgress = (isShared: boolean) => [...runs].filter((run) => run.isShared === isShared)
 
   /** Returns whether one more run of a kind may begin beside those in progress. */
-  function hasRoom(isShared: boolean, isForced = () => false): boolean {
+  function hasRoom(isShared: boolean, mayOverlap = (_first: Lane) => false): boolean {
     const [first, second] = inProgress(isShared)
     if (first === undefined) return true
     if (second !== undefined) return false
     const limitMs = isShared ? SECOND_SHARED_AFTER_MS : SECOND_HEAVY_AFTER_MS
-    return time.now() - first.startedAt > limitMs || isForced()
+    return time.now() - first.startedAt > limitMs || mayOverlap(first)
   }
 
   function rest(runMs: number) {
@@ -73,8 +90,13 @@ export function createLanes({ maxHeavyWeight, time, onMayBegin }: LanesOptions) 
       // A second heavy run that ends within a rest does not make it longer.
       else if (!isResting && slowestSharedMs > CONTENDED_MS) rest(tookMs)
     },
-    /** `fillsRun` returns whether the waiting items fill a run, which then gains nothing by waiting. */
-    mayBeginShared: (fillsRun: () => boolean) => hasRoom(true, fillsRun),
+    /** `reaches` returns whether the waiting items can make a run of that weight. */
+    mayBeginShared: (reaches: (weight: number) => boolean) =>
+      hasRoom(true, ({ weight }) =>
+        reaches(
+          Math.min(maxSharedWeight, Math.max(overlapWeight ?? Infinity, OVERLAP_SHARE * weight)),
+        ),
+      ),
     mayBeginHeavy(weight: number): boolean {
       if (isResting || !hasRoom(false)) return false
       const [first] = inProgress(false)

@@ -67,13 +67,13 @@ export function createBatchQueue<Entry extends Waiting>() {
       return taken
     },
 
-    /** Returns whether takeOfSeveral() would reach the largest weight of a run. */
-    fillsRun(busy: ReadonlySet<unknown>, { share, maxWeight }: SharedLimits): boolean {
-      if (allWeight < maxWeight) return false
+    /** Returns whether takeOfSeveral() would take entries of at least this weight. */
+    reaches(least: number, busy: ReadonlySet<unknown>, share: number): boolean {
+      if (allWeight < least) return false
       let weight = 0
       for (const [owner, entries] of byOwner) {
         if (!busy.has(owner)) weight += Math.min(share, weightOf(entries))
-        if (weight >= maxWeight) return true
+        if (weight >= least) return true
       }
       return false
     },
