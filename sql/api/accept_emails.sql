@@ -1,5 +1,7 @@
 -- Locks, in this order: allowances of the organisations by id, then rows that only their holder writes.
-create function api.accept_emails(calls jsonb, items jsonb, catalogue jsonb, is_shared boolean default false, run uuid default null)
+create function api.accept_emails(
+  calls jsonb, items jsonb, catalogue jsonb, is_shared boolean default false, run uuid default null
+)
 returns setof core.call_response
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -12,7 +14,7 @@ declare
   v_rounds integer;
   v_refused integer[] := case when run is not null then core.refused_calls(run) end;
 begin
-  -- The keys of the calls are not admitted.
+  -- The admission of the keys failed.
   if run is not null and v_refused is null then
     return;
   end if;
@@ -20,7 +22,8 @@ begin
     select s.sized, s.templates, s.too_large into v_sized, v_templates, v_too_large
     from core.size_emails(calls, items, is_shared) s;
   end if;
-  select b.taken, b.rounds into v_taken, v_rounds from core.begin_accept(calls, is_shared, v_too_large || nullif(v_refused, '{}')) b;
+  select b.taken, b.rounds into v_taken, v_rounds
+  from core.begin_accept(calls, is_shared, v_too_large || nullif(v_refused, '{}')) b;
   for v_round in 1 .. v_rounds loop
     return query select * from core.accept_emails_round(v_taken, items, catalogue, v_round, v_sized, v_templates);
   end loop;
