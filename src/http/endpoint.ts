@@ -169,7 +169,6 @@ export function mount(
     known: KnownKey,
   ): Promise<Reply> {
     const admitAndHandle = endpoint.admitAndHandle as AdmitAndHandle
-
     const request = await readKnown(ctx, endpoint, known).catch(async (error) => {
       // A refusal of the key comes before those of the body.
       await admit(ctx, endpoint.scope)

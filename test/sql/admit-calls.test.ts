@@ -126,3 +126,12 @@ for (const [name, { scope }] of Object.entries(channels) as [Accept, (typeof cha
     })
   })
 }
+
+t.test('admit_calls: the accept that follows on the connection waits for the disk', async (t) => {
+  const organisation = await createOrganisation(sql)
+  const connection = await sql.reserve()
+  t.teardown(() => connection.release())
+  await connection`set synchronous_commit = on`
+  await admit(connection as never, randomUUID(), 'emails:send', [await keyOf(organisation)])
+  t.same([...(await connection`show synchronous_commit`)], [{ synchronousCommit: 'on' }])
+})
