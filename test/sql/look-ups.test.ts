@@ -30,7 +30,7 @@ async function evaluated(work: (tx: Sql) => Promise<unknown>) {
   return count
 }
 
-const acceptTwo = (tx: Sql, mode: 'live' | 'test', sms: object) =>
+const acceptTwo = (tx: Sql, mode: 'live' | 'test', sms: Record<string, unknown>) =>
   acceptSmsTogether(tx, [
     { organisation, mode, key: 'caller:rules', isBatch: true, messages: [anSms(sms), anSms(sms)] },
   ])
@@ -49,7 +49,7 @@ t.test('api.accept_sms: test SMS, evaluates the marketing rules for marketing on
 })
 
 t.test('api.start_sms: SMS, evaluates the marketing rules for marketing only', async (t) => {
-  const start = (sms: object) =>
+  const start = (sms: Record<string, unknown>) =>
     evaluated(async (tx) => {
       await acceptTwo(tx, 'live', sms)
       await tx`select api.start_sms(array(select m.id from app.messages m))`
