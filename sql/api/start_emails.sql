@@ -1,5 +1,5 @@
 -- Locks, in this order: messages by id, and to reject some counters by organisation.
-create function api.start_emails(ids uuid[], large_bytes integer default null)
+create function api.start_emails(ids uuid[], large_bytes integer default null, jobs bigint[] default null)
 returns setof api.email_to_send
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -25,6 +25,10 @@ begin
   v_verdicts := core.judge_emails_to_start(ids, v_first_id, v_last_id, start_emails.large_bytes);
   if exists (select from unnest(v_verdicts) v where v.verdict <> 'start') then
     perform core.put_emails_aside(v_verdicts);
+    perform core.leave_jobs(array_agg(g.id), array_agg(distinct g.job))
+    from unnest(ids, start_emails.jobs) g (id, job)
+    join unnest(v_verdicts) v on v.message_id = g.id
+    where v.verdict in ('hold', 'defer');
   end if;
 
   v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');

@@ -1,5 +1,5 @@
 -- Locks, in this order: messages by id, and to end some counters and allowances by organisation.
-create function api.start_sms(ids uuid[])
+create function api.start_sms(ids uuid[], jobs bigint[] default null)
 returns setof api.sms_to_send
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -25,6 +25,10 @@ begin
   v_verdicts := core.judge_sms_to_start(ids, v_first_id, v_last_id, v_now);
   if exists (select from unnest(v_verdicts) v where v.verdict <> 'start') then
     perform core.put_sms_aside(v_verdicts);
+    perform core.leave_jobs(array_agg(g.id), array_agg(distinct g.job))
+    from unnest(ids, start_sms.jobs) g (id, job)
+    join unnest(v_verdicts) v on v.message_id = g.id
+    where v.verdict in ('hold', 'defer');
   end if;
 
   -- A scheduled SMS shows in its timeline when it was released.

@@ -28,7 +28,7 @@ const lockHolder = async (pool: string) => {
 
 const lockedBy = async (pool: string) => {
   const [row] = await sql<{ jobs: number }[]>`
-    select count(*)::integer as jobs from graphile_worker._private_jobs where locked_by = ${pool}`
+    select coalesce(sum(core.job_size(payload)), 0)::integer as jobs from graphile_worker._private_jobs where locked_by = ${pool}`
   return row?.jobs ?? 0
 }
 
@@ -62,7 +62,7 @@ t.test('killed process: is removed from the list, and its jobs are released', as
   t.equal(await lockedBy(pool), 0)
   const [left] = await sql<{ free: number; queued: number }[]>`
     select
-      (select count(*)::integer from graphile_worker._private_jobs where locked_at is null) as free,
+      (select coalesce(sum(core.job_size(payload)), 0)::integer from graphile_worker._private_jobs where locked_at is null) as free,
       (select count(*)::integer from app.messages where status = 'queued') as queued`
   t.same(left, { free: ids.length, queued: ids.length })
   await until('the sweep of its pools for SMS and webhooks', async () => {

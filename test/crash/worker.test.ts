@@ -111,12 +111,12 @@ t.test('workers killed under mixed load: every message gets its outcome', async 
     select count(*)::integer as messages, count(*) filter (where p.plans = 1)::integer as planned
     from app.messages m
     cross join lateral (
-      select (select count(*) from graphile_worker._private_jobs j where j.payload ->> 'id' = m.id::text)
+      select (select count(*) from core.message_jobs() j where j.message_id = m.id)
         + (select count(*) from app.due_messages d where d.message_id = m.id) as plans
     ) p
     where m.status = 'queued'`
   t.same(plans, { messages: 60, planned: 60 }, 'what waits has one plan for its next attempt')
-  const jobs = await sql`select from graphile_worker._private_jobs`
+  const jobs = await sql`select from core.message_jobs()`
   const due = await sql`select from app.due_messages`
   t.equal(jobs.length + due.length, 60, 'and nothing else has one')
   t.equal(await backlogOf(sql, organisation), 60)
