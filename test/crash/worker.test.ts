@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { endWaiting, fiveHundred, holdSandbox } from '../fixtures/load.ts'
-import { backlogOf, sendBatch } from '../fixtures/messages.ts'
+import { backlogOf, messageOf, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
 import { startTestService } from '../fixtures/service.ts'
@@ -57,6 +57,48 @@ t.test(
     t.match(counts, { ambiguous: messages.MESSAGES, doubled: 0 })
     await sql`grant execute on function api.sandbox_report to postgram_service`
     await messages.checkNothingLost(t, organisation)
+    t.equal(await next.end('SIGTERM'), 0)
+  },
+)
+
+t.test(
+  'worker killed in a job of several messages: a message that was deferred has one later attempt',
+  async (t) => {
+    const { url, sql, base } = await setUp()
+    const organisation = await createOrganisation(sql)
+    const [deferred, held] = await sendBatch(base, organisation, [
+      { to: 'unavailable@sandbox.postgram.test' },
+      { to: 'delivered@sandbox.postgram.test' },
+    ])
+    const uuidOf = async (id = '') => (await messageOf(sql, id)).id
+    const jobsNow = () => sql<{ id: string; payload: unknown; isLocked: boolean }[]>`
+      select id, payload::jsonb as payload, locked_at is not null as is_locked
+      from graphile_worker._private_jobs`
+    const [shared] = await jobsNow()
+    t.same(shared?.payload, [await uuidOf(deferred), await uuidOf(held)])
+    await sql.begin(async (tx) => {
+      await holdSandbox(tx)
+      const victim = await spawnService(url, 'worker')
+      const typesOf = async () => (await timelineOf(sql, deferred ?? '')).map(({ type }) => type)
+      await until('the deferral', async () => (await typesOf()).includes('deferred'))
+      await until('the other attempt', async () => (await messageOf(sql, held ?? '')).attempts)
+      await victim.end('SIGKILL')
+      await endWaiting(tx)
+    })
+    const left = (await jobsNow()).find(({ id }) => id === shared?.id)
+    t.same(left, { ...shared, payload: [await uuidOf(held)], isLocked: true })
+
+    // The next attempt would come in between.
+    await sql`update graphile_worker._private_jobs set run_at = now() + interval '1 hour' where id <> ${shared?.id ?? 0}`
+    const next = await spawnService(url, 'worker')
+    await until('the other', async () => (await messageOf(sql, held ?? '')).status === 'delivered')
+    await until('the end of its job', async () =>
+      (await jobsNow()).every(({ id }) => id !== shared?.id),
+    )
+    t.match(await messageOf(sql, deferred ?? ''), { status: 'queued', attempts: 1 })
+    const plans = await sql`
+      select message_id from core.message_jobs() union all select message_id from app.due_messages`
+    t.same([...plans], [{ messageId: await uuidOf(deferred) }])
     t.equal(await next.end('SIGTERM'), 0)
   },
 )

@@ -402,7 +402,7 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.former_code.sha256 app.idempotency_keys.fingerprint  app.messages.from_address
   app.messages.provider app.migrations.id app.migrations.sha256 app.organisations.name app.organisations.owner_email
   app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
-  app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.version
+  app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.tasks app.processes.version
   app.provider_health.provider app.retention.data
   app.sandbox_messages.kind app.search_progress.pass app.senders.sender app.sms_parts.network_id app.sms_parts.provider
   app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.template_versions.changed_by app.templates.changed_by app.webhook_endpoints.event_types
