@@ -36,7 +36,8 @@ export function createPlaces(size: number, stopping?: AbortSignal) {
       throw new Error(NOT_STARTED)
     },
     leave,
-    isFull: () => taken >= size,
+    /** Returns whether a place is free besides so many. */
+    hasRoom: (besides = 0) => taken + besides < size,
     /** Sets what is called when a place is free that nothing waits for. */
     onFree(listener: () => void) {
       onFree = listener

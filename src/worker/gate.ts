@@ -1,19 +1,17 @@
 /**
- * The workers of a pool pass it before each job. Workers that wait for a job have passed it already, so at most
- * `maxAsking` do: the jobs that arrive together may have several messages each, and would be lost to other
- * processes while their messages wait for a place.
+ * The workers of a pool pass it before each job. Each job that arrives may have several messages, and those without
+ * a place would be lost to other processes meanwhile. `hasRoom(asking)` returns whether one more worker may ask
+ * while so many have passed and have no job yet.
  */
-export function createGate({ isFull, maxAsking }: { isFull(): boolean; maxAsking: number }) {
+export function createGate(hasRoom: (asking: number) => boolean) {
   let asking = 0
   let isOpen = false
   const waiting: ((flags: null) => void)[] = []
-  const mayPass = () => isOpen || (asking < maxAsking && !isFull())
+  const mayPass = () => isOpen || hasRoom(asking)
   function admit() {
-    while (mayPass()) {
-      const pass = waiting.shift()
-      if (!pass) return
+    while (waiting.length > 0 && mayPass()) {
       asking += 1
-      pass(null)
+      waiting.shift()?.(null)
     }
   }
   return {

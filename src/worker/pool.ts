@@ -40,20 +40,18 @@ export type WorkerPool = { stop(): Promise<void> }
 const RESTART_AFTER_MS = 1000
 
 /**
- * How many jobs are fetched at a time where a job has several messages, up to 8 (core.send_jobs). The messages of
- * jobs that were fetched but not started are lost to other processes, and come before those of higher priority.
+ * How many messages a job may have (core.send_jobs). The messages of jobs that were taken are lost to other processes
+ * and pass those of higher priority that come later. So jobs count as full ones until they are known: about twice
+ * as many messages are taken as have a place, as if each had a job of its own.
  */
-const FETCHED_AT_A_TIME = 32
+const MESSAGES_OF_A_JOB = 8
 
 /** Starts taking jobs of these tasks. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
   const { url, concurrency, places, log, metrics } = options
   // Of the present runner. Without places all workers pass.
   const createRunnerGate = () =>
-    createGate({
-      isFull: () => places?.isFull() ?? false,
-      maxAsking: places ? FETCHED_AT_A_TIME : concurrency,
-    })
+    createGate((asking) => places?.hasRoom(asking * MESSAGES_OF_A_JOB) ?? true)
   let gate = createRunnerGate()
   places?.onFree(() => gate.admit())
   const { tasks, allEnded } = watchTasks(options.tasks, () => gate.onAsked())
@@ -119,7 +117,9 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
       preset: {
         worker: {
           // One job more than can run: a job that was fetched but not started is lost to other processes.
-          localQueue: { size: places ? FETCHED_AT_A_TIME : concurrency + 1 },
+          localQueue: {
+            size: Math.ceil(places ? concurrency / MESSAGES_OF_A_JOB : concurrency) + 1,
+          },
           completeJobBatchDelay: 0,
           failJobBatchDelay: 0,
           gracefulShutdownAbortTimeout: 9_000,
