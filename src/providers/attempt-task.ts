@@ -5,7 +5,7 @@ import { createBatcher, createRecorder, MAX_IN_ONE_COMMIT } from '../db/batcher/
 import type { Call } from '../db/call.ts'
 import { isTransient } from '../db/repeated-call.ts'
 import type { AttemptResult, TimeLimit } from './attempt.ts'
-import type { Places } from './places.ts'
+import { NOT_STARTED, type Places } from './places.ts'
 
 const idSchema = v.pipe(v.string(), v.uuid())
 const payloadSchema = v.union([
@@ -47,10 +47,10 @@ export type AttemptOptions<Message extends { id: string }> = WorkerLimits & {
 }
 
 /**
- * Creates a task that attempts the message of a job, or the messages of a job of several side by side. Such a job
- * keeps the messages that could not be attempted or recorded, and is retried. Messages in progress share the transactions that start and
- * finish their attempts. The start is committed before the provider is called, so that after a crash
- * the next attempt knows that the provider may have the message (ARCHITECTURE.md#promise-4).
+ * Creates a task that attempts the message of a job, or the messages of a job of several side by side.
+ * Messages in progress share the transactions that start and finish their attempts. The start is
+ * committed before the provider is called, so that after a crash the next attempt knows that the
+ * provider may have the message (ARCHITECTURE.md#promise-4).
  */
 export function attemptTask<Message extends { id: string }>(
   call: Call,
@@ -125,7 +125,11 @@ export function attemptTask<Message extends { id: string }>(
     const given = v.parse(payloadSchema, payload)
     if (!Array.isArray(given)) return attempt(given.id, job.id, signal)
     const ends = await Promise.allSettled(given.map((id) => attempt(id, job.id, signal)))
-    // graphile-worker keeps the messages in the job whose promises reject.
-    return ends.map((end) => (end.status === 'rejected' ? Promise.reject(end.reason) : undefined))
+    // The job is retried as it is in the database by then: without those that left it. Of the others, those that are
+    // done are skipped.
+    const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
+    if (failures.length > 0) {
+      throw failures.find((reason) => reason?.message !== NOT_STARTED) ?? failures[0]
+    }
   }
 }

@@ -182,7 +182,7 @@ function watchTasks(tasks: TaskList, onStarted: () => void) {
       inProgress.add(run)
       onStarted()
       try {
-        return await run
+        await run
       } finally {
         inProgress.delete(run)
       }
