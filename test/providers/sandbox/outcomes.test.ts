@@ -18,6 +18,7 @@ import {
   type TestOrganisation,
 } from '../../fixtures/organisation.ts'
 import { emailTo, testProvider, testSmsProvider } from '../../fixtures/providers.ts'
+import { takenBySandbox } from '../../fixtures/sandbox.ts'
 import { startTestService } from '../../fixtures/service.ts'
 import { until } from '../../fixtures/time.ts'
 
@@ -35,7 +36,7 @@ testProvider('sandbox', async () => ({
   },
   async attemptsOf({ id, copy }) {
     const [row] = await sql`
-      select attempts from app.sandbox_messages where message_id = ${id} and copy = ${copy ?? 0}`
+      select attempts from ${takenBySandbox(sql)} s where message_id = ${id} and copy = ${copy ?? 0}`
     return row?.attempts ?? 0
   },
   can: { lookUp: true, keepKeys: true, tellUnknownDomains: false },
@@ -49,8 +50,8 @@ testSmsProvider('sandbox', async () => ({
   recipients: { accepted: numberWith(0), refused: numberWith(3), refusedByAll: numberWith(4) },
   async partsOf({ id }) {
     const rows = await sql<{ copy: number }[]>`
-      select copy from app.sandbox_messages s, generate_series(1, s.attempts)
-      where message_id = ${id} and kind = 'sms'`
+      select copy from ${takenBySandbox(sql)} s, generate_series(1, s.attempts)
+      where message_id = ${id} and copy > 0`
     return rows.map(({ copy }) => copy)
   },
 }))
