@@ -1,4 +1,5 @@
--- One row for what a call did with many messages, in place of a row for each: the sandbox, and status changes.
+-- One row for what a call did with many messages, in place of a row for each: the sandbox, and status changes. And
+-- more heap-only updates of messages.
 
 -- First, as its functions lock the sandbox before they record status changes.
 lock table app.sandbox_messages;
@@ -61,3 +62,16 @@ comment on table app.status_changes is
 comment on column app.status_changes.message_id is 'null; only rows of versions before 0028 have it, in place of message_ids.';
 comment on column app.status_changes.message_ids is
   'At most 100, so that Postgres keeps them in the row and not in a table apart. null in rows of versions before 0028.';
+
+-- As core.make_partition says. It concerns new pages only.
+do $$
+declare
+  v_partition regclass;
+begin
+  for v_partition in
+    select i.inhrelid from pg_inherits i where i.inhparent = 'app.messages'::regclass
+  loop
+    execute format('alter table %s set (fillfactor = 48)', v_partition);
+  end loop;
+end
+$$;
