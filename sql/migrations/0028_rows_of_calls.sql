@@ -49,8 +49,7 @@ from (
 ) s
 group by s.kind, s.batch;
 drop table app.sandbox_messages;
--- A short list of pending entries: each lookup reads it.
-create index sandbox_batches_message_ids on app.sandbox_batches using gin (message_ids) with (gin_pending_list_limit = 128);
+create index sandbox_batches_message_ids on app.sandbox_batches using gin (message_ids) with (fastupdate = off);
 
 alter table app.status_changes
   alter column message_id drop not null,
