@@ -35,7 +35,7 @@ begin
   end if;
 
   return core.add_jobs((
-    select array_agg(core.delivery_job(e.id, e.failing_since is not null, now() + (r.at - v_now)))
+    select array_agg(core.delivery_job(e, now() + (r.at - v_now)))
     from app.webhook_endpoints e
     cross join lateral (
       select v_now as at where e.id = any (v_overdue)

@@ -19,7 +19,7 @@ begin
 
   -- Enqueue a job for each endpoint where something is due.
   return core.add_jobs((
-    select array_agg(core.delivery_job(e.id, e.failing_since is not null, now() + make_interval(secs => l.pause_seconds), l.pause_seconds > 0))
+    select array_agg(core.delivery_job(e, now() + make_interval(secs => l.pause_seconds), l.pause_seconds > 0))
     from unnest(v_leases) l
     join app.webhook_endpoints e on e.id = l.endpoint_id
     where e.disabled_at is null and exists (

@@ -33,10 +33,11 @@ begin
       order by d.due_at, d.event_id
       limit greatest(0, least(l.room,
         case when e.failing_since is null then v_places else v_places_while_failing end - cardinality(l.in_hand)))
-    ) d);
-  -- These bounds exclude the partitions that hold none of the events, before the plan starts.
-  select p.event_id into v_first_id from unnest(v_picked) p order by p.event_id limit 1;
-  select p.event_id into v_last_id from unnest(v_picked) p order by p.event_id desc limit 1;
+    ) d
+    order by d.event_id);
+  -- A join alone does not exclude partitions; these bounds exclude those that hold none of the events.
+  v_first_id := v_picked[1].event_id;
+  v_last_id := v_picked[cardinality(v_picked)].event_id;
 
   -- One statement: separate ones for leasing and reading the events took up to twice the time.
   return query

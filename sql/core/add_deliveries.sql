@@ -14,7 +14,7 @@ begin
   order by e.id
   on conflict do nothing;
 
-  perform core.add_jobs(array[core.delivery_job(endpoint.id, endpoint.failing_since is not null)]);
+  perform core.add_jobs(array[core.delivery_job(endpoint)]);
 end
 $$;
 

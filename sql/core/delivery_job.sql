@@ -1,14 +1,12 @@
-create function core.delivery_job(
-  endpoint_id uuid, is_failing boolean, run_at timestamptz default null, is_deferred boolean default false
-)
+create function core.delivery_job(endpoint app.webhook_endpoints, run_at timestamptz default null, is_deferred boolean default false)
 returns graphile_worker.job_spec
 language sql stable
 as $$
   select (
-    'deliver_webhook', json_build_object('endpoint', endpoint_id), null, run_at, null,
-    case when is_deferred then 'deliver_webhook:' || endpoint_id end,
+    'deliver_webhook', json_build_object('endpoint', endpoint.id), null, run_at, null,
+    case when is_deferred then 'deliver_webhook:' || endpoint.id end,
     -- Endpoints that respond come before failing ones, which occupy a worker until they time out.
-    case when is_failing then 10 else 0 end::smallint, null
+    case when endpoint.failing_since is null then 0 else 10 end::smallint, null
   )::graphile_worker.job_spec
 $$;
 

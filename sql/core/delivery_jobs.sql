@@ -1,4 +1,4 @@
-create function core.delivery_jobs(endpoints core.event_target[])
+create function core.delivery_jobs(ids uuid[])
 returns graphile_worker.job_spec[]
 language plpgsql stable
 as $$
@@ -8,17 +8,18 @@ declare
 begin
   return array(
     select case count(*)
-      when 1 then core.delivery_job((array_agg(g.endpoint_id))[1], g.is_failing)
+      when 1 then core.delivery_job((array_agg(g.endpoint))[1])
       else (
-        'deliver_webhooks', json_build_object('endpoints', array_agg(g.endpoint_id)), null, null, null, null,
+        'deliver_webhooks', json_build_object('endpoints', array_agg((g.endpoint).id)), null, null, null, null,
         0::smallint, null
       )::graphile_worker.job_spec
     end
     from (
-      select p.endpoint_id, p.is_failing,
-        (row_number() over (partition by p.is_failing order by p.endpoint_id) - 1)
-          / case when p.is_failing then 1 else v_in_one_job end as job
-      from unnest(endpoints) p
+      select p as endpoint, p.failing_since is not null as is_failing,
+        (row_number() over (partition by p.failing_since is not null order by p.id) - 1)
+          / case when p.failing_since is null then v_in_one_job else 1 end as job
+      from app.webhook_endpoints p
+      where p.id = any (ids)
     ) g
     group by g.is_failing, g.job);
 end

@@ -2,8 +2,6 @@ create function core.emit_events(changes core.message_change[])
 returns void
 language plpgsql volatile
 set enable_seqscan = off
--- A plan does not know how many rows an array holds: a loop over all endpoints for each event would be too slow.
-set enable_nestloop = off
 -- To plan for all partitions takes longer than to run: one generic plan, in which the bounds exclude partitions.
 set plan_cache_mode = force_generic_plan
 as $$
@@ -11,28 +9,34 @@ declare
   -- The transaction's time would not do: a transaction that waited for the message may have begun before
   -- the one for which it waited.
   v_at constant timestamptz := date_trunc('milliseconds', core.clock());
-  v_targets core.event_target[];
+  v_organisations uuid[];
   v_ids uuid[];
+  -- An array alone does not exclude partitions; these bounds exclude those that hold none of the ids.
   v_first_id uuid;
   v_last_id uuid;
-  v_endpoints core.event_target[];
+  v_endpoints uuid[];
 begin
-  -- Where no endpoint chose such a change, nothing else is read.
-  v_targets := core.event_targets(changes);
-  if cardinality(v_targets) = 0 then
+  -- Keep the organisations with an endpoint for such a change. Where there is none, nothing else is read.
+  v_organisations := array(
+    select c.organisation_id
+    from (select distinct c.organisation_id, c.change from unnest(changes) c) c
+    where exists (
+      select from app.webhook_endpoints p
+      where p.organisation_id = c.organisation_id
+        and p.event_types && array[core.event_type('email', c.change), core.event_type('sms', c.change)]));
+  if cardinality(v_organisations) = 0 then
     return;
   end if;
-  if exists (select from unnest(v_targets) t where not t.is_enabled) then
+  if exists (
+    select from app.webhook_endpoints p where p.organisation_id = any (v_organisations) and p.disabled_at is not null
+  ) then
     -- Either ops.enable_webhook_endpoint waits for this transaction, or this one for the endpoint to be enabled.
     perform pg_advisory_xact_lock_shared(core.enabling_lock());
-    v_targets := core.event_targets(changes);
   end if;
 
   -- Write the events, each with the message as this change left it.
   v_ids := array(
-    select c.message_id from unnest(changes) c
-    where c.organisation_id in (select t.organisation_id from unnest(v_targets) t)
-    order by c.message_id);
+    select c.message_id from unnest(changes) c where c.organisation_id = any (v_organisations) order by c.message_id);
   v_first_id := v_ids[1];
   v_last_id := v_ids[cardinality(v_ids)];
   with changed as (
@@ -55,8 +59,9 @@ begin
   event as materialized (
     select core.new_id(c.at) as id, c.*
     from changed c
-    where ((c.message).organisation_id, c.type) in (
-      select t.organisation_id, unnest(t.event_types) from unnest(v_targets) t)
+    where exists (
+      select from app.webhook_endpoints p
+      where p.organisation_id = (c.message).organisation_id and c.type = any (p.event_types))
   ),
   written as (
     insert into app.webhook_events (id, organisation_id, type, message_id, occurred_at, body)
@@ -66,15 +71,13 @@ begin
   ),
   delivery as (
     insert into app.webhook_deliveries (endpoint_id, event_id, due_at)
-    select t.endpoint_id, w.id, core.now()
+    select p.id, w.id, core.now()
     from written w
-    join unnest(v_targets) t on t.organisation_id = w.organisation_id and w.type = any (t.event_types)
-    where t.is_enabled
+    join app.webhook_endpoints p on p.organisation_id = w.organisation_id and w.type = any (p.event_types)
+    where p.disabled_at is null
     returning endpoint_id
   )
-  select array_agg(t) into v_endpoints
-  from unnest(v_targets) t
-  where t.endpoint_id in (select d.endpoint_id from delivery d);
+  select array_agg(distinct d.endpoint_id) into v_endpoints from delivery d;
   if v_endpoints is not null then
     perform core.add_jobs(core.delivery_jobs(v_endpoints));
   end if;

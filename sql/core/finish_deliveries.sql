@@ -10,6 +10,7 @@ declare
   v_of_endpoints core.endpoint_results[];
   v_now timestamptz;
   v_hour timestamptz;
+  v_is_new_hour boolean;
 begin
   perform core.lock_endpoints(array(select r.endpoint_id from unnest(v_results) r));
   v_now := core.clock();
@@ -66,10 +67,11 @@ begin
     group by c.endpoint_id, c.counted_hour
   )
   select coalesce((select count(*) from counted c where c.error is null), 0),
-    array(select (o.endpoint_id, o.attempts, o.succeeded, o.last_error, o.counted_hour)::core.endpoint_results from of_endpoint o)
-    into delivered, v_of_endpoints;
+    array_agg((o.endpoint_id, o.attempts, o.succeeded, o.last_error)::core.endpoint_results), bool_or(o.counted_hour <> v_hour)
+    into delivered, v_of_endpoints, v_is_new_hour
+  from of_endpoint o;
 
-  if exists (select from unnest(v_of_endpoints) o where o.counted_hour <> v_hour) then
+  if v_is_new_hour then
     insert into app.webhook_hours as w (endpoint_id, hour, attempts, succeeded)
     select e.id, e.counted_hour, e.hour_attempts, e.hour_succeeded
     from unnest(v_of_endpoints) o

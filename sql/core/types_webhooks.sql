@@ -15,15 +15,6 @@ comment on column core.lease.in_hand is 'absent in api.release_leases; the event
 comment on column core.lease.room is 'absent in api.release_leases; how many more events the job can post now';
 comment on column core.lease.pause_seconds is 'absent in api.start_deliveries; the delay of the next job';
 
-create type core.event_target as (
-  endpoint_id uuid,
-  organisation_id uuid,
-  event_types app.webhook_event_type[],
-  is_enabled boolean,
-  is_failing boolean
-);
-comment on type core.event_target is 'An endpoint that may receive events of a transaction.';
-
 create type core.picked_delivery as (
   endpoint_id uuid,
   event_id uuid,
@@ -36,12 +27,10 @@ create type core.endpoint_results as (
   endpoint_id uuid,
   attempts integer,
   succeeded integer,
-  last_error text,
-  counted_hour timestamptz
+  last_error text
 );
 comment on type core.endpoint_results is 'The new results of a batch at one endpoint, which is enabled.';
 comment on column core.endpoint_results.last_error is 'null when the last attempt succeeded; else why it failed';
-comment on column core.endpoint_results.counted_hour is 'The hour that the endpoint counted before this batch.';
 
 create type core.held_lease as (
   endpoint_id uuid,

@@ -4,13 +4,7 @@ import { createDatabase, untilLocked } from '../fixtures/database.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { atTime } from '../fixtures/time.ts'
-import {
-  addDeliveryJobs,
-  addEvents,
-  createEndpoint,
-  stateOf,
-  type TestEndpoint,
-} from '../fixtures/webhooks.ts'
+import { addEvents, createEndpoint, stateOf, type TestEndpoint } from '../fixtures/webhooks.ts'
 
 const { url, sql } = await createDatabase()
 await startTestService(url, { roles: ['api'] })
@@ -83,7 +77,9 @@ t.test(
     await sql`
     update app.webhook_endpoints set lease_job_id = ${job?.id ?? ''}
     where id = core.decode_id('we', ${held.id})`
-    await addDeliveryJobs(sql, [waiting.id])
+    await sql`
+    select core.add_jobs(array[core.delivery_job(e)]) from app.webhook_endpoints e
+    where e.id = core.decode_id('we', ${waiting.id})`
     t.equal(await enqueue(), 1)
     t.same(await jobsOf(left), [0])
     t.equal(await enqueue(), 0, 'a job waits now')
@@ -152,7 +148,9 @@ t.test(
   async (t) => {
     const one = await dueIn(-1)
     const other = await dueIn(-1)
-    await addDeliveryJobs(sql, [one.id, other.id])
+    await sql`
+      select core.add_jobs(core.delivery_jobs(array_agg(id))) from app.webhook_endpoints
+      where core.encode_id('we', id) = any (${[one.id, other.id]}::text[])`
     t.equal(await enqueue(), 0)
     await sql`update graphile_worker._private_jobs set created_at = now() - interval '61 seconds'`
     t.equal(await enqueue(), 2, 'processes of an older version do not know such jobs')

@@ -8,7 +8,6 @@ import { createOrganisation } from '../fixtures/organisation.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 import {
-  addDeliveryJobs,
   addEvents,
   attemptsAt,
   createEndpoint,
@@ -191,7 +190,9 @@ t.test(
     select graphile_worker.add_job('deliver_webhook', p.payload::json, max_attempts := 1)
     from unnest(${['null', '{}', '{"endpoint": "we_01"}']}::text[]) as p (payload)`
     const endpoint = await createEndpoint(sql, organisation)
-    await addDeliveryJobs(sql, [endpoint.id])
+    await sql`
+    select core.add_jobs(array[core.delivery_job(e)]) from app.webhook_endpoints e
+    where e.id = core.decode_id('we', ${endpoint.id})`
     await sql`
     select graphile_worker.add_job('deliver_webhook',
       json_build_object('endpoint', '01890000-0000-7000-8000-000000000000'))`
