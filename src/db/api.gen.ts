@@ -690,7 +690,7 @@ export type Api = {
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
   /** Add a reserved domain whose identity the provider has created. actor: the user of the dashboard, whom the audit names; null for a call of the API. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string; actor?: string }; result: Reply[] }
-  /** Record the results of attempts (core.finish_deliveries), and release those of these leases at whose endpoints nothing is due any more; each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
+  /** Record the results of attempts, and release those of these leases at whose endpoints nothing is due any more (core.finish_deliveries); each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
   finish_leases: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]>; leases: readonly HeldLease[] | Json<readonly HeldLease[]> }; result: string[] }
   /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing, except that an ambiguous one may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
