@@ -60,4 +60,4 @@ end
 $$;
 
 comment on function api.start_emails is
-  'Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second.';
+  'Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. jobs: the jobs of the ids, which held and deferred emails leave.';

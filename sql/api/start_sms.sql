@@ -59,4 +59,4 @@ end
 $$;
 
 comment on function api.start_sms is
-  'Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again.';
+  'Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. jobs: the jobs of the ids, which held SMS leave.';
