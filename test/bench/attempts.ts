@@ -2,8 +2,8 @@ import { fill } from './fill.ts'
 import { here, lineWith, start, stop } from './processes.ts'
 import type { Bench, Channel } from './setup.ts'
 
-/** Messages per second that a worker alone hands over. */
-export async function benchHandOver(
+/** Returns the attempts per second of a worker alone. */
+export async function benchAttempts(
   bench: Bench,
   channel: Channel,
   form: 'naive' | 'coalesced',

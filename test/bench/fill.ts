@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { anEmail, anSms, type Bench, type Channel } from './setup.ts'
 
 /** What api.accept_emails and api.accept_sms take for a message. */
@@ -33,12 +34,18 @@ export async function fill(bench: Bench, channel: Channel, count: number) {
   await sql`truncate app.messages, app.bodies, app.events, app.idempotency_keys, app.sms_parts, graphile_worker._private_jobs`
   await sql`truncate app.webhook_endpoints, app.webhook_events, app.webhook_deliveries, app.webhook_attempts`
   await sql`update app.counters d set messages_dequeued = a.messages_accepted from app.allowances a where a.organisation_id = d.organisation_id`
+  await enqueue(bench, channel, count)
+  await sql`vacuum analyze graphile_worker._private_jobs`
+}
+
+/** Accepts so many messages in batches of 1 000, spread over the organisations. */
+export async function enqueue({ sql }: Bench, channel: Channel, count: number) {
   const domains = await sql<{ id: string; name: string }[]>`
     select organisation_id as id, name from app.domains limit 100`
   for (let from = 0; from < count; from += 1000) {
     const { id, name } = domains[(from / 1000) % domains.length] as { id: string; name: string }
     const call = { n: 0, organisation_id: id, mode: 'live', fingerprint: '', batch: true }
-    const calls = [{ ...call, key: `fill ${from}` }]
+    const calls = [{ ...call, key: randomUUID() }]
     const item = { ...itemOf(channel, name), call: 0 }
     const items = Array.from({ length: 1000 }, (_, index) => ({ ...item, index }))
     await sql.unsafe(`select api.accept_${channel}($1::text::jsonb, $2::text::jsonb, '{}')`, [
@@ -46,5 +53,4 @@ export async function fill(bench: Bench, channel: Channel, count: number) {
       JSON.stringify(items),
     ])
   }
-  await sql`vacuum analyze graphile_worker._private_jobs`
 }

@@ -1,5 +1,5 @@
-// Hands over to an email provider that answers at once, or SMS to the SMSC at a port: what is measured is us. "naive" takes each job, starts,
-// finishes and completes it in transactions of its own.
+// Attempts emails at a provider that responds at once, or SMS at the SMSC of a port: it measures the worker. "naive"
+// takes each job, and starts, finishes and completes it in transactions of its own.
 
 import { run } from 'graphile-worker'
 import { pino } from 'pino'
