@@ -23,34 +23,35 @@ begin
   for no key update;
 
   v_verdicts := core.judge_emails_to_start(ids, v_first_id, v_last_id, start_emails.large_bytes);
-  if exists (select from unnest(v_verdicts) v where v.verdict <> 'start') then
+  v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
+  if cardinality(v_started) < cardinality(v_verdicts) then
     perform core.put_emails_aside(v_verdicts);
   end if;
 
-  v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
-  update app.messages m
-  set attempts = m.attempts + 1, attempt_started_at = v_now
-  where m.id = any (v_started) and m.id between v_first_id and v_last_id;
-
   return query
+  with started as (
+    update app.messages m
+    set attempts = m.attempts + 1, attempt_started_at = v_now
+    where m.id = any (v_started) and m.id between v_first_id and v_last_id
+    returning m.id, m.organisation_id, m.attempts, m.is_sandbox, m.from_address, m.subject, m.tags, m.class
+  )
   select m.id, m.organisation_id, m.attempts::integer, v_now, v.ambiguous_since is not null, v.ambiguous_since,
     m.is_sandbox, v.domain, v.mail_from_domain, k.selector, k.private_key,
     m.from_address, b.sender, b."to", b.cc, b.bcc, b.recipients, b.reply_to, m.subject, b.html, b.text,
     b.headers, m.tags, m.class, b.settled_recipients, v.large_bytes
-  from unnest(v_verdicts) v
-  -- The limits make the plan look up each message and body by its id.
-  cross join lateral (
-    select m.* from app.messages m
-    where m.id = v.message_id and m.id between v_first_id and v_last_id
-    limit 1
-  ) m
+  from started m
+  join unnest(v_verdicts) v on v.message_id = m.id
+  -- The limits make the plan look up each body and key by its id.
   cross join lateral (
     select b.* from app.bodies b
-    where b.message_id = v.message_id and b.message_id between v_first_id and v_last_id
+    where b.message_id = m.id and b.message_id between v_first_id and v_last_id
     limit 1
   ) b
-  left join app.dkim_keys k on k.domain_id = v.domain_id and k.state = 'active' and k.private_key is not null
-  where v.verdict = 'start';
+  left join lateral (
+    select k.selector, k.private_key from app.dkim_keys k
+    where k.domain_id = v.domain_id and k.state = 'active' and k.private_key is not null
+    limit 1
+  ) k on true;
 end
 $$;
 

@@ -23,7 +23,8 @@ begin
   for no key update;
 
   v_verdicts := core.judge_sms_to_start(ids, v_first_id, v_last_id, v_now);
-  if exists (select from unnest(v_verdicts) v where v.verdict <> 'start') then
+  v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
+  if cardinality(v_started) < cardinality(v_verdicts) then
     perform core.put_sms_aside(v_verdicts);
   end if;
 
@@ -33,25 +34,21 @@ begin
   from unnest(v_verdicts) v
   where v.verdict = 'start' and v.status = 'scheduled';
 
-  v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
-  update app.messages m
-  set status = 'queued', attempts = m.attempts + 1, attempt_started_at = v_now
-  where m.id = any (v_started) and m.id between v_first_id and v_last_id;
-
   return query
+  with started as (
+    update app.messages m
+    set status = 'queued', attempts = m.attempts + 1, attempt_started_at = v_now
+    where m.id = any (v_started) and m.id between v_first_id and v_last_id
+    returning m.id, m.organisation_id, m.attempts, m.is_sandbox, m.class, m.from_address, m.to_address, m.segments
+  )
   select m.id, m.organisation_id, m.attempts::integer, v_now, m.is_sandbox, m.class, m.from_address, m.to_address,
     b.text, m.segments::integer,
     array(select p.part::text from app.sms_parts p where p.message_id = m.id order by p.part)
-  from unnest(v_started) s (id)
-  -- The limits make the plan look up each message and body by its id.
-  cross join lateral (
-    select m.* from app.messages m
-    where m.id = s.id and m.id between v_first_id and v_last_id
-    limit 1
-  ) m
+  from started m
+  -- The limit makes the plan look up each body by its id.
   cross join lateral (
     select b.* from app.bodies b
-    where b.message_id = s.id and b.message_id between v_first_id and v_last_id
+    where b.message_id = m.id and b.message_id between v_first_id and v_last_id
     limit 1
   ) b;
 end

@@ -17,7 +17,7 @@ declare
   v_accepted core.judged_email[] := array(select e from unnest(v_emails) e where e.refusal is null);
   v_results core.item_result[];
 begin
-  if exists (select from unnest(v_emails) e where e.foreign_addresses > 0) then
+  if cardinality(v_accepted) < cardinality(v_emails) then
     perform core.count_named_bounces(v_emails, v_now);
   end if;
 

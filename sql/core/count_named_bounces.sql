@@ -1,7 +1,8 @@
 create function core.count_named_bounces(emails core.judged_email[], at timestamptz)
 returns void
-language sql volatile
+language plpgsql volatile
 as $$
+begin
   insert into app.named_bounces as b (organisation_id, hour, addresses, exceeded_at)
   select e.organisation_id, date_trunc('hour', count_named_bounces.at, 'UTC'), sum(e.foreign_addresses),
     max(count_named_bounces.at) filter (where e.is_beyond)
@@ -11,7 +12,8 @@ as $$
   on conflict (organisation_id) do update set
     hour = excluded.hour,
     addresses = excluded.addresses + case when b.hour = excluded.hour then b.addresses else 0 end,
-    exceeded_at = coalesce(excluded.exceeded_at, b.exceeded_at)
+    exceeded_at = coalesce(excluded.exceeded_at, b.exceeded_at);
+end
 $$;
 
 comment on function core.count_named_bounces is

@@ -11,64 +11,57 @@ declare
   c_named_hourly constant integer := 500;
 begin
   return array(
-    with email as (
-      select i.*, c.n, c.organisation_id, c.mode, c.is_paused, c.email_allowance, c.backlog,
-        c.emails_included, c.period_end, c.test_limit, c.test_allowance, core.new_id(judge_emails.at) as id,
-        (sized[i.ordinality]).fields as template_problems,
-        c.mode = 'test' or i.is_sandbox is true as is_unpaid
+    -- Refusals for the email itself.
+    with checked as materialized (
       -- Some columns of core.accept_email: its texts would be copied from step to step.
+      select i.*, c.n, c.organisation_id, c.mode, c.email_allowance, c.backlog, c.emails_included, c.period_end,
+        c.test_limit, c.test_allowance, c.mode = 'test' or i.is_sandbox is true as is_unpaid,
+        (sized[i.ordinality]).fields as template_problems,
+        case
+          when i.error is not null then i.error ->> 'code'
+          when (sized[i.ordinality]).fields is not null then 'validation_error'
+          when c.is_paused then 'org_paused'
+          when c.mode = 'live' and not exists (select from core.sending_domains(c.organisation_id, i.from_domain))
+            then 'domain_not_verified'
+        end as code
       from rows from (jsonb_to_recordset(items) as (
         call integer, index integer, error jsonb, class app.class, from_domain text, recipients text[], is_sandbox boolean
       )) with ordinality as i
       join unnest(calls) c on c.n = i.call and c.verdict is null
     ),
-    -- Refusals for the email itself.
-    checked as materialized (
-      select e.*,
-        case
-          when e.error is not null then e.error ->> 'code'
-          when e.template_problems is not null then 'validation_error'
-          when e.is_paused then 'org_paused'
-          when e.mode = 'live' and not exists (select from core.sending_domain(e.organisation_id, e.from_domain))
-            then 'domain_not_verified'
-        end as code
-      from email e
-    ),
     -- Suppressed recipients: three look-ups for each, so only of emails that nothing else refuses.
-    suppressed as (
-      select s.*,
-        sum(s.foreign_addresses) over (partition by s.organisation_id order by s.n, s.index)
-          + coalesce((
-            select b.addresses from app.named_bounces b where b.organisation_id = s.organisation_id and b.hour = v_hour
-          ), 0) > c_named_hourly as is_beyond
-      from (
-        select c.id, c.organisation_id, c.n, c.index, jsonb_agg(s.email || ': ' || s.reason order by s.email) as named,
+    found as (
+      select c.*, s.named, s.foreign_addresses,
+        c.code is null and s.named is null and not c.is_unpaid as is_counted,
+        c.code is null and s.named is null and c.is_unpaid as is_free
+      from checked c
+      cross join lateral (
+        select jsonb_agg(s.email || ': ' || s.reason order by s.email) as named,
           count(*) filter (where s.is_foreign) as foreign_addresses
-        from checked c
-        cross join lateral core.suppressed(c.organisation_id, c.recipients, c.class) s
+        from core.suppressed(c.organisation_id, c.recipients, c.class) s
         where c.code is null and c.mode = 'live'
-        group by c.id, c.organisation_id, c.n, c.index
       ) s
     ),
     -- Whether the allowance is enough: counted among emails that nothing else refuses, the free ones apart.
     counted as (
-      select j.*,
-        core.fits(cardinality(j.recipients), j.email_allowance, j.ordinality::integer) over arrival as fits,
-        row_number() over arrival as free_place
-      from (
-        select c.*, s.named, s.foreign_addresses, s.is_beyond, v.verdict,
-          v.verdict is null and not c.is_unpaid as is_counted, v.verdict is null and c.is_unpaid as is_free
-        from checked c
-        left join suppressed s on s.id = c.id
-        cross join lateral (select coalesce(
-          c.code, case when s.is_beyond then 'rate_limited' when s.id is not null then 'recipient_suppressed' end) as verdict) v
-      ) j
-      window arrival as (partition by j.organisation_id, j.is_counted, j.is_free order by j.n, j.index)
+      select f.*,
+        core.fits(cardinality(f.recipients), f.email_allowance, f.ordinality::integer)
+          filter (where f.is_counted) over arrival as fits,
+        count(*) filter (where f.is_free) over arrival as free_place,
+        case when f.named is not null then
+          sum(f.foreign_addresses) over arrival + coalesce((
+            select b.addresses from app.named_bounces b where b.organisation_id = f.organisation_id and b.hour = v_hour
+          ), 0) > c_named_hourly
+        end as is_beyond
+      from found f
+      window arrival as (partition by f.organisation_id order by f.n, f.index)
     ),
     refused as (
       select c.*,
         case
-          when c.verdict is not null then c.verdict
+          when c.code is not null then c.code
+          when c.is_beyond then 'rate_limited'
+          when c.named is not null then 'recipient_suppressed'
           when c.is_free and c.free_place > c.test_allowance then 'rate_limited'
           when c.is_counted and not c.fits then
             -- An accepted email and plan_allowance_exceeded would still tell which addresses bounced.
@@ -77,13 +70,13 @@ begin
               where b.organisation_id = c.organisation_id and b.hour = v_hour and b.addresses > c_named_hourly
             ) then 'rate_limited' else 'plan_allowance_exceeded' end
         end as refusal,
-        sum(cardinality(c.recipients)) filter (where c.fits) over (
-          partition by c.organisation_id, c.is_counted, c.is_free order by c.n, c.index) as taken
+        sum(cardinality(c.recipients)) filter (where c.is_counted and c.fits) over (
+          partition by c.organisation_id order by c.n, c.index) as taken
       from counted c
     )
     select row(
-      r.ordinality, r.n, r.index, r.id, r.organisation_id, r.mode, r.class, cardinality(r.recipients), r.is_free,
-      r.backlog, r.foreign_addresses, r.is_beyond, r.refusal,
+      r.ordinality, r.n, r.index, core.new_id(judge_emails.at), r.organisation_id, r.mode, r.class,
+      cardinality(r.recipients), r.is_free, r.backlog, r.foreign_addresses, r.is_beyond, r.refusal,
       case r.refusal
         when 'domain_not_verified' then
           format('%s is not verified for this organisation; add the domain, or send from a verified one.', r.from_domain)
@@ -106,8 +99,7 @@ begin
       end,
       r.error
     )::core.judged_email
-    from refused r
-    order by r.n, r.index);
+    from refused r);
 end
 $$;
 

@@ -5,7 +5,8 @@ set enable_seqscan = off
 as $$
 begin
   return array(
-    with judged as (
+    -- Materialized, or the verdict, with its look-ups, would be computed at each of its uses below.
+    with judged as materialized (
       select m.id, m.organisation_id, m.class, m.attempt_started_at as ambiguous_since,
         coalesce(d.name, split_part(m.from_address, '@', 2)) as domain,
         coalesce(d.mail_from_label, 'mail') || '.' || coalesce(d.name, split_part(m.from_address, '@', 2)) as mail_from_domain,

@@ -94,6 +94,8 @@ begin
       select m.*
       from core.marketing_obstacle(p.organisation_id, p.recipient, p.body, coalesce(p.scheduled_at, judge_sms.at)) m
       where p.refusal is null and p.mode = 'test' and p.class = 'marketing'
+      -- Without it, Postgres may evaluate the rules for every SMS and then compare these conditions.
+      offset 0
     ) obstacle on true
     order by p.n, p.index);
 end

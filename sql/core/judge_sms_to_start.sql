@@ -25,13 +25,14 @@ begin
       limit 1
     ) b
     join app.organisations o on o.id = m.organisation_id
-    -- Nested, so that the rules are evaluated only for marketing that has not left.
     cross join lateral (
       select p.has_left, r.code, r.reason
       from (select m.attempts > 0 and core.may_have_left(m.id) as has_left) p
       left join lateral (
         select x.* from core.marketing_obstacle(m.organisation_id, m.to_address, b.text, at) x
         where m.class = 'marketing' and not p.has_left
+        -- Without it, Postgres may evaluate the rules for every SMS and then compare these conditions.
+        offset 0
       ) r on true
     ) l
     where m.id = any (ids) and m.id between first_id and last_id

@@ -1,6 +1,7 @@
 create function core.late_at(scheduled_at timestamptz)
 returns timestamptz
-language sql immutable
+-- Stable, as the addition of an interval is: else Postgres would call the function for each row.
+language sql stable
 as $$
   select scheduled_at + interval '24 hours'
 $$;

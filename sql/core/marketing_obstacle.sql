@@ -1,9 +1,11 @@
 create function core.marketing_obstacle(
   organisation_id uuid, phone text, body text, at timestamptz, out code text, out reason text
 )
-language sql stable
+-- In plpgsql, because a function in SQL would be planned at each call.
+language plpgsql stable
 as $$
-  select o.words[1], o.words[2]
+begin
+  select o.words[1], o.words[2] into code, reason
   from (
     select case
       when c.opted_out_at is not null or exists (
@@ -28,7 +30,8 @@ as $$
     from (values (true)) always (is_there)
     left join app.consents c
       on c.organisation_id = marketing_obstacle.organisation_id and c.phone = marketing_obstacle.phone
-  ) o
+  ) o;
+end
 $$;
 
 comment on function core.marketing_obstacle is

@@ -1,11 +1,14 @@
 create function core.problem_text(detail jsonb, recipients integer)
 returns text
-language sql immutable
+-- Most messages have no problem, and Postgres does not call it for them.
+language plpgsql immutable strict
 as $$
-  select case
+begin
+  return case
     when recipients > 1 and detail ? 'recipient' then concat_ws(': ', detail ->> 'recipient', detail ->> 'text')
     else detail ->> 'text'
-  end
+  end;
+end
 $$;
 
 comment on function core.problem_text is

@@ -3,6 +3,10 @@ returns void
 language plpgsql volatile
 as $$
 begin
+  -- Nearly always no provider fails: then there is nothing to record, and nothing to remove.
+  if not jsonb_path_exists(results, '$[*].about') and not exists (select from app.provider_health) then
+    return;
+  end if;
   with provider as (
     select r.provider,
       bool_or(r.outcome = 'sent' or r.about = 'message') as is_working,
