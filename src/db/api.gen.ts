@@ -652,7 +652,7 @@ export type Api = {
   delete_old_complaints: { args: Record<string, never>; result: number }
   /** Delete receipts older than a day whose part was never recorded, such as those of messages that another system sent through the same account. Returns their number, at most 20,000. */
   delete_old_early_receipts: { args: Record<string, never>; result: number }
-  /** Delete messages that the sandbox network received more than a week ago. Returns their number. */
+  /** Forget messages that the sandbox network took more than a week ago. Returns their number. */
   delete_old_sandbox_messages: { args: Record<string, never>; result: number }
   /** Delete parts of SMS that are older than the retention period of messages. Returns their number, at most 20,000. */
   delete_old_sms_parts: { args: Record<string, never>; result: number }
@@ -690,7 +690,7 @@ export type Api = {
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
   /** Add a reserved domain whose identity the provider has created. actor: the user of the dashboard, whom the audit names; null for a call of the API. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string; actor?: string }; result: Reply[] }
-  /** Record the results of attempts (core.finish_deliveries), and release those of these leases at whose endpoints nothing is due any more; each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
+  /** Record the results of attempts, and release those of these leases at whose endpoints nothing is due any more (core.finish_deliveries); each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
   finish_leases: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]>; leases: readonly HeldLease[] | Json<readonly HeldLease[]> }; result: string[] }
   /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing, except that an ambiguous one may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
@@ -746,9 +746,9 @@ export type Api = {
   request_sign_in: { args: { email: string; client_address: string; token_sha256: string; sealed_token: string }; result: null }
   /** Returns for each of these messages, in order, whether the sandbox network has taken it before. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
-  /** Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages. */
+  /** Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages, at most 1 000. */
   sandbox_report: { args: Record<string, never>; result: number }
-  /** Record that the sandbox network takes messages. A second attempt of a message is counted, and its reports are not doubled. */
+  /** Record that the sandbox network takes messages. A message may be taken twice: its reports are made again, and are stored once, as those of other providers. */
   sandbox_take: { args: { messages: readonly SandboxItem[] | Json<readonly SandboxItem[]> }; result: null }
   /** Seal the unsealed rows of the audit, at most 1,000. A row that commits later gets a later seal. Returns the number of rows. */
   seal_audit: { args: Record<string, never>; result: number }

@@ -5,6 +5,7 @@ import { endWaiting, holdSandbox } from '../fixtures/load.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -96,7 +97,7 @@ t.test('process with a cut connection: takes its lock again and keeps its jobs',
     const queued = await sql`select from app.messages where status = 'queued'`
     return queued.length === 0
   })
-  const twice = await sql`select from app.sandbox_messages where attempts > 1`
+  const twice = await sql`select from ${takenBySandbox(sql)} s where attempts > 1`
   t.equal(twice.length, 0, 'nothing was handed over twice')
   t.equal(await worker.end('SIGTERM'), 0)
   t.equal(await processOf(worker.child.pid), undefined)

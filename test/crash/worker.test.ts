@@ -4,6 +4,7 @@ import { endWaiting, fiveHundred, holdSandbox } from '../fixtures/load.ts'
 import { backlogOf, sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -120,7 +121,7 @@ t.test('workers killed under mixed load: every message gets its outcome', async 
   const due = await sql`select from app.due_messages`
   t.equal(jobs.length + due.length, 60, 'and nothing else has one')
   t.equal(await backlogOf(sql, organisation), 60)
-  const twice = await sql`select from app.sandbox_messages where attempts > 1`
+  const twice = await sql`select from ${takenBySandbox(sql)} s where attempts > 1`
   t.equal(twice.length, 0)
   const [ambiguous] = await sql`
     select count(*)::integer as messages from app.messages where attempts > 1 and status <> 'queued'`
@@ -143,8 +144,8 @@ t.test(
     const countsOf = async () => {
       const [counts] = await sql<Record<'taken' | 'doubled' | 'sent' | 'delivered', number>[]>`
         select
-          (select count(*)::integer from app.sandbox_messages) as taken,
-          (select count(*)::integer from app.sandbox_messages where attempts > 1) as doubled,
+          (select count(*)::integer from ${takenBySandbox(sql)} s) as taken,
+          (select count(*)::integer from ${takenBySandbox(sql)} s where attempts > 1) as doubled,
           (select count(*)::integer from app.messages where sent_at is not null) as sent,
           (select count(*)::integer from app.messages where status = 'delivered') as delivered`
       if (!counts) throw new Error('no counts')
@@ -156,13 +157,19 @@ t.test(
     )
     const emails = Array.from({ length: MARKETING }, () => ({ class: 'marketing', to }))
     await sendBatch(base, organisation, emails)
+    await sql.unsafe(`
+      create function public.hold_copy() returns trigger language plpgsql as $$
+      begin
+        if ${HELD_COPY} = any (new.copies) then perform pg_advisory_xact_lock(${HELD_COPY}); end if;
+        return new;
+      end $$;
+      create trigger hold_copy before insert on app.sandbox_batches
+      for each row execute function public.hold_copy()`)
     await sql
       .begin(async (tx) => {
-        // Another session holds one copy of each message, so the worker waits for its outcome: some copies are
+        // The sandbox holds one copy of each message, so the worker waits for its outcome: some copies are
         // accepted, one is not, and others have not started.
-        await tx`
-        insert into app.sandbox_messages (message_id, copy, kind, reports, taken_at)
-        select m.id, ${HELD_COPY}, 'email', '[]', now() from app.messages m`
+        await tx`select pg_advisory_xact_lock(${HELD_COPY})`
         const victim = await spawnService(url, 'worker')
         await until('some copies', async () => (await countsOf()).taken >= 10)
         await victim.end('SIGKILL')
