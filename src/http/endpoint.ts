@@ -1,6 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring'
-import { Router } from '@koa/router'
-import type { Context } from 'koa'
+import { Router, type RouterContext } from '@koa/router'
+import type { Context, Middleware } from 'koa'
 import type * as v from 'valibot'
 import type { Admission } from '../db/api.gen.ts'
 import { type Code, type Fields, Refusal } from '../errors.ts'
@@ -90,12 +90,13 @@ type PostEndpoint = {
   }
 }[PostKind]
 
-/** Returns a router that admits each request before its endpoint handles it. */
+/** Returns the middleware of all endpoints, which admits each request before its endpoint handles it. */
 export function mount(
   endpoints: Endpoint[],
   { admit, bodies, reader }: { admit: Admit; bodies: Bodies; reader: PostReader },
-): Router {
+): Middleware {
   const router = new Router()
+  const direct = new Map<string, Route>()
   let calls = 0
 
   async function readPost(
@@ -125,7 +126,8 @@ export function mount(
   }
 
   for (const endpoint of endpoints) {
-    router.register(endpoint.path, [endpoint.method], async (ctx) => {
+    const { path, method } = endpoint
+    const respond = async (ctx: Context) => {
       const admission = await admit(ctx, endpoint.scope)
       // Live sending depends on the domains and suppressions of the organisation.
       if (endpoint.method === 'DELETE' && admission.mode === 'test') {
@@ -135,25 +137,41 @@ export function mount(
       bodies.reserve(ctx, admission.organisationId)
       // Postgres refuses text with a NUL, and no ID contains one.
       if (ctx.path.includes('%00')) throw new Refusal('not_found')
-      const bare = { admission, id: ctx.params.id ?? '', query: ctx.query }
-      if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(ctx.query))
+      const query = ctx.querystring === '' ? NO_QUERY : ctx.query
+      const bare = { admission, id: ctx.params.id ?? '', query }
+      if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(query))
       const request = endpoint.method === 'POST' ? await readPost(ctx, endpoint, bare) : bare
       const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
       const reply = endpoint.asksProvider
         ? await handle(new AbortController().signal)
         : await timeLimitOf(ctx).wait(handle)
       ctx.status = reply.status
-      ctx.set('Content-Type', 'application/json; charset=utf-8')
+      ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
       if (reply.isReplay) ctx.set('Idempotent-Replayed', 'true')
       ctx.body = reply.body
-    })
+    }
+    router.register(path, [method], respond)
+    if (!path.includes(':')) direct.set(`${method} ${path}`, { path, respond })
   }
-  return router
+  const routes = router.routes()
+  return (ctx, next) => {
+    // The router compares the path with every endpoint; it also knows other spellings.
+    const route = direct.get(`${ctx.method} ${ctx.path}`)
+    if (!route) return routes(ctx as RouterContext, next)
+    ctx._matchedRoute = route.path
+    ctx.params = {}
+    return route.respond(ctx)
+  }
 }
+
+type Route = { path: string; respond(ctx: Context): Promise<void> }
+
+/** The query of most requests, which needs no check. */
+const NO_QUERY: ParsedUrlQuery = {}
 
 /** Returns a problem for each query parameter of an endpoint without parameters. */
 function unknownParameters(query: ParsedUrlQuery): Fields {
-  return problemsOf(parseBody(nothingSchema, query))
+  return query === NO_QUERY ? {} : problemsOf(parseBody(nothingSchema, query))
 }
 
 const problemsOf = (parsed: Parsed<unknown>): Fields => ('fields' in parsed ? parsed.fields : {})

@@ -6,7 +6,7 @@ import { createYield } from './yield.ts'
 /** Requests start for this time before the event loop goes on. */
 const START_MS = 1
 
-/** The number of keys that are remembered; the least recently used are forgotten first. */
+/** The number of keys that are remembered; those learned first are forgotten first, and learned again. */
 const MAX_KEYS = 10_000
 
 /** The owner of requests whose organisation is not known. */
@@ -23,7 +23,7 @@ const PATH_OWNER = /^\/(healthz|readyz|providers|dashboard|operator|login)(?:\/|
  */
 export function fairStart(): Middleware {
   const starts = createYield(START_MS)
-  /** Organisations of admitted keys by the hash of the key, least recently used first. */
+  /** Organisations of admitted keys by the hash of the key. */
   const organisations = new Map<string, string>()
 
   return async (ctx, next) => {
@@ -33,6 +33,7 @@ export function fairStart(): Middleware {
     ctx.state.owner = pathOwner ?? organisations.get(key) ?? UNKNOWN_OWNER
     await starts.run(ctx.state.owner, next)
     const { organisationId } = ctx.state
-    if (organisationId) setLatest(organisations, key, organisationId, MAX_KEYS)
+    if (organisationId && organisations.get(key) !== organisationId)
+      setLatest(organisations, key, organisationId, MAX_KEYS)
   }
 }
