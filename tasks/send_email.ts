@@ -5,31 +5,34 @@ import type { Signer } from '../src/domains/signer.ts'
 import { sendCopies } from '../src/marketing/send-copies.ts'
 import type { UnsubscribeLinks } from '../src/marketing/unsubscribe-link.ts'
 import { attemptEmail } from '../src/providers/attempt.ts'
-import { attemptTask, type OnOutcome } from '../src/providers/attempt-task.ts'
+import { attemptTask, type OnOutcome, type WorkerLimits } from '../src/providers/attempt-task.ts'
 import type { EmailProvider, OutgoingEmail } from '../src/providers/email.ts'
 import { createLargeBodies } from '../src/providers/large-bodies.ts'
 
-export type SendEmailOptions = {
+export type SendEmailOptions = WorkerLimits & {
   provider: EmailProvider
   /** Takes sandbox messages, whatever the provider. */
   sandbox: EmailProvider
   links: UnsubscribeLinks
   sign: Signer
-  responseTimeoutMs?: number
-  onOutcome?: OnOutcome
+  responseTimeoutMs?: number | undefined
+  onOutcome?: OnOutcome | undefined
 }
 
-/** Attempts one email: a transactional one as a whole, a marketing one as a copy for each recipient. */
+/**
+ * Creates the tasks send_email (of one email) and send_emails (of several). Attempts a transactional email as a whole,
+ * a marketing one as a copy for each recipient.
+ */
 export default function sendEmail(
   call: Call,
-  { provider, sandbox, links, sign, responseTimeoutMs, onOutcome }: SendEmailOptions,
+  { provider, sandbox, links, sign, ...options }: SendEmailOptions,
 ): Task {
   const largeBodies = createLargeBodies()
   return attemptTask<EmailToSend>(call, {
-    start: (ids) => largeBodies.begin((free) => call('start_emails', { ids, large_bytes: free })),
+    ...options,
+    start: (ids, jobs) =>
+      largeBodies.begin((free) => call('start_emails', { ids, jobs, large_bytes: free })),
     end: largeBodies.end,
-    responseTimeoutMs,
-    onOutcome,
     async attempt(email, timeLimit) {
       const chosen = email.isSandbox ? sandbox : provider
       const signed = await sign(chosen, email).catch(() => undefined)

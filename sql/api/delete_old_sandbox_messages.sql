@@ -4,12 +4,12 @@ language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
   with forgotten as (
-    delete from app.sandbox_messages s
-    where s.due_at is null and s.taken_at < now() - interval '7 days'
-    returning 1
+    delete from app.sandbox_batches b
+    where b.taken_at < now() - interval '7 days'
+    returning cardinality(b.message_ids) as messages
   )
-  select count(*)::integer from forgotten
+  select coalesce(sum(f.messages), 0)::integer from forgotten f
 $$;
 
 comment on function api.delete_old_sandbox_messages is
-  'Delete messages that the sandbox network received more than a week ago. Returns their number.';
+  'Forget messages that the sandbox network took more than a week ago. Returns their number.';

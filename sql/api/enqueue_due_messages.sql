@@ -32,9 +32,9 @@ begin
     returning d.*
   )
   select array_agg(r::app.due_messages) into v_due from released r;
-  return core.release_messages(v_due);
+  return core.release_messages(v_due) + core.split_jobs(c_limit);
 end
 $$;
 
 comment on function api.enqueue_due_messages is
-  'Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Returns how many, at most 20 000.';
+  'Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Replaces jobs of several messages that no worker takes. Returns how many, some 20 000 of each at most.';

@@ -3,7 +3,7 @@ returns integer
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select core.finish_deliveries(results)
+  select f.delivered from core.finish_deliveries(results) f
 $$;
 
 comment on function api.finish_deliveries is

@@ -5,15 +5,15 @@ set search_path = pg_catalog, pg_temp
 as $$
   -- Reads only the next jobs by their index, so that the cost does not depend on the number of jobs.
   with next_jobs as materialized (
-    select j.task_id, j.run_at, j.priority
+    select j.task_id, j.run_at, j.priority, core.job_size(j.payload) as size
     from graphile_worker._private_jobs j
     where j.is_available
     order by j.priority, j.run_at
     limit 10000
   )
   select 'queue_jobs', jsonb_build_object('task', t.identifier, 'state', s.state), case s.state
-      when 'waiting' then count(j.*) filter (where j.run_at <= now())
-      else count(j.*) filter (where j.run_at > now())
+      when 'waiting' then coalesce(sum(j.size) filter (where j.run_at <= now()), 0)
+      else coalesce(sum(j.size) filter (where j.run_at > now()), 0)
     end::double precision
   from graphile_worker._private_tasks t
   cross join (values ('waiting'), ('later')) as s (state)

@@ -1,4 +1,6 @@
-create function api.record_heartbeat(pool_id text, roles text[], host text, pid integer, version text, sent_at timestamptz)
+create function api.record_heartbeat(
+  pool_id text, roles text[], host text, pid integer, version text, sent_at timestamptz, tasks text[] default '{}'
+)
 returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -13,11 +15,11 @@ begin
   end if;
 
   select p.heartbeat_at into v_last_heartbeat from app.processes p where p.pool_id = record_heartbeat.pool_id;
-  insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit)
+  insert into app.processes (pool_id, roles, host, pid, version, clock_offset, synchronous_commit, tasks)
   values (record_heartbeat.pool_id, record_heartbeat.roles, record_heartbeat.host, record_heartbeat.pid, record_heartbeat.version,
     -- statement_timestamp() is when the heartbeat arrived, before any wait for a lock.
     greatest(interval '-1 day', least(interval '1 day', record_heartbeat.sent_at - statement_timestamp())),
-    current_setting('synchronous_commit'))
+    current_setting('synchronous_commit'), record_heartbeat.tasks)
   on conflict on constraint processes_pkey do update
   set heartbeat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;
 
@@ -44,4 +46,4 @@ end
 $$;
 
 comment on function api.record_heartbeat is
-  'Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process''s clock. Returns the number of pools that were gone.';
+  'Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process''s clock, tasks are those whose jobs the pool takes. Returns the number of pools that were gone.';

@@ -10,40 +10,44 @@ declare
 begin
   -- One kind at a time, because each locks its rows in an order of its own.
   select s.kind into v_kind
-  from app.sandbox_messages s
+  from app.sandbox_reports s
   where s.due_at <= clock_timestamp()
   order by s.due_at
   limit 1
   for update skip locked;
+  if v_kind is null then
+    return 0;
+  end if;
 
   with due as (
-    select s.message_id, s.copy, s.due_at, s.reports
-    from app.sandbox_messages s
-    where s.due_at <= clock_timestamp() and s.kind = v_kind
-    order by s.due_at
-    limit 1000
-    for update skip locked
-  ),
-  done as (
-    update app.sandbox_messages s set due_at = null from due d where (s.message_id, s.copy) = (d.message_id, d.copy)
+    delete from app.sandbox_reports s
+    where s.id = any (array(
+      select d.id
+      from app.sandbox_reports d
+      where d.due_at <= clock_timestamp() and d.kind = v_kind
+      order by d.due_at
+      -- Of at most 100 messages each.
+      limit 10
+      for update skip locked))
+    returning s.due_at, s.reports
   )
-  select count(distinct (d.message_id, d.copy)), jsonb_agg(r.report || jsonb_build_object(
+  select count(*) filter (where r.place = 1), jsonb_agg(r.report || jsonb_build_object(
       case v_kind when 'reply' then 'received_at' else 'occurred_at' end,
       -- The order within a message is the order of its reports.
       core.now() + r.place * interval '1 millisecond') order by d.due_at)
     into v_count, v_reports
   from due d
-  cross join lateral jsonb_array_elements(d.reports) with ordinality as r (report, place);
+  cross join lateral jsonb_array_elements(d.reports) as m (reports)
+  cross join lateral jsonb_array_elements(m.reports) with ordinality as r (report, place);
 
   case v_kind
     when 'email' then perform core.record_receipts(v_reports);
     when 'sms' then perform core.record_sms_receipts(v_reports);
     when 'reply' then perform core.record_inbound(v_reports);
-    else null;
   end case;
   return v_count;
 end
 $$;
 
 comment on function api.sandbox_report is
-  'Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages.';
+  'Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages, at most 1 000.';

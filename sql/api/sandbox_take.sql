@@ -4,13 +4,23 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into app.sandbox_messages as s (message_id, copy, kind, reports, taken_at, due_at)
-  select m.id, m.copy, m.kind, m.reports, clock_timestamp(), clock_timestamp() + m.due_in_ms * interval '1 millisecond'
-  from jsonb_populate_recordset(null::core.sandbox_item, messages) as m
-  order by m.id, m.copy
-  on conflict (message_id, copy) do update set attempts = s.attempts + 1;
+  with batch as (
+    select m.kind, m.due_in_ms, array_agg(m.id) as message_ids, array_agg(m.copy) as copies,
+      jsonb_agg(m.reports) as reports
+    from jsonb_populate_recordset(null::core.sandbox_item, messages)
+      with ordinality as m (id, copy, kind, reports, due_in_ms, place)
+    group by m.kind, m.due_in_ms, m.place / 100
+  ),
+  taken as (
+    insert into app.sandbox_batches (message_ids, copies, taken_at)
+    select b.message_ids, b.copies, clock_timestamp()
+    from batch b
+  )
+  insert into app.sandbox_reports (kind, reports, due_at)
+  select b.kind, b.reports, clock_timestamp() + b.due_in_ms * interval '1 millisecond'
+  from batch b;
 end
 $$;
 
 comment on function api.sandbox_take is
-  'Record that the sandbox network takes messages. A second attempt of a message is counted, and its reports are not doubled.';
+  'Record that the sandbox network takes messages. A message may be taken twice: its reports are made again, and are stored once, as those of other providers.';

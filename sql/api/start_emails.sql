@@ -1,5 +1,5 @@
 -- Locks, in this order: messages by id, and to reject some counters by organisation.
-create function api.start_emails(ids uuid[], large_bytes integer default null)
+create function api.start_emails(ids uuid[], large_bytes integer default null, jobs bigint[] default null)
 returns setof api.email_to_send
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -26,6 +26,10 @@ begin
   v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
   if cardinality(v_started) < cardinality(v_verdicts) then
     perform core.put_emails_aside(v_verdicts);
+    perform core.leave_jobs(array_agg(g.id), array_agg(distinct g.job))
+    from unnest(ids, start_emails.jobs) g (id, job)
+    join unnest(v_verdicts) v on v.message_id = g.id
+    where v.verdict in ('hold', 'defer');
   end if;
 
   return query
@@ -56,4 +60,4 @@ end
 $$;
 
 comment on function api.start_emails is
-  'Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second.';
+  'Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. jobs: the jobs of the ids, which held and deferred emails leave.';

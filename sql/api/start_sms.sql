@@ -1,5 +1,5 @@
 -- Locks, in this order: messages by id, and to end some counters and allowances by organisation.
-create function api.start_sms(ids uuid[])
+create function api.start_sms(ids uuid[], jobs bigint[] default null)
 returns setof api.sms_to_send
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -26,6 +26,10 @@ begin
   v_started := array(select v.message_id from unnest(v_verdicts) v where v.verdict = 'start');
   if cardinality(v_started) < cardinality(v_verdicts) then
     perform core.put_sms_aside(v_verdicts);
+    perform core.leave_jobs(array_agg(g.id), array_agg(distinct g.job))
+    from unnest(ids, start_sms.jobs) g (id, job)
+    join unnest(v_verdicts) v on v.message_id = g.id
+    where v.verdict in ('hold', 'defer');
   end if;
 
   -- A scheduled SMS shows in its timeline when it was released.
@@ -55,4 +59,4 @@ end
 $$;
 
 comment on function api.start_sms is
-  'Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again.';
+  'Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. jobs: the jobs of the ids, which held SMS leave.';

@@ -7,7 +7,7 @@ as $$
 declare
   -- Bounded, so that one transaction never holds an hour's work; the caller calls again.
   c_limit constant integer := 20000;
-  v_taken app.status_changes[];
+  v_taken core.unsummed_change[];
   v_changes core.counted_change[];
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('postgram reports', 0)) then
@@ -16,10 +16,18 @@ begin
 
   with taken as (
     delete from app.status_changes c
-    where c.ctid = any (array(select n.ctid from app.status_changes n limit c_limit))
-    returning c.*
+    where c.ctid = any (array(
+      select s.ctid
+      from (
+        select n.ctid, sum(coalesce(cardinality(n.message_ids), 1)) over (rows unbounded preceding) as changes
+        from (select c.ctid, c.message_ids from app.status_changes c limit c_limit) n
+      ) s
+      where s.changes <= c_limit))
+    returning c.message_id, c.message_ids, c.change, c.occurred_at
   )
-  select array_agg(t::app.status_changes) into v_taken from taken t;
+  select array_agg((i.message_id, t.change, t.occurred_at)::core.unsummed_change) into v_taken
+  from taken t
+  cross join unnest(coalesce(t.message_ids, array[t.message_id])) i (message_id);
 
   v_changes := core.counted_changes(v_taken);
   perform core.sum_volume(v_changes);

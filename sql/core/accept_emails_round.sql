@@ -36,14 +36,15 @@ begin
     ) u
     where a.organisation_id = u.organisation_id;
 
-    perform core.add_jobs((
-      select array_agg(core.send_job('email', e.id, core.priority(e.backlog + e.place, e.class)) order by e.n, e.index)
+    perform core.add_jobs(core.send_jobs('email', array(
+      select (e.id, core.priority(e.backlog + e.place, e.class), null)::core.message_to_enqueue
       from (
         select q.n, q.index, q.id, q.class, q.backlog,
           row_number() over (partition by q.organisation_id order by q.n, q.index) as place
         from unnest(v_accepted) q
         where q.mode = 'live'
-      ) e));
+      ) e
+      order by e.n, e.index)));
   end if;
 
   v_results := array(

@@ -1,4 +1,4 @@
-create function core.counted_changes(changes app.status_changes[])
+create function core.counted_changes(changes core.unsummed_change[])
 returns core.counted_change[]
 language sql stable
 set enable_seqscan = off

@@ -8,7 +8,7 @@ begin
   if exists (
     -- A running attempt, which its worker has yet to settle. If the worker died, the job is released within seconds.
     select from app.messages m
-    join graphile_worker._private_jobs j on j.locked_at is not null and j.payload ->> 'id' = m.id::text
+    join graphile_worker._private_jobs j on j.locked_at is not null and strpos(j.payload::text, m.id::text) > 0
     where m.id = any (ids) and m.status = 'queued' and m.attempt_started_at is not null
   ) then
     raise exception 'an attempt to send a message to them is running; try again in a minute'

@@ -3,7 +3,7 @@ returns void
 language plpgsql volatile
 as $$
 declare
-  v_jobs graphile_worker.job_spec[];
+  v_messages core.message_to_enqueue[];
 begin
   with live as (
     select a.n, a.index, a.id, a.organisation_id, a.scheduled_at, a.is_far,
@@ -19,11 +19,12 @@ begin
     from live l
     where l.is_far
   )
-  select array_agg(core.send_job('sms', l.id, l.priority, now() + (l.scheduled_at - enqueue_sms.at)) order by l.n, l.index)
-    into v_jobs
+  select array_agg(
+      (l.id, l.priority, now() + (l.scheduled_at - enqueue_sms.at))::core.message_to_enqueue order by l.n, l.index)
+    into v_messages
   from live l
   where l.is_far is not true;
-  perform core.add_jobs(v_jobs);
+  perform core.add_jobs(core.send_jobs('sms', v_messages));
 end
 $$;
 

@@ -45,7 +45,6 @@ begin
       ('app.events', 'provider_event_id', 'text'),
       ('app.events', 'detail', 'jsonb'),
       ('app.early_receipts', 'receipt', 'jsonb'),
-      ('app.sandbox_messages', 'reports', 'jsonb'),
       ('app.callback_tokens', 'provider_event_id', 'text'),
       ('app.webhook_events', 'body', 'text'),
       ('app.webhook_attempts', 'error', 'text'),

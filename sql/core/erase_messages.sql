@@ -70,15 +70,7 @@ begin
     update app.sms_parts p set phone = '(erased)' where p.message_id = any (ids) and p.phone = person returning 1
   )
   select v_total + (select count(*) from complaint) + (select count(*) from body) + (select count(*) from part) into v_total;
-
-  update app.sandbox_messages s
-  set reports = coalesce((
-    select jsonb_agg(r.report order by r.place)
-    from jsonb_array_elements(s.reports) with ordinality as r (report, place)
-    where core.redact(r.report::text, person) = r.report::text), '[]')
-  where s.message_id = any (ids) and core.names_person(s.reports::text, person);
-  get diagnostics v_rows = row_count;
-  return v_total + v_rows;
+  return v_total;
 end
 $$;
 

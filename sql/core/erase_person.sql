@@ -29,7 +29,7 @@ begin
     where core.names_person(t.text, v_person)
       and m.id <> all (v_ids));
   -- The sandbox takes its own before messages.
-  perform from app.sandbox_messages s where s.message_id = any (v_ids) order by s.message_id, s.copy for update;
+  perform from app.sandbox_reports s where core.names_person(s.reports::text, v_person) order by s.id for update;
   -- In the order of their ids, as every writer of messages locks them.
   perform from app.messages m where m.id = any (v_ids || v_mentions) order by m.id for no key update;
   perform core.end_person_messages(v_ids);

@@ -42,12 +42,7 @@ as $$
   select 'SMS part', i.organisation_id, i.shown, p.taken_at, to_jsonb(p) - 'message_id'
   from mine i
   join app.sms_parts p on p.message_id = i.id
-  union all
-  select 'sandbox', i.organisation_id, i.shown, s.taken_at, to_jsonb(s) - 'message_id'
-  from mine i
-  join app.sandbox_messages s on s.message_id = i.id
-  where core.names_person(s.reports::text, person)
 $$;
 
 comment on function core.export_messages is
-  'Returns the records of these messages to a person: the messages, timelines, complaints, webhook events and attempts, SMS parts and sandbox reports.';
+  'Returns the records of these messages to a person: the messages, timelines, complaints, webhook events and attempts, and SMS parts.';

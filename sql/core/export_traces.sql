@@ -15,6 +15,11 @@ as $$
   from app.early_receipts e
   where e.receipt ->> 'phone' = person
   union all
+  select 'sandbox', null, null, s.due_at, r.report
+  from app.sandbox_reports s
+  cross join lateral jsonb_path_query(s.reports, '$[*][*]') r (report)
+  where core.names_person(r.report::text, person)
+  union all
   select 'suppression removal', s.organisation_id, null, s.tried_at, to_jsonb(s) - 'organisation_id'
   from app.suppression_removals s
   where s.email = person
@@ -29,4 +34,4 @@ as $$
 $$;
 
 comment on function core.export_traces is
-  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, removals at providers, a requested erasure, the audit.';
+  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, reports that the sandbox has not made yet, removals at providers, a requested erasure, the audit.';

@@ -1,21 +1,25 @@
 -- Locks, in this order: webhook endpoints by id, then their deliveries.
-create function core.finish_deliveries(results jsonb)
-returns integer
+create function core.finish_deliveries(
+  results jsonb, leases jsonb default '[]', out delivered integer, out released uuid[]
+)
 language plpgsql volatile
 set enable_seqscan = off
 as $$
 declare
+  v_results core.delivery_result[] := array(select r from jsonb_populate_recordset(null::core.delivery_result, results) r);
+  v_of_endpoints core.endpoint_results[];
   v_now timestamptz;
-  v_delivered integer;
+  v_hour timestamptz;
+  v_is_new_hour boolean;
 begin
-  perform core.lock_endpoints(array(
-    select r.endpoint_id from jsonb_to_recordset(results) as r (endpoint_id uuid)));
+  perform core.lock_endpoints(array(select r.endpoint_id from unnest(v_results) r));
   v_now := core.clock();
+  v_hour := date_trunc('hour', v_now, 'UTC');
 
   -- One statement: a separate one for each change took up to twice the time.
   with result as materialized (
     select r.*
-    from jsonb_populate_recordset(null::core.delivery_result, results) with ordinality
+    from unnest(v_results) with ordinality
       as r (endpoint_id, event_id, attempt, started_at, duration_ms, status, error, response, place)
   ),
   -- A result that was recorded before, but whose response was lost, counts once.
@@ -27,7 +31,7 @@ begin
     returning endpoint_id, event_id, started_at
   ),
   counted as materialized (
-    select r.*, core.webhook_retry_delay(r.attempt) as delay, e.id is not null as is_enabled
+    select r.*, core.webhook_retry_delay(r.attempt) as delay, e.id is not null as is_enabled, e.counted_hour
     from (
       -- "in" builds a hash table. A plan does not know how many rows these are, and a join became a loop over all
       -- results for each, which took twice as long for 128 of them.
@@ -55,46 +59,62 @@ begin
       -- Else it was replayed meanwhile, and its schedule starts again.
       and d.attempts + 1 = c.attempt
   ),
-  summed as (
+  of_endpoint as (
+    select c.endpoint_id, count(*) as attempts, count(*) filter (where c.error is null) as succeeded,
+      (array_agg(c.error order by c.place desc))[1] as last_error, c.counted_hour
+    from counted c
+    where c.is_enabled
+    group by c.endpoint_id, c.counted_hour
+  )
+  select coalesce((select count(*) from counted c where c.error is null), 0),
+    array_agg((o.endpoint_id, o.attempts, o.succeeded, o.last_error)::core.endpoint_results), bool_or(o.counted_hour <> v_hour)
+    into delivered, v_of_endpoints, v_is_new_hour
+  from of_endpoint o;
+
+  if v_is_new_hour then
     insert into app.webhook_hours as w (endpoint_id, hour, attempts, succeeded)
-    select c.endpoint_id, date_trunc('hour', v_now, 'UTC'), count(*), count(*) filter (where c.error is null)
-    from counted c
-    where c.is_enabled
-    group by c.endpoint_id
+    select e.id, e.counted_hour, e.hour_attempts, e.hour_succeeded
+    from unnest(v_of_endpoints) o
+    join app.webhook_endpoints e on e.id = o.endpoint_id
+    where e.counted_hour <> v_hour
     on conflict (endpoint_id, hour) do update
-      set attempts = w.attempts + excluded.attempts, succeeded = w.succeeded + excluded.succeeded
-  ),
-  health as (
-    select c.endpoint_id, bool_or(c.error is null) as has_success,
-      (array_agg(c.error order by c.place desc))[1] as last_error
-    from counted c
-    where c.is_enabled
-    group by c.endpoint_id
-  ),
-  -- Only rows that change; the time of a further failure is kept to the minute.
-  updated as (
+      set attempts = w.attempts + excluded.attempts, succeeded = w.succeeded + excluded.succeeded;
+  end if;
+
+  -- Counts, health and lease in one change of each row. What falls due after this look brings a job that finds the
+  -- lease released.
+  with changed as (
     update app.webhook_endpoints e
     set
+      lease_job_id = case when e.lease_job_id = c.job then null else e.lease_job_id end,
+      counted_hour = v_hour,
+      hour_attempts = c.attempts + case when e.counted_hour = v_hour then e.hour_attempts else 0 end,
+      hour_succeeded = c.succeeded + case when e.counted_hour = v_hour then e.hour_succeeded else 0 end,
       failing_since = case
-        when h.last_error is null then null
-        when h.has_success then v_now
+        when c.attempts = 0 then e.failing_since
+        when c.last_error is null then null
+        when c.succeeded > 0 then v_now
         else coalesce(e.failing_since, v_now)
       end,
-      failed_at = case when h.last_error is null then e.failed_at else v_now end,
-      last_error = h.last_error,
-      warned_at = case when not h.has_success then e.warned_at end
-    from health h
-    where e.id = h.endpoint_id
-      and (
-        h.last_error is distinct from e.last_error
-        or h.has_success and e.failing_since is not null
-        or h.last_error is not null and e.failed_at < v_now - interval '1 minute'
-      )
+      failed_at = case when c.last_error is null then e.failed_at else v_now end,
+      last_error = case when c.attempts = 0 then e.last_error else c.last_error end,
+      warned_at = case when c.succeeded = 0 then e.warned_at end
+    from (
+      select endpoint_id, coalesce(o.attempts, 0) as attempts, coalesce(o.succeeded, 0) as succeeded, o.last_error, l.job
+      from unnest(v_of_endpoints) o
+      full join (
+        select h.endpoint_id, h.job
+        from jsonb_populate_recordset(null::core.held_lease, leases) h
+        where not exists (
+          select from app.webhook_deliveries d where d.endpoint_id = h.endpoint_id and d.due_at <= v_now)
+      ) l using (endpoint_id)
+    ) c
+    where e.id = c.endpoint_id and e.disabled_at is null
+    returning e.id, e.lease_job_id is null and c.job is not null as is_released
   )
-  select count(*) filter (where c.error is null) into v_delivered from counted c;
-  return v_delivered;
+  select array_agg(c.id) filter (where c.is_released) into released from changed c;
 end
 $$;
 
 comment on function core.finish_deliveries is
-  'Record the results of attempts, in the order in which they ended. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many succeeded. A repeated result changes nothing.';
+  'Record the results of attempts, in the order in which they ended, and release those of these leases (core.held_lease) at whose endpoints nothing is due any more. A failed delivery is attempted again after 1 min, 5 min, 30 min, 2 h and 24 h; then it stops. An endpoint is failing from its first failure until its next success. Returns how many attempts succeeded, and the endpoints whose leases were released. A repeated result changes nothing.';

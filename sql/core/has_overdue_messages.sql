@@ -7,10 +7,8 @@ set jit = off
 as $$
   -- One scan of the jobs: no index finds the job of a message.
   with job as materialized (
-    select (j.payload ->> 'id')::uuid as message_id, j.run_at, j.locked_at, j.priority
-    from graphile_worker._private_jobs j
-    join graphile_worker._private_tasks t on t.id = j.task_id
-    where t.identifier in ('send_email', 'send_sms')
+    select j.message_id, j.run_at, j.locked_at, j.priority
+    from core.message_jobs() j
   )
   select exists (
     select

@@ -1,4 +1,4 @@
-create function core.index_changes(changes app.status_changes[])
+create function core.index_changes(changes core.unsummed_change[])
 returns void
 language plpgsql volatile
 set enable_seqscan = off

@@ -24,10 +24,11 @@ begin
     from email e
   ),
   new_changes as (
-    insert into app.status_changes (message_id, change, occurred_at)
-    select e.id, 'queued', insert_emails.at
+    insert into app.status_changes (message_ids, change, occurred_at)
+    select array_agg(e.id), 'queued', insert_emails.at
     from email e
     where e.mode = 'live' and e.is_sandbox is not true
+    group by e.ordinality / 100
   )
   insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, reply_to, html, text, headers)
   select e.id, e.sender, e."to", e.cc, e.bcc, e.recipients, e.reply_to,

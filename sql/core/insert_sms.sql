@@ -21,10 +21,11 @@ begin
     from sms s
   ),
   new_changes as (
-    insert into app.status_changes (message_id, change, occurred_at)
-    select (s.judged).id, 'queued', insert_sms.at
+    insert into app.status_changes (message_ids, change, occurred_at)
+    select array_agg((s.judged).id), 'queued', insert_sms.at
     from sms s
     where (s.judged).mode = 'live' and s.is_sandbox is not true
+    group by s.ordinality / 100
   )
   insert into app.bodies (message_id, sender, "to", cc, bcc, recipients, text)
   select (s.judged).id, (s.judged).sender, array[s.recipient], '{}', '{}', array[s.recipient], s.body

@@ -9,8 +9,9 @@ begin
   -- Created first and attached afterwards: "create table … partition of" would block senders.
   execute format('create table app.%I (like app.%I including all)', name, parent);
   if parent = 'messages' then
-    -- Free space on each page for the two or three updates of a message.
-    execute format('alter table app.%I set (fillfactor = 60)', name);
+    -- Space on each page for a second version of each message: a transaction updates all messages of a page, and
+    -- Postgres reuses the space of their first versions only after it. Otherwise the updates are not heap-only.
+    execute format('alter table app.%I set (fillfactor = 48)', name);
   end if;
   execute format('alter table app.%I attach partition app.%I for values from (%L) to (%L)', parent, name, bounds_from, bounds_to);
   return 1;

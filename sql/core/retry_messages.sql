@@ -43,14 +43,13 @@ begin
   delete from app.due_messages d where d.message_id = any (v_ids);
   -- One scan of the queue for all of them: an index would slow down every send.
   with job as materialized (
-    select i.id as message_id, j.id, j.locked_at
-    from graphile_worker._private_jobs j
-    join graphile_worker._private_tasks t on t.id = j.task_id
-    join unnest(v_ids) i (id) on j.payload ->> 'id' = i.id::text
-    where t.identifier in ('send_email', 'send_sms')
+    select j.message_id, j.job_id, j.locked_at, j.is_available and j.run_at <= now() as is_waiting
+    from core.message_jobs() j
+    where j.message_id = any (v_ids)
   )
   select
-    array(select j.id from job j where j.locked_at is null),
+    -- A job that waits for a worker keeps its place, which is also that of other messages.
+    array(select distinct j.job_id from job j where j.locked_at is null and not j.is_waiting),
     array(select i.id from unnest(v_ids) i (id) where not exists (select from job j where j.message_id = i.id))
     into v_job_ids, v_ids;
   -- Due now, with the full number of attempts.

@@ -16,10 +16,9 @@ begin
   from unnest(judged) a
   where a.verdict in ('deferred', 'failed');
 
-  -- The worker deletes this job in a moment. If it crashes first, the old and the new job would both run.
-  delete from graphile_worker._private_jobs j
-  where j.id = any (array(select a.job from unnest(judged) a where a.verdict = 'deferred'));
-
+  perform core.leave_jobs(array_agg(a.message_id), array_agg(distinct a.job))
+  from unnest(judged) a
+  where a.verdict = 'deferred';
   perform core.send_later(a.channel, a.message_id, a.organisation_id, a.class,
     coalesce(a.retry_in_ms * interval '1 millisecond', core.retry_delay(a.attempt)))
   from unnest(judged) a

@@ -14,10 +14,8 @@ as $$
       from app.due_messages d
       where d.due_at < core.now() + interval '90 minutes' or d.due_at is null
       union
-      select (j.payload ->> 'id')::uuid
-      from graphile_worker._private_jobs j
-      join graphile_worker._private_tasks t on t.id = j.task_id
-      where t.identifier in ('send_email', 'send_sms')
+      select j.message_id
+      from core.message_jobs() j
     ) w
     -- The limit makes the plan look up each message by its ID.
     cross join lateral (select m.* from app.messages m where m.id = w.id limit 1) m

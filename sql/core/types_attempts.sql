@@ -91,6 +91,13 @@ comment on column core.judged_attempt.outcome is 'As the worker reports it: sent
 comment on column core.judged_attempt.verdict is 'sent, failed, deferred, or none when the message stays as it is.';
 comment on column core.judged_attempt.is_lost is 'Whether it is marketing SMS that the network may have: it is not sent twice.';
 
+create type core.message_to_enqueue as (
+  message_id uuid,
+  priority integer,
+  run_at timestamptz
+);
+comment on type core.message_to_enqueue is 'A message that gets a job. run_at: the server''s real time; null: at once.';
+
 create type core.ending as (
   message_id uuid,
   status app.message_status,

@@ -7,6 +7,13 @@ create type core.message_change as (
 );
 comment on type core.message_change is 'A change of a message that reports count and webhook events may report.';
 
+create type core.unsummed_change as (
+  message_id uuid,
+  change app.event_type,
+  occurred_at timestamptz
+);
+comment on type core.unsummed_change is 'One change of a row of app.status_changes.';
+
 create type core.counted_change as (
   day date,
   organisation_id uuid,

@@ -8,7 +8,7 @@ create type core.sandbox_item as (
   due_in_ms integer
 );
 comment on type core.sandbox_item is
-  'Records of api.sandbox_take(messages). A message that the sandbox accepts, with its columns as in app.sandbox_messages.';
+  'Records of api.sandbox_take(messages). A message that the sandbox accepts, and its reports.';
 comment on column core.sandbox_item.reports is 'As the function that records them takes them, without their time.';
 
 create type core.sandbox_copy as (
@@ -16,4 +16,4 @@ create type core.sandbox_copy as (
   copy smallint
 );
 comment on type core.sandbox_copy is
-  'Records of api.sandbox_knows(messages). Names a message or a copy of it, as in app.sandbox_messages.';
+  'Records of api.sandbox_knows(messages). Names a message or a copy of it, as in app.sandbox_batches.';

@@ -15,6 +15,23 @@ comment on column core.lease.in_hand is 'absent in api.release_leases; the event
 comment on column core.lease.room is 'absent in api.release_leases; how many more events the job can post now';
 comment on column core.lease.pause_seconds is 'absent in api.start_deliveries; the delay of the next job';
 
+create type core.picked_delivery as (
+  endpoint_id uuid,
+  event_id uuid,
+  attempts smallint,
+  due_at timestamptz
+);
+comment on type core.picked_delivery is 'A delivery that api.start_deliveries is about to return.';
+
+create type core.endpoint_results as (
+  endpoint_id uuid,
+  attempts integer,
+  succeeded integer,
+  last_error text
+);
+comment on type core.endpoint_results is 'The new results of a batch at one endpoint, which is enabled.';
+comment on column core.endpoint_results.last_error is 'null when the last attempt succeeded; else why it failed';
+
 create type core.held_lease as (
   endpoint_id uuid,
   job bigint

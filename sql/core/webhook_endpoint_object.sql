@@ -22,8 +22,12 @@ as $$
     'succeeded', h.succeeded)
   from (
     select coalesce(sum(w.attempts), 0) as attempts, coalesce(sum(w.succeeded), 0) as succeeded
-    from app.webhook_hours w
-    where w.endpoint_id = endpoint.id and w.hour > core.now() - interval '24 hours'
+    from (
+      select w.hour, w.attempts, w.succeeded from app.webhook_hours w where w.endpoint_id = endpoint.id
+      union all
+      select endpoint.counted_hour, endpoint.hour_attempts, endpoint.hour_succeeded
+    ) w
+    where w.hour > core.now() - interval '24 hours'
   ) h
 $$;
 

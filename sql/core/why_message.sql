@@ -8,7 +8,7 @@ declare
   v_failing app.provider_health;
   v_at_most constant bigint := coalesce(at_most_jobs, 100000);
   v_more constant text := format('more than %s messages', ltrim(to_char(v_at_most, 'FM999 999 999')));
-  v_jobs_before bigint;
+  v_messages_before bigint;
   v_cause text;
 begin
   if m.mode = 'test' then
@@ -85,16 +85,17 @@ begin
     reason := format('Attempt %s of the message has been running since %s%s', m.attempts, core.iso(v_job.locked_at),
       coalesce('; ' || v_cause, ''));
   else
-    select count(*) into v_jobs_before
+    select coalesce(sum(core.job_size(earlier.payload)), 0) into v_messages_before
     from (
-      select from graphile_worker._private_jobs j
-      -- Only jobs of the same task: webhook deliveries have their own workers.
-      where j.is_available and j.run_at <= now() and j.task_id = v_job.task_id
+      select j.payload from graphile_worker._private_jobs j
+      -- Only jobs of the same channel: webhook deliveries have their own workers.
+      where j.is_available and j.run_at <= now() and j.task_id = any (array(
+          select t.id from graphile_worker._private_tasks t where t.identifier = any (core.send_tasks(m.channel))))
         and (j.priority, j.run_at, j.id) < (v_job.priority, v_job.run_at, v_job.id)
       limit v_at_most + 1
     ) earlier;
     reason := format('The message waits behind %s%s',
-      case when v_jobs_before > v_at_most then v_more else core.counted(v_jobs_before, 'message') end,
+      case when v_messages_before > v_at_most then v_more else core.counted(v_messages_before, 'message') end,
       coalesce('; ' || v_cause, ''));
   end if;
 end

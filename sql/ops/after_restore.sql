@@ -10,10 +10,8 @@ begin
     raise exception 'a worker is running; stop all workers first, as they may send the messages meanwhile';
   end if;
   with waiting as (
-    select (j.payload ->> 'id')::uuid as id
-    from graphile_worker._private_jobs j
-    join graphile_worker._private_tasks t on t.id = j.task_id
-    where t.identifier in ('send_email', 'send_sms')
+    select j.message_id as id
+    from core.message_jobs() j
     union
     select d.message_id
     from app.due_messages d

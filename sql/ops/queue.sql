@@ -1,10 +1,10 @@
 create view ops.queue as
 select
   t.identifier as task,
-  count(*) filter (where j.is_available and j.run_at <= now()) as waiting,
-  count(*) filter (where j.locked_at is not null) as running,
-  count(*) filter (where j.is_available and j.run_at > now()) as scheduled,
-  count(*) filter (where not j.is_available and j.locked_at is null) as failed,
+  coalesce(sum(core.job_size(j.payload)) filter (where j.is_available and j.run_at <= now()), 0) as waiting,
+  coalesce(sum(core.job_size(j.payload)) filter (where j.locked_at is not null), 0) as running,
+  coalesce(sum(core.job_size(j.payload)) filter (where j.is_available and j.run_at > now()), 0) as scheduled,
+  coalesce(sum(core.job_size(j.payload)) filter (where not j.is_available and j.locked_at is null), 0) as failed,
   min(j.run_at) filter (where j.is_available and j.run_at <= now()) as waiting_since,
   max(j.last_error) as last_error
 from graphile_worker._private_tasks t
@@ -19,7 +19,7 @@ select 'webhook_deliveries', count(*) filter (where d.due_at <= core.now()), 0, 
 from app.webhook_deliveries d;
 
 comment on view ops.queue is
-  'Number of jobs of each kind: waiting, running, scheduled and failed. due_messages and webhook_deliveries are counted from their own tables.';
+  'Number of jobs of each kind: waiting, running, scheduled and failed. A job of several messages counts as that many. due_messages and webhook_deliveries are counted from their own tables.';
 
 comment on column ops.queue.task is
   'The task, or due_messages (scheduled SMS, and messages deferred to a later attempt), or webhook_deliveries.';

@@ -664,7 +664,7 @@ export type Api = {
   delete_old_complaints: { args: Record<string, never>; result: number }
   /** Delete receipts older than a day whose part was never recorded, such as those of messages that another system sent through the same account. Returns their number, at most 20,000. */
   delete_old_early_receipts: { args: Record<string, never>; result: number }
-  /** Delete messages that the sandbox network received more than a week ago. Returns their number. */
+  /** Forget messages that the sandbox network took more than a week ago. Returns their number. */
   delete_old_sandbox_messages: { args: Record<string, never>; result: number }
   /** Delete parts of SMS that are older than the retention period of messages. Returns their number, at most 20,000. */
   delete_old_sms_parts: { args: Record<string, never>; result: number }
@@ -690,7 +690,7 @@ export type Api = {
   enqueue_due_deliveries: { args: Record<string, never>; result: number }
   /** Enqueue the checks of domains that fall due within a minute: a pending domain every five minutes, a verified one daily, and one of another provider than this at once. Finish what processes that are gone left. Returns how many, at most 1 000. */
   enqueue_due_domain_checks: { args: { provider: string }; result: number }
-  /** Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Returns how many, at most 20 000. */
+  /** Enqueue messages that are due within 90 seconds, each to its second, and held messages whose organisation may send again or that are too late. Replaces jobs of several messages that no worker takes. Returns how many, some 20 000 of each at most. */
   enqueue_due_messages: { args: Record<string, never>; result: number }
   /** Enqueue jobs that ask the provider about messages which it took 10 minutes, 1, 6, 24 and 72 hours ago and which have no final status. Each call moves on by at most 15 minutes of messages at each age, and does nothing while 10 000 messages wait to be polled. Returns at how many ages more messages are left. */
   enqueue_receipt_polls: { args: { provider: string }; result: number }
@@ -702,7 +702,7 @@ export type Api = {
   finish_deliveries: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]> }; result: number }
   /** Add a reserved domain whose identity the provider has created. actor: the user of the dashboard, whom the audit names; null for a call of the API. Refuses email_provider_unavailable if the reservation was removed in the meantime. */
   finish_domain: { args: { id: string; organisation_id: string; mode: string; fingerprint: string; identity: Identity | Json<Identity>; records: string; key?: string; actor?: string }; result: Reply[] }
-  /** Record the results of attempts (core.finish_deliveries), and release those of these leases at whose endpoints nothing is due any more; each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
+  /** Record the results of attempts, and release those of these leases at whose endpoints nothing is due any more (core.finish_deliveries); each lease's endpoint must have a result. Returns the endpoints whose leases were released. */
   finish_leases: { args: { results: readonly DeliveryResult[] | Json<readonly DeliveryResult[]>; leases: readonly HeldLease[] | Json<readonly HeldLease[]> }; result: string[] }
   /** Record the results of attempts. A result that is deferred or ambiguous is attempted again for 24 hours, by default after a delay that grows with the attempts; an ambiguous marketing SMS fails instead. An SMS that failed and cannot have left is refunded. A repeated result changes nothing, except that an ambiguous one may defer a message once more. Returns how many messages left the queue. */
   finish_messages: { args: { results: readonly AttemptResult[] | Json<readonly AttemptResult[]> }; result: number }
@@ -742,8 +742,8 @@ export type Api = {
   organisation_name: { args: { organisation_id: string }; result: string | null }
   /** Record callbacks with valid signatures. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt. */
   receive_callbacks: { args: { callbacks: readonly Callback[] | Json<readonly Callback[]> }; result: ReceivedCallbacks[] }
-  /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock. Returns the number of pools that were gone. */
-  record_heartbeat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date }; result: number }
+  /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock, tasks are those whose jobs the pool takes. Returns the number of pools that were gone. */
+  record_heartbeat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date; tasks?: string[] }; result: number }
   /** Record replies with a keyword. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found). */
   record_keywords: { args: { messages: readonly KeywordSms[] | Json<readonly KeywordSms[]> }; result: string[] }
   /** Record receipts for parts of SMS. A receipt that arrives before its part is recorded is stored until then. Returns the number of new receipts. */
@@ -758,9 +758,9 @@ export type Api = {
   request_sign_in: { args: { email: string; client_address: string; token_sha256: string; sealed_token: string }; result: null }
   /** Returns for each of these messages, in order, whether the sandbox network has taken it before. */
   sandbox_knows: { args: { messages: readonly SandboxCopy[] | Json<readonly SandboxCopy[]> }; result: boolean[] }
-  /** Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages. */
+  /** Record the receipts of the sandbox network and the replies of its phones that are due. Returns on how many messages, at most 1 000. */
   sandbox_report: { args: Record<string, never>; result: number }
-  /** Record that the sandbox network takes messages. A second attempt of a message is counted, and its reports are not doubled. */
+  /** Record that the sandbox network takes messages. A message may be taken twice: its reports are made again, and are stored once, as those of other providers. */
   sandbox_take: { args: { messages: readonly SandboxItem[] | Json<readonly SandboxItem[]> }; result: null }
   /** Seal the unsealed rows of the audit, at most 1,000. A row that commits later gets a later seal. Returns the number of rows. */
   seal_audit: { args: Record<string, never>; result: number }
@@ -780,14 +780,14 @@ export type Api = {
   signing_key: { args: { name: string }; result: SigningKey[] }
   /** Returns the deliveries to post next. The first job that asks gets the lease of the endpoint; other jobs get nothing. A job that gets nothing and has nothing in hand has released its lease: a delivery that falls due later brings a job of its own. */
   start_deliveries: { args: { leases: readonly Lease[] | Json<readonly Lease[]> }; result: Delivery[] }
-  /** Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. */
-  start_emails: { args: { ids: string[]; large_bytes?: number }; result: EmailToSend[] }
+  /** Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. jobs: the jobs of the ids, which held and deferred emails leave. */
+  start_emails: { args: { ids: string[]; large_bytes?: number; jobs?: string[] }; result: EmailToSend[] }
   /** Start an attempt to send a notice to an owner or a user, with the DKIM key of the sending domain if the service holds one. The caller commits before it calls the provider. Returns no row if the notice was sent or has failed permanently, or if its link has expired. */
   start_notice: { args: { id: string; from_domain: string }; result: Notice[] }
   /** Returns those of these emails that have no final receipt yet. Skips emails whose domain was removed: its provider no longer knows them. */
   start_poll: { args: { ids: string[] }; result: SentEmail[] }
-  /** Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. */
-  start_sms: { args: { ids: string[] }; result: SmsToSend[] }
+  /** Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. jobs: the jobs of the ids, which held SMS leave. */
+  start_sms: { args: { ids: string[]; jobs?: string[] }; result: SmsToSend[] }
   /** Returns at most 10 addresses to remove from the provider's suppression list for an organisation, with their domains. */
   start_suppression_removals: { args: { organisation_id: string }; result: SuppressionRemoval[] }
   /** Replace signing secrets with their sealed form. key_id: the SECRET_KEY that sealed them. Returns how many were replaced; a secret that changed since it was read is left alone. */
@@ -950,7 +950,7 @@ export const signatures = {
   metrics: { types: {}, required: [], returns: 'rows', results: { name: 'text', labels: 'jsonb', value: 'double precision' } },
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
   receive_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'rows', results: { outcomes: 'text[]', stored: 'text[]' } },
-  record_heartbeat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer', version: 'text', sent_at: 'timestamp with time zone' }, required: ['pool_id', 'roles', 'host', 'pid', 'version', 'sent_at'], returns: 'value', results: { value: 'integer' } },
+  record_heartbeat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer', version: 'text', sent_at: 'timestamp with time zone', tasks: 'text[]' }, required: ['pool_id', 'roles', 'host', 'pid', 'version', 'sent_at'], returns: 'value', results: { value: 'integer' } },
   record_keywords: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', results: { value: 'text[]' } },
   record_sms_receipts: { types: { receipts: 'jsonb' }, required: ['receipts'], returns: 'value', results: { value: 'integer' } },
   record_table_sizes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
@@ -969,10 +969,10 @@ export const signatures = {
   sign_out: { types: { session: 'text' }, required: ['session'], returns: 'value', results: { value: 'void' } },
   signing_key: { types: { name: 'text' }, required: ['name'], returns: 'rows', results: { selector: 'text', private_key: 'text' } },
   start_deliveries: { types: { leases: 'jsonb' }, required: ['leases'], returns: 'rows', results: { endpoint_id: 'uuid', event_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_failing: 'boolean', url: 'text', plain_secrets: 'text[]', sealed_secrets: 'text[]', body: 'text' } },
-  start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
+  start_emails: { types: { ids: 'uuid[]', large_bytes: 'integer', jobs: 'bigint[]' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_ambiguous: 'boolean', ambiguous_since: 'timestamp with time zone', is_sandbox: 'boolean', domain: 'text', mail_from_domain: 'text', dkim_selector: 'text', dkim_private_key: 'text', from_address: 'text', sender: 'text', to: 'text[]', cc: 'text[]', bcc: 'text[]', recipients: 'text[]', reply_to: 'text', subject: 'text', html: 'text', text: 'text', headers: 'jsonb', tags: 'text[]', class: 'app.class', settled_recipients: 'text[]', large_bytes: 'integer' } },
   start_notice: { types: { id: 'uuid', from_domain: 'text' }, required: ['id', 'from_domain'], returns: 'rows', results: { id: 'uuid', kind: 'app.notice_kind', detail: 'jsonb', created_at: 'timestamp with time zone', organisation_id: 'uuid', organisation_name: 'text', owner_email: 'text', attempt: 'integer', started_at: 'timestamp with time zone', ambiguous_since: 'timestamp with time zone', dkim_selector: 'text', dkim_private_key: 'text' } },
   start_poll: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', domain: 'text', mail_from_domain: 'text', copies: 'integer' } },
-  start_sms: { types: { ids: 'uuid[]' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_sandbox: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },
+  start_sms: { types: { ids: 'uuid[]', jobs: 'bigint[]' }, required: ['ids'], returns: 'rows', results: { id: 'uuid', organisation_id: 'uuid', attempt: 'integer', started_at: 'timestamp with time zone', is_sandbox: 'boolean', class: 'app.class', sender: 'text', recipient: 'text', body: 'text', segments: 'integer', taken_parts: 'text[]' } },
   start_suppression_removals: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'rows', results: { email: 'text', domains: 'text[]' } },
   store_sealed_secrets: { types: { secrets: 'jsonb', key_id: 'text' }, required: ['secrets', 'key_id'], returns: 'value', results: { value: 'integer' } },
   store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', results: { value: 'void' } },

@@ -1,4 +1,4 @@
-import postgres from 'postgres'
+import postgres, { type TransactionSql } from 'postgres'
 import { type Code, Refusal } from '../errors.ts'
 import { type Api, signatures } from './api.gen.ts'
 import type { Sql } from './client.ts'
@@ -57,15 +57,15 @@ export function caller(connections: Sql | Pool): Call {
     const invocation = `api.${String(name)}(${list.join(', ')})`
     const text =
       returns === 'rows' ? `select * from ${invocation}` : `select ${invocation} as value`
-    const runWhole = (sql: Sql) => sql.unsafe(text, values, { prepare: true })
+    const runWhole = (sql: Sql) => query(sql, text, values)
     const runInParts = (sql: Sql) =>
       sql.begin(async (tx) => {
         for (const [n, part] of parts.entries()) {
           // The setting lasts until the end of the transaction. "is null" keeps the value out of the result.
           const keep = `select set_config('${partName(n + 1)}', $1::text, true) is null`
-          await tx.unsafe(keep, [part], { prepare: true })
+          await query(tx, keep, [part])
         }
-        return tx.unsafe(text, values, { prepare: true })
+        return query(tx, text, values)
       })
     const run = (sql: Sql) => (parts.length > 0 ? runInParts(sql) : runWhole(sql))
     try {
@@ -86,6 +86,17 @@ export function caller(connections: Sql | Pool): Call {
       throw asRefusal(error) ?? error
     }
   }
+}
+
+/**
+ * Runs a query, and frees its arguments and rows. A query of the driver stays in memory until the next full garbage
+ * collection, and with it all that it refers to: collecting that took 8 % of the CPU of a send.
+ */
+async function query(sql: Sql | TransactionSql, text: string, values: (string | null)[]) {
+  const sent = sql.unsafe(text, values, { prepare: true })
+  const result = await sent
+  Object.assign(sent, { args: [], parameters: [] })
+  return result.splice(0)
 }
 
 const partName = (n: number) => `postgram.part_${n}`

@@ -14,7 +14,7 @@ const TYPESCRIPT: Record<string, string> = {
 }
 
 /** jsonb arguments without a type of their own are JSON text. */
-const ARGUMENT: Record<string, string> = { ...TYPESCRIPT, jsonb: 'string' }
+const ARGUMENT: Record<string, string> = { ...TYPESCRIPT, bigint: 'string', jsonb: 'string' }
 
 /** Values in the records of jsonb arguments, before they are serialised. */
 const RECORD: Record<string, string> = {

@@ -1,4 +1,4 @@
-import Koa, { type Context, type Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { Secrets } from '../crypto/secrets.ts'
 import type { Call } from '../db/call.ts'
@@ -15,6 +15,7 @@ import { docsRouter } from './docs/router.ts'
 import { mount } from './endpoint.ts'
 import { renderErrors } from './errors.ts'
 import { fairStart } from './fair-start.ts'
+import { LeanKoa } from './koa.ts'
 import type { HttpLimits } from './limits.ts'
 import { observe } from './observe.ts'
 import { plainPath } from './plain-path.ts'
@@ -56,7 +57,7 @@ const CLIENT_GONE = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_STREAM_
 export function createApp(options: AppOptions) {
   const { call, log, publicUrl, hasSandboxMessages, hasSandboxSms, secrets, metrics, stopping } =
     options
-  const app = new Koa()
+  const app = new LeanKoa()
   const admit = admission(call)
   const emails = messageEndpoints('email', options)
   const sms = messageEndpoints('sms', options)
@@ -83,7 +84,7 @@ export function createApp(options: AppOptions) {
   app.use(rendered.middleware)
   app.use(plainPath)
   app.use(options.createDashboard({ publicUrl, readBody: bodies.read, stopping }))
-  app.use(mount(endpoints, { admit, bodies, reader }).routes())
+  app.use(mount(endpoints, { admit, bodies, reader }))
   app.use(callbacks.router.routes())
   app.use(unsubscribeRouter(call, createUnsubscribeLinks({ secrets, publicUrl })).routes())
   app.use(docsRouter(publicUrl).routes())

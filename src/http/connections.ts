@@ -3,6 +3,15 @@ import type { Socket } from 'node:net'
 
 export type Connections = ReturnType<typeof limitConnections>
 
+type Connection = {
+  /** The latest response until it is sent. */
+  response?: ServerResponse | undefined
+  /** Requests whose responses are not sent. */
+  inProgress: number
+  /** Bytes that the connection had received when its latest response was sent. */
+  bytesAtResponse: number
+}
+
 /** The number of requests of a connection whose responses are not sent; a further one closes it. */
 const MAX_PIPELINED = 16
 
@@ -17,50 +26,46 @@ const PARSE_ERROR = -1
  */
 export function limitConnections(server: Server, max: number) {
   /** Open connections; the one with the latest request comes last. */
-  const sockets = new Set<Socket>()
-  const responses = new WeakMap<Socket, ServerResponse>()
-  /** Bytes that a connection had received when its latest response was sent. */
-  const bytesAtResponse = new WeakMap<Socket, number>()
-  const inProgress = new WeakMap<Socket, number>()
-
-  const isServed = (socket: Socket) => responses.get(socket)?.req.complete ?? false
+  const connections = new Map<Socket, Connection>()
 
   const longestWaiting = () => {
-    for (const socket of sockets) if (!isServed(socket)) return socket
+    for (const [socket, { response }] of connections) if (!response?.req.complete) return socket
   }
 
   const onRequest = ({ socket }: IncomingMessage, response: ServerResponse) => {
-    if (socket.destroyed) return
-    if (sockets.delete(socket)) sockets.add(socket)
-    responses.set(socket, response)
-    const requests = (inProgress.get(socket) ?? 0) + 1
-    inProgress.set(socket, requests)
-    if (requests > MAX_PIPELINED) socket.destroy()
+    const connection = connections.get(socket)
+    if (!connection || socket.destroyed) return
+    connections.delete(socket)
+    connections.set(socket, connection)
+    connection.response = response
+    connection.inProgress += 1
+    if (connection.inProgress > MAX_PIPELINED) socket.destroy()
     response.once('close', () => {
-      inProgress.set(socket, (inProgress.get(socket) ?? 0) - 1)
-      if (responses.get(socket) === response) responses.delete(socket)
-      bytesAtResponse.set(socket, socket.bytesRead)
+      connection.inProgress -= 1
+      if (connection.response === response) connection.response = undefined
+      connection.bytesAtResponse = socket.bytesRead
     })
   }
 
   server.on('connection', (socket: Socket) => {
     stopParsingWhenDestroyed(socket)
-    if (sockets.size >= max) {
+    if (connections.size >= max) {
       const closed = longestWaiting() ?? socket
       closed.destroy()
       if (closed === socket) return
-      sockets.delete(closed)
+      connections.delete(closed)
     }
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    connections.set(socket, { inProgress: 0, bytesAtResponse: 0 })
+    socket.once('close', () => connections.delete(socket))
   })
   server.on('request', onRequest)
   server.on('checkExpectation', onRequest)
   return {
     /** Returns the latest response on a connection until it is sent. */
-    responseOn: (socket: Socket) => responses.get(socket),
+    responseOn: (socket: Socket) => connections.get(socket)?.response,
     /** Whether no byte of another request has arrived since the latest response. */
-    isIdle: (socket: Socket) => socket.bytesRead === (bytesAtResponse.get(socket) ?? 0),
+    isIdle: (socket: Socket) =>
+      socket.bytesRead === (connections.get(socket)?.bytesAtResponse ?? 0),
   }
 }
 

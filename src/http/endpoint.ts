@@ -1,6 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring'
-import { Router } from '@koa/router'
-import type { Context } from 'koa'
+import { Router, type RouterContext } from '@koa/router'
+import type { Context, Middleware } from 'koa'
 import type * as v from 'valibot'
 import type { Admission } from '../db/api.gen.ts'
 import { OutcomeUnknown } from '../db/repeated-call.ts'
@@ -108,12 +108,13 @@ type PostEndpoint = {
   }
 }[PostKind]
 
-/** Returns a router that admits each request before its endpoint handles it. */
+/** Returns the middleware of all endpoints, which admits each request before its endpoint handles it. */
 export function mount(
   endpoints: Endpoint[],
   { admit, bodies, reader }: { admit: Admit; bodies: Bodies; reader: PostReader },
-): Router {
+): Middleware {
   const router = new Router()
+  const direct = new Map<string, Route>()
   let calls = 0
 
   async function readPost<Caller extends Pick<Admission, 'organisationId'>>(
@@ -153,8 +154,9 @@ export function mount(
     bodies.reserve(ctx, admission.organisationId)
     // Postgres refuses text with a NUL, and no ID contains one.
     if (ctx.path.includes('%00')) throw new Refusal('not_found')
-    const bare = { admission, id: ctx.params.id ?? '', query: ctx.query }
-    if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(ctx.query))
+    const query = queryOf(ctx)
+    const bare = { admission, id: ctx.params.id ?? '', query }
+    if (endpoint.method !== 'POST' && !endpoint.query) refuseIfAny(unknownParameters(query))
     const request = endpoint.method === 'POST' ? await readPost(ctx, endpoint, bare) : bare
     const handle = (signal: AbortSignal) => endpoint.handle({ ...request, signal } as never)
     return endpoint.asksProvider
@@ -196,23 +198,34 @@ export function mount(
 
   async function readKnown(ctx: Context, endpoint: PostEndpoint, known: KnownKey) {
     bodies.reserve(ctx, known.organisationId)
-    return readPost(ctx, endpoint, { admission: known, id: '', query: ctx.query })
+    return readPost(ctx, endpoint, { admission: known, id: '', query: queryOf(ctx) })
   }
 
   for (const endpoint of endpoints) {
-    router.register(endpoint.path, [endpoint.method], async (ctx) => {
+    const { path, method } = endpoint
+    const handler = async (ctx: Context) => {
       const isTogether = endpoint.method === 'POST' && endpoint.admitAndHandle && hasSmallBody(ctx)
       const known = isTogether ? admit.knownKeyOf(ctx) : undefined
       const reply = known
         ? await respondToKnown(ctx, endpoint as PostEndpoint, known)
         : await respond(ctx, endpoint)
       ctx.status = reply.status
-      ctx.set('Content-Type', 'application/json; charset=utf-8')
+      ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
       if (reply.isReplay) ctx.set('Idempotent-Replayed', 'true')
       ctx.body = reply.body
-    })
+    }
+    router.register(path, [method], handler)
+    if (!path.includes(':')) direct.set(`${method} ${path}`, { path, handler })
   }
-  return router
+  const routes = router.routes()
+  return (ctx, next) => {
+    // The router compares the path with every endpoint; it also knows other spellings.
+    const route = direct.get(`${ctx.method} ${ctx.path}`)
+    if (!route) return routes(ctx as RouterContext, next)
+    ctx._matchedRoute = route.path
+    ctx.params = {}
+    return route.handler(ctx)
+  }
 }
 
 /**
@@ -224,9 +237,16 @@ function hasSmallBody({ req }: Context): boolean {
   return req.complete && isPlain && req.readableLength <= IN_LOOP_BYTES
 }
 
+type Route = { path: string; handler(ctx: Context): Promise<void> }
+
+/** The query of most requests, which needs no check. */
+const NO_QUERY: ParsedUrlQuery = {}
+
+const queryOf = (ctx: Context): ParsedUrlQuery => (ctx.querystring === '' ? NO_QUERY : ctx.query)
+
 /** Returns a problem for each query parameter of an endpoint without parameters. */
 function unknownParameters(query: ParsedUrlQuery): Fields {
-  return problemsOf(parseBody(nothingSchema, query))
+  return query === NO_QUERY ? {} : problemsOf(parseBody(nothingSchema, query))
 }
 
 const problemsOf = (parsed: Parsed<unknown>): Fields => ('fields' in parsed ? parsed.fields : {})

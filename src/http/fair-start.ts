@@ -6,7 +6,7 @@ import { createYield } from './yield.ts'
 /** Requests start for this time before the event loop goes on. */
 const START_MS = 1
 
-/** The number of keys that are remembered; the least recently used are forgotten first. */
+/** The number of keys that are remembered; those learned first are forgotten first, and learned again. */
 const MAX_KEYS = 10_000
 
 /** An API key that was admitted lately, by its SHA-256, and what belongs to it. */
@@ -28,7 +28,7 @@ const PATH_OWNER = /^\/(healthz|readyz|providers|dashboard|operator|login)(?:\/|
  */
 export function fairStart(): Middleware {
   const starts = createYield(START_MS)
-  /** Admitted keys by the hash of their header, least recently used first. */
+  /** Admitted keys by the hash of their header. */
   const keys = new Map<string, KnownKey>()
 
   return async (ctx, next) => {
@@ -40,7 +40,9 @@ export function fairStart(): Middleware {
     ctx.state.owner = pathOwner ?? known?.organisationId ?? UNKNOWN_OWNER
     await starts.run(ctx.state.owner, next)
     const admitted: KnownKey | null | undefined = ctx.state.admitted
-    if (admitted) setLatest(keys, header, admitted, MAX_KEYS)
-    else if (admitted === null) keys.delete(header)
+    if (admitted === null) keys.delete(header)
+    else if (admitted && known?.organisationId !== admitted.organisationId) {
+      setLatest(keys, header, admitted, MAX_KEYS)
+    }
   }
 }

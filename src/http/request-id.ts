@@ -4,6 +4,6 @@ import type { Middleware } from 'koa'
 /** Gives each request a UUID: the x-request-id of its response and of its log lines. */
 export const requestId: Middleware = (ctx, next) => {
   ctx.state.requestId = randomUUID()
-  ctx.set('x-request-id', ctx.state.requestId)
+  ctx.res.setHeader('x-request-id', ctx.state.requestId)
   return next()
 }

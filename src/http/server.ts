@@ -46,6 +46,11 @@ export async function startApi(options: ApiOptions) {
     limits,
     stopping: stopping.signal,
   })
+  server.on('connection', (socket: Socket) => {
+    socket.on('error', (error) => {
+      if (connections.responseOn(socket)) app.emit('error', error)
+    })
+  })
   const respond = app.callback()
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     // A request may have arrived together with one that closed the connection.

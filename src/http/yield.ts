@@ -36,8 +36,14 @@ export function createYield(maxMs: number) {
   return {
     /** Runs `work` after that of owners that wait longer, and settles with its result. */
     run: <Result>(owner: string, work: () => Result | Promise<Result>): Promise<Result> =>
-      new Promise((resolve) => {
-        const start = () => resolve((async () => work())())
+      new Promise((resolve, reject) => {
+        const start = () => {
+          try {
+            resolve(work())
+          } catch (error) {
+            reject(error)
+          }
+        }
         const starts = waiting.get(owner)
         if (starts) starts.push(start)
         else waiting.set(owner, [start])

@@ -20,6 +20,7 @@ const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 // such a domain, so it is not called.
 const ORDINARY_DOMAIN = String.raw`(?:(?![Xx][Nn]--)${LABEL}\.)+(?![Xx][Nn]--|[0-9])${LABEL}`
 const ORDINARY_SPEC = new RegExp(`^(${LOCAL})@(${ORDINARY_DOMAIN})$`)
+const ORDINARY_NAMED = /^([A-Za-z0-9]+(?: [A-Za-z0-9]+)*) <([^<>]+)>$/
 
 const CONTROL = /\p{Cc}/u
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
@@ -48,9 +49,8 @@ const NOT_A_DOMAIN = 'must have a domain such as example.com after the @'
  * international domain becomes ASCII. A returned name is never empty. The time is linear in the length.
  */
 export function parseAddress(text: string): Address | Problem {
-  // Most addresses are bare and ordinary.
-  const ordinary = readOrdinarySpec(text)
-  if (ordinary) return { name: null, ...ordinary }
+  const ordinary = readOrdinary(text)
+  if (ordinary) return ordinary
   if (text.trim() === '') return { problem: 'must not be empty' }
   if (isLongerThan(text, MAX_LENGTH)) return { problem: tooLong(MAX_LENGTH, text) }
   if (CONTROL.test(text)) return { problem: 'must not contain control characters' }
@@ -155,6 +155,14 @@ function unescaped(quoted: string): string {
 }
 
 type Spec = Omit<Address, 'name'>
+
+/** Parses most addresses with the same result as the rest of `parseAddress`; undefined for others. */
+function readOrdinary(text: string): Address | undefined {
+  if (text.length > MAX_LENGTH) return
+  const [, name = null, spec = text] = ORDINARY_NAMED.exec(text) ?? []
+  const ordinary = readOrdinarySpec(spec)
+  return ordinary && { name, address: ordinary.address, domain: ordinary.domain }
+}
 
 /** Parses ordinary addresses with the same result as `readSpec`, many times faster; undefined for others. */
 function readOrdinarySpec(text: string): Spec | undefined {

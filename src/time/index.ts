@@ -15,16 +15,22 @@ export const processTime: Time = {
 }
 
 /** Settles as `work` does; returns or throws as `onLate` does if that takes longer than `limitMs`. */
-export async function settledWithin<Result, Late>(
+export function settledWithin<Result, Late>(
   limitMs: number,
   work: Promise<Result>,
   onLate: () => Late | Promise<Late>,
 ): Promise<Result | Late> {
-  const { promise: late, resolve: beLate } = Promise.withResolvers<void>()
-  const timer = setTimeout(beLate, limitMs)
-  try {
-    return await Promise.race([work, late.then(onLate)])
-  } finally {
-    clearTimeout(timer)
-  }
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      // Work that settles while onLate runs still decides.
+      Promise.resolve().then(onLate).then(resolve, reject)
+    }, limitMs)
+    const settle =
+      <Value>(decide: (value: Value) => void) =>
+      (value: Value) => {
+        clearTimeout(timer)
+        decide(value)
+      }
+    work.then(settle(resolve), settle(reject))
+  })
 }

@@ -33,12 +33,12 @@ type HeartbeatOptions = {
 
 /**
  * Keeps this process on the list of running processes, in some of its roles. `register` lists it under
- * a worker pool, and under a new one after the pool was restarted. `stop` removes it from the list.
+ * a worker pool with its tasks, and under a new one after the pool was restarted. `stop` removes it from the list.
  */
 export function createHeartbeat(
   roles: readonly string[],
   options: HeartbeatOptions,
-): { register(poolId: string): Promise<void>; stop(): Promise<void> } {
+): { register(poolId: string, tasks?: string[]): Promise<void>; stop(): Promise<void> } {
   let deregister: Deregister = async () => undefined
   let registering: Promise<void> = Promise.resolve()
   const remove = async (waitMs?: number) => {
@@ -50,12 +50,12 @@ export function createHeartbeat(
   }
   return {
     // One after the other: of two at the same time, one registration would never be removed.
-    register(poolId) {
+    register(poolId, tasks = []) {
       registering = registering
         .catch(() => undefined)
         .then(async () => {
           await remove()
-          deregister = await start(poolId, roles, options)
+          deregister = await start(poolId, roles, tasks, options)
         })
       return registering
     },
@@ -73,12 +73,14 @@ export function createHeartbeat(
 async function start(
   poolId: string,
   roles: readonly string[],
+  tasks: string[],
   { call, log, availability, onSilence }: HeartbeatOptions,
 ): Promise<Deregister> {
   async function register() {
     const gone = await call('record_heartbeat', {
       pool_id: poolId,
       roles: [...roles],
+      tasks,
       host: hostname(),
       pid: process.pid,
       version: VERSION,

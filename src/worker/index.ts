@@ -15,6 +15,7 @@ import { createSigner } from '../domains/signer.ts'
 import type { UnsubscribeLinks } from '../marketing/unsubscribe-link.ts'
 import type { EmailProvider } from '../providers/email.ts'
 import { createOutcomeLog } from '../providers/outcome-log.ts'
+import { createPlaces } from '../providers/places.ts'
 import { createSandbox } from '../providers/sandbox/email.ts'
 import { createSmsSandbox } from '../providers/sandbox/sms.ts'
 import type { SmsProvider } from '../providers/sms.ts'
@@ -48,7 +49,7 @@ export type WorkerOptions = {
   registerAs(names: readonly string[]): RegisterPool
 }
 
-type RegisterPool = (poolId: string) => Promise<void>
+type RegisterPool = (poolId: string, tasks: string[]) => Promise<void>
 
 /**
  * A webhook job holds the lease of one endpoint and waits for it most of the time. The limit is far above
@@ -65,18 +66,40 @@ const WEBHOOK_CONCURRENCY = 500
 const MAINTENANCE_CONCURRENCY = 10
 const MAINTENANCE_CONNECTIONS = 3
 
+/** After this time a stop waits for no more results to be recorded. A role has 10.5 s to stop. */
+const RECORDS_STOP_AFTER_MS = 9000
+
 /** Starts taking jobs. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const { url, call, emailProvider, smsProvider, registry, links, log, metrics, registerAs } =
     options
   const outcomes = createOutcomeLog({ log, metrics })
   const stopping = new AbortController()
+  const ending = new AbortController()
+  const limitsOf = (concurrency: number) => ({
+    places: createPlaces(concurrency, stopping.signal),
+    ending: ending.signal,
+  })
+  const emailLimits = limitsOf(options.workerConcurrency)
+  const smsLimits = limitsOf(options.smsConcurrency)
   const email = {
     provider: emailProvider,
     sandbox: createSandbox(call),
     sign: createSigner(call, registry),
   }
 
+  const sendEmails = sendEmail(call, {
+    ...email,
+    ...emailLimits,
+    links,
+    onOutcome: outcomes.noteEmail,
+  })
+  const sendSmsMessages = sendSms(call, {
+    ...smsLimits,
+    provider: smsProvider,
+    sandbox: createSmsSandbox(call),
+    onOutcome: outcomes.noteSms,
+  })
   const deliver = deliverWebhook(call, { ...options, stopping: stopping.signal })
 
   const pools = [
@@ -84,20 +107,17 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
       tasks: {
         notify_owner: notifyOwner(call, { ...options, ...email }),
         notify_user: notifyUser(call, { ...options, ...email }),
-        send_email: sendEmail(call, { ...email, links, onOutcome: outcomes.noteEmail }),
+        send_email: sendEmails,
+        send_emails: sendEmails,
       },
       concurrency: options.workerConcurrency,
+      places: emailLimits.places,
       register: options.register,
     },
     {
-      tasks: {
-        send_sms: sendSms(call, {
-          provider: smsProvider,
-          sandbox: createSmsSandbox(call),
-          onOutcome: outcomes.noteSms,
-        }),
-      },
+      tasks: { send_sms: sendSmsMessages, send_sms_messages: sendSmsMessages },
       concurrency: options.smsConcurrency,
+      places: smsLimits.places,
       register: registerAs(['sms']),
     },
     {
@@ -121,7 +141,9 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const started: WorkerPool[] = []
   const stop = async () => {
     stopping.abort()
+    const timer = setTimeout(() => ending.abort(), RECORDS_STOP_AFTER_MS)
     await Promise.all(started.map((pool) => pool.stop()))
+    clearTimeout(timer)
     outcomes.flush()
   }
   try {

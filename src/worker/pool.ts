@@ -10,19 +10,23 @@ import {
 } from 'graphile-worker'
 import type { Logger } from 'pino'
 import { createQueuePool } from '../db/queue-pool.ts'
+import { NOT_STARTED, type Places } from '../providers/places.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { createGate } from './gate.ts'
 
 type WorkerPoolOptions = {
   url: string
   tasks: TaskList
   /** Jobs in progress at a time. */
   concurrency: number
+  /** The attempts in progress, where a job has several messages. No job is taken while they are full. */
+  places?: Places
   /** Connections to take and to complete jobs [7]. */
   maxConnections?: number
   log: Logger
   metrics: Metrics
-  /** Puts the pool on the list of running processes. No job is taken before it resolves. */
-  register(poolId: string): Promise<void>
+  /** Puts the pool and its tasks on the list of running processes. No job is taken before it resolves. */
+  register(poolId: string, tasks: string[]): Promise<void>
 }
 
 /**
@@ -35,10 +39,22 @@ export type WorkerPool = { stop(): Promise<void> }
 
 const RESTART_AFTER_MS = 1000
 
+/**
+ * How many messages a job may have (core.send_jobs). The messages of jobs that were taken are lost to other processes
+ * and pass those of higher priority that come later. So jobs count as full ones until they are known: about twice
+ * as many messages are taken as have a place, as if each had a job of its own.
+ */
+const MESSAGES_OF_A_JOB = 8
+
 /** Starts taking jobs of these tasks. `stop` finishes the jobs in progress and returns the rest. */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
-  const { url, concurrency, log, metrics } = options
-  const { tasks, allEnded } = watchTasks(options.tasks)
+  const { url, concurrency, places, log, metrics } = options
+  // Of the present runner. Without places all workers pass.
+  const createRunnerGate = () =>
+    createGate((asking) => places?.hasRoom(asking * MESSAGES_OF_A_JOB) ?? true)
+  let gate = createRunnerGate()
+  places?.onFree(() => gate.admit())
+  const { tasks, allEnded } = watchTasks(options.tasks, () => gate.onAsked())
   // If an unregistered pool dies, its jobs stay locked for four hours.
   let registered: Promise<void> = Promise.resolve()
   // Resolves when the latest pool of graphile-worker shuts down. The runner's own promise may never
@@ -48,12 +64,17 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   let hasFetched = false
   const events: WorkerEvents = new EventEmitter()
   events.on('pool:create', ({ workerPool }) => {
-    registered = options.register(workerPool.id)
+    registered = options.register(workerPool.id, Object.keys(options.tasks))
     registered.catch(() => undefined)
     shutDown = Promise.withResolvers()
     hasFetched = false
   })
-  events.on('pool:gracefulShutdown', () => shutDown.resolve())
+  events.on('pool:gracefulShutdown', () => {
+    shutDown.resolve()
+    gate.open()
+  })
+  events.on('worker:getJob:empty', () => gate.onAsked())
+  events.on('worker:getJob:error', () => gate.onAsked())
   metrics.expectJobs(Object.keys(tasks))
   events.on('job:success', ({ job }) => metrics.job(job.task_identifier, 'succeeded'))
   events.on('job:error', ({ job }) => metrics.job(job.task_identifier, 'failed'))
@@ -82,17 +103,23 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   const startRunner = async (): Promise<Runner> => {
     // The runner connects before its pool exists. The pool before it may have failed to register.
     registered = Promise.resolve()
+    gate.open()
+    gate = createRunnerGate()
     const runner = await run({
       pgPool,
       taskList: tasks,
       concurrency,
+      // Called before each request for a job; graphile-worker waits for the promise.
+      forbiddenFlags: () => gate.pass(),
       noHandleSignals: true,
       events,
       logger: quietLogger(log, onFetchFailed),
       preset: {
         worker: {
           // One job more than can run: a job that was fetched but not started is lost to other processes.
-          localQueue: { size: concurrency + 1 },
+          localQueue: {
+            size: Math.ceil(places ? concurrency / MESSAGES_OF_A_JOB : concurrency) + 1,
+          },
           completeJobBatchDelay: 0,
           failJobBatchDelay: 0,
           gracefulShutdownAbortTimeout: 9_000,
@@ -145,14 +172,15 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   }
 }
 
-/** Returns the same tasks, and a function that waits until none of them is in progress. */
-function watchTasks(tasks: TaskList) {
+/** Returns the same tasks, which call `onStarted`, and a function that waits until none of them is in progress. */
+function watchTasks(tasks: TaskList, onStarted: () => void) {
   const inProgress = new Set<unknown>()
   const watched = Object.entries(tasks).map(([name, task]): [string, Task] => [
     name,
     async (payload, helpers) => {
       const run = Promise.resolve(task?.(payload, helpers))
       inProgress.add(run)
+      onStarted()
       try {
         await run
       } finally {
@@ -179,10 +207,12 @@ function ignoreErrors(stopping: Promise<void> | undefined): Promise<void> {
  */
 function quietLogger(log: Logger, onFetchFailed: () => void): WorkerLogger {
   return new WorkerLogger(() => (level, message, meta) => {
-    if (message.includes('maxPoolSize')) return
+    if (message.includes('maxPoolSize') || message.includes('job batch size')) return
     // graphile-worker has no event for this failure.
     if (message.startsWith('Error occurred fetching jobs')) onFetchFailed()
-    if (level === 'error') log.error({ err: meta?.error }, message)
+    // Of a job in progress when the pool stopped: it is retried, which is no failure.
+    if (message.includes(NOT_STARTED)) log.info('job returned before its attempts')
+    else if (level === 'error') log.error({ err: meta?.error }, message)
     else if (level === 'warning') log.warn(message)
     else log.debug(message)
   })

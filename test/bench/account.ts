@@ -8,25 +8,31 @@ import { fill } from './fill.ts'
 import type { LoadPlan } from './load.ts'
 import { here, lineWith, load, start, startApi, stop } from './processes.ts'
 import type { Bench } from './setup.ts'
-import { cpuOf, type Processes, readUsage, type Usage } from './usage.ts'
+import { cpuOf, type Processes, type Rows, readUsage, type Usage } from './usage.ts'
 import { allDelivered, createEndpoints, startReceiver } from './webhooks.ts'
 
 type Measured = { name: string; messages: number; before: Usage; after: Usage }
 
 const QUEUED = 40_000
 
+const TABLE_COLUMNS = ['table', 'inserted', 'updated', 'of them HOT', 'deleted']
+
 const STEP_COLUMNS = ['step', 'calls', 'messages per call', 'µs per call', 'µs per message']
 
 /** Steps with less are left out, in microseconds for each message. */
 const LEAST = 0.5
 
-/** Measures these pieces of work and prints a table of each message's cost, and one of its steps. */
+/** Tables with less are left out, in rows for each message. */
+const LEAST_ROWS = 0.005
+
+/** Measures these pieces of work and prints each message's cost, its rows by table, and its steps. */
 export async function printAccount(bench: Bench, seconds: number, wanted?: string[]) {
   await bench.sql`alter database postgram_bench set track_functions = 'pl'`
   for (const [name, measure] of Object.entries(ACCOUNTS)) {
     if (wanted && !wanted.includes(name)) continue
     const measured = { name, ...(await measure(bench, seconds)) }
     console.log(formatTable(costsOf(measured), [name, 'per message']))
+    console.log(formatTable(rowsOf(measured), TABLE_COLUMNS))
     console.log(formatTable(stepsOf(measured), STEP_COLUMNS))
   }
 }
@@ -151,6 +157,32 @@ const COSTS = {
   inserted: 'rows inserted',
   updated: 'rows updated',
   deleted: 'rows deleted',
+}
+
+function rowsOf({ messages, before, after }: Measured) {
+  return Object.entries(after.tables)
+    .map(([table, rows]) => {
+      const each = (key: keyof Rows) => (rows[key] - (before.tables[table]?.[key] ?? 0)) / messages
+      return {
+        table,
+        inserted: each('inserted'),
+        updated: each('updated'),
+        hot: each('hot'),
+        deleted: each('deleted'),
+      }
+    })
+    .filter(({ inserted, updated, deleted }) => inserted + updated + deleted >= LEAST_ROWS)
+    .toSorted(
+      (one, other) =>
+        other.inserted + other.updated + other.deleted - one.inserted - one.updated - one.deleted,
+    )
+    .map(({ table, inserted, updated, hot, deleted }) => ({
+      table,
+      inserted: inserted.toFixed(2),
+      updated: updated.toFixed(2),
+      'of them HOT': hot.toFixed(2),
+      deleted: deleted.toFixed(2),
+    }))
 }
 
 function stepsOf({ messages, before, after }: Measured) {

@@ -16,8 +16,12 @@ export type Usage = {
   inserted: number
   updated: number
   deleted: number
+  /** Rows by table; partitions count for their table, HOT updates for updates, too. */
+  tables: Record<string, Rows>
   steps: Record<string, { calls: number; microseconds: number }>
 }
+
+export type Rows = { inserted: number; updated: number; hot: number; deleted: number }
 
 export type Processes = Record<string, ChildProcess>
 
@@ -25,12 +29,18 @@ export type Processes = Record<string, ChildProcess>
 export async function readUsage(sql: Sql, processes: Processes): Promise<Usage> {
   // The statistics of a busy backend are up to a second old.
   await sql`select pg_stat_force_next_flush(), pg_stat_clear_snapshot()`
-  const [row] = await sql<Omit<Usage, 'at' | 'cpu' | 'machine' | 'steps'>[]>`
+  const [row] = await sql<Omit<Usage, 'at' | 'cpu' | 'machine' | 'tables' | 'steps'>[]>`
     select w.wal_bytes::float8 as wal, d.xact_commit::float8 as commits, d.tup_inserted::float8 as inserted,
       d.tup_updated::float8 as updated, d.tup_deleted::float8 as deleted
     from pg_stat_wal w, pg_stat_database d
     where d.datname = current_database()`
   if (!row) throw new Error('no statistics')
+  const tables = await sql<(Rows & { name: string })[]>`
+    select coalesce(i.inhparent, s.relid)::regclass::text as name, sum(s.n_tup_ins)::float8 as inserted,
+      sum(s.n_tup_upd)::float8 as updated, sum(s.n_tup_hot_upd)::float8 as hot, sum(s.n_tup_del)::float8 as deleted
+    from pg_stat_all_tables s
+    left join pg_inherits i on i.inhrelid = s.relid
+    group by 1`
   const steps = await sql<{ name: string; calls: number; microseconds: number }[]>`
     select f.funcname as name, f.calls::float8 as calls, f.total_time * 1000 as microseconds
     from pg_stat_user_functions f
@@ -42,6 +52,7 @@ export async function readUsage(sql: Sql, processes: Processes): Promise<Usage> 
     at: performance.now(),
     cpu,
     machine: machineTicks(),
+    tables: Object.fromEntries(tables.map(({ name, ...rows }) => [name, rows])),
     steps: Object.fromEntries(steps.map(({ name, ...step }) => [name, step])),
   }
 }

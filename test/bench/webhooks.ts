@@ -36,7 +36,7 @@ export async function benchDeliveries(bench: Bench, count: number): Promise<numb
   await recordSent(bench)
   await sql`
     delete from graphile_worker._private_jobs j using graphile_worker._private_tasks t
-    where t.id = j.task_id and t.identifier = 'send_email'`
+    where t.id = j.task_id and t.identifier = any (core.send_tasks('email'))`
   await sql`vacuum analyze graphile_worker._private_jobs, app.webhook_deliveries, app.webhook_events`
   const worker = start([here('worker.ts'), bench.url, 'coalesced'])
   await allDelivered(bench)

@@ -31,19 +31,20 @@ const createProvider = (call: Call): EmailProvider => ({
 if (form === 'naive') {
   const call = caller(connect(url, { role: 'postgram_service', max: 20 }))
   const provider = createProvider(call)
+  const attempt = async (id: string, job: string) => {
+    const [email] = await call('start_emails', { ids: [id] })
+    if (!email) return
+    const result = await provider.send({ ...email, copy: null })
+    await call('finish_messages', { results: [{ id, job, provider: provider.name, ...result }] })
+  }
   await run({
     connectionString: url,
     concurrency: 20,
     maxPoolSize: 20,
     taskList: {
-      async send_email(payload, { job }) {
-        const { id } = payload as { id: string }
-        const [email] = await call('start_emails', { ids: [id] })
-        if (!email) return
-        const result = await provider.send({ ...email, copy: null })
-        await call('finish_messages', {
-          results: [{ id, job: job.id, provider: provider.name, ...result }],
-        })
+      send_email: (payload, { job }) => attempt((payload as { id: string }).id, job.id),
+      async send_emails(payload, { job }) {
+        for (const id of payload as string[]) await attempt(id, job.id)
       },
     },
   })

@@ -64,7 +64,7 @@ t.test('API killed under load: each call took effect in full or not at all', asy
       from unnest(${ids}::text[]) i
       join app.messages m on m.id = core.decode_id('em', i) and m.status = 'queued'
       join app.bodies b on b.message_id = m.id
-      join graphile_worker._private_jobs j on j.payload ->> 'id' = m.id::text`),
+      join core.message_jobs() j on j.message_id = m.id`),
     { found: ids.length },
     'each message with a 200 response is there, with its job',
   )
@@ -81,9 +81,9 @@ t.test('API killed under load: each call took effect in full or not at all', asy
     select
       (select count(*)::integer from app.messages) as messages,
       (select count(*)::integer from app.bodies b join app.messages m on m.id = b.message_id) as bodies,
-      (select count(*)::integer from graphile_worker._private_jobs) as jobs,
-      (select count(distinct m.id)::integer from graphile_worker._private_jobs j
-        join app.messages m on m.id::text = j.payload ->> 'id') as job_messages,
+      (select count(*)::integer from core.message_jobs()) as jobs,
+      (select count(distinct m.id)::integer from core.message_jobs() j
+        join app.messages m on m.id = j.message_id) as job_messages,
       (select count(*)::integer from app.idempotency_keys) as keys`)
   t.same({ bodies, jobs, jobMessages }, { bodies: messages, jobs: messages, jobMessages: messages })
   t.equal(keys, answered.length + committed, 'a stored answer for each call')

@@ -8,6 +8,7 @@ import { migrate } from '../../src/db/migrate/index.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { killServer } from '../fixtures/postgres.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -87,7 +88,7 @@ t.test(
 
 t.test('Postgres killed: only messages with an unknown outcome are attempted twice', async (t) => {
   const twice = await sql`
-    select s.message_id from app.sandbox_messages s join app.messages m on m.id = s.message_id
+    select s.message_id from ${takenBySandbox(sql)} s join app.messages m on m.id = s.message_id
     where s.attempts > 1 and m.attempts < 2`
   t.same(twice, [])
 })

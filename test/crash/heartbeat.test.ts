@@ -5,6 +5,7 @@ import { endWaiting, holdSandbox } from '../fixtures/load.ts'
 import { sendBatch } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { sendHeartbeat, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -28,7 +29,7 @@ const lockHolder = async (pool: string) => {
 
 const lockedBy = async (pool: string) => {
   const [row] = await sql<{ jobs: number }[]>`
-    select count(*)::integer as jobs from graphile_worker._private_jobs where locked_by = ${pool}`
+    select coalesce(sum(core.job_size(payload)), 0)::integer as jobs from graphile_worker._private_jobs where locked_by = ${pool}`
   return row?.jobs ?? 0
 }
 
@@ -62,7 +63,7 @@ t.test('killed process: is removed from the list, and its jobs are released', as
   t.equal(await lockedBy(pool), 0)
   const [left] = await sql<{ free: number; queued: number }[]>`
     select
-      (select count(*)::integer from graphile_worker._private_jobs where locked_at is null) as free,
+      (select coalesce(sum(core.job_size(payload)), 0)::integer from graphile_worker._private_jobs where locked_at is null) as free,
       (select count(*)::integer from app.messages where status = 'queued') as queued`
   t.same(left, { free: ids.length, queued: ids.length })
   await until('the sweep of its pools for SMS and webhooks', async () => {
@@ -96,7 +97,7 @@ t.test('process with a cut connection: takes its lock again and keeps its jobs',
     const queued = await sql`select from app.messages where status = 'queued'`
     return queued.length === 0
   })
-  const twice = await sql`select from app.sandbox_messages where attempts > 1`
+  const twice = await sql`select from ${takenBySandbox(sql)} s where attempts > 1`
   t.equal(twice.length, 0, 'nothing was handed over twice')
   t.equal(await worker.end('SIGTERM'), 0)
   t.equal(await processOf(worker.child.pid), undefined)

@@ -3,6 +3,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { AT_NOON, backlogOf, PROMOTION, sendSmsBatch } from '../fixtures/messages.ts'
 import { createPayer, smsOf } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { startApiAt } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -21,8 +22,8 @@ type Counts = Record<
 async function countsOf() {
   const [counts] = await sql<Counts[]>`
     select
-      (select count(*)::integer from app.sandbox_messages where kind = 'sms') as taken,
-      (select count(*)::integer from app.sandbox_messages s join app.messages m on m.id = s.message_id
+      (select count(*)::integer from ${takenBySandbox(sql)} s where s.copy > 0) as taken,
+      (select count(*)::integer from ${takenBySandbox(sql)} s join app.messages m on m.id = s.message_id
        where s.attempts > 1 and m.class = 'marketing') as doubled,
       (select count(*)::integer from app.early_receipts) as early,
       (select count(*)::integer from app.messages where status = 'delivered') as delivered,

@@ -7,6 +7,7 @@ import { idsOf, startCallers } from '../fixtures/load.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { startDatabaseProxy } from '../fixtures/postgres.ts'
 import { nodeEnv, spawnService } from '../fixtures/processes.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
@@ -88,7 +89,7 @@ t.test('stop under load: no accepted message is lost', async (t) => {
       where m.id is null`
     return row?.missing === 0
   })
-  const twice = await sql`select from app.sandbox_messages where attempts > 1`
+  const twice = await sql`select from ${takenBySandbox(sql)} s where attempts > 1`
   t.equal(twice.length, 0, 'nothing was handed over twice')
   t.equal(await restarted.end('SIGTERM'), 0)
   t.same(await processes(), [])

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { createDatabase } from '../fixtures/database.ts'
 import { endWaiting, fiveHundred, holdSandbox } from '../fixtures/load.ts'
-import { backlogOf, sendBatch } from '../fixtures/messages.ts'
+import { backlogOf, messageOf, sendBatch, timelineOf } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { spawnService } from '../fixtures/processes.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -61,6 +62,48 @@ t.test(
   },
 )
 
+t.test(
+  'worker killed in a job of several messages: a message that was deferred has one later attempt',
+  async (t) => {
+    const { url, sql, base } = await setUp()
+    const organisation = await createOrganisation(sql)
+    const [deferred, held] = await sendBatch(base, organisation, [
+      { to: 'unavailable@sandbox.postgram.test' },
+      { to: 'delivered@sandbox.postgram.test' },
+    ])
+    const uuidOf = async (id = '') => (await messageOf(sql, id)).id
+    const jobsNow = () => sql<{ id: string; payload: unknown; isLocked: boolean }[]>`
+      select id, payload::jsonb as payload, locked_at is not null as is_locked
+      from graphile_worker._private_jobs`
+    const [shared] = await jobsNow()
+    t.same(shared?.payload, [await uuidOf(deferred), await uuidOf(held)])
+    await sql.begin(async (tx) => {
+      await holdSandbox(tx)
+      const victim = await spawnService(url, 'worker')
+      const typesOf = async () => (await timelineOf(sql, deferred ?? '')).map(({ type }) => type)
+      await until('the deferral', async () => (await typesOf()).includes('deferred'))
+      await until('the other attempt', async () => (await messageOf(sql, held ?? '')).attempts)
+      await victim.end('SIGKILL')
+      await endWaiting(tx)
+    })
+    const left = (await jobsNow()).find(({ id }) => id === shared?.id)
+    t.same(left, { ...shared, payload: [await uuidOf(held)], isLocked: true })
+
+    // The next attempt would come in between.
+    await sql`update graphile_worker._private_jobs set run_at = now() + interval '1 hour' where id <> ${shared?.id ?? 0}`
+    const next = await spawnService(url, 'worker')
+    await until('the other', async () => (await messageOf(sql, held ?? '')).status === 'delivered')
+    await until('the end of its job', async () =>
+      (await jobsNow()).every(({ id }) => id !== shared?.id),
+    )
+    t.match(await messageOf(sql, deferred ?? ''), { status: 'queued', attempts: 1 })
+    const plans = await sql`
+      select message_id from core.message_jobs() union all select message_id from app.due_messages`
+    t.same([...plans], [{ messageId: await uuidOf(deferred) }])
+    t.equal(await next.end('SIGTERM'), 0)
+  },
+)
+
 /** The status of a message to each sandbox address. */
 const ends: Record<string, string> = {
   delivered: 'delivered',
@@ -111,16 +154,16 @@ t.test('workers killed under mixed load: every message gets its outcome', async 
     select count(*)::integer as messages, count(*) filter (where p.plans = 1)::integer as planned
     from app.messages m
     cross join lateral (
-      select (select count(*) from graphile_worker._private_jobs j where j.payload ->> 'id' = m.id::text)
+      select (select count(*) from core.message_jobs() j where j.message_id = m.id)
         + (select count(*) from app.due_messages d where d.message_id = m.id) as plans
     ) p
     where m.status = 'queued'`
   t.same(plans, { messages: 60, planned: 60 }, 'what waits has one plan for its next attempt')
-  const jobs = await sql`select from graphile_worker._private_jobs`
+  const jobs = await sql`select from core.message_jobs()`
   const due = await sql`select from app.due_messages`
   t.equal(jobs.length + due.length, 60, 'and nothing else has one')
   t.equal(await backlogOf(sql, organisation), 60)
-  const twice = await sql`select from app.sandbox_messages where attempts > 1`
+  const twice = await sql`select from ${takenBySandbox(sql)} s where attempts > 1`
   t.equal(twice.length, 0)
   const [ambiguous] = await sql`
     select count(*)::integer as messages from app.messages where attempts > 1 and status <> 'queued'`
@@ -143,8 +186,8 @@ t.test(
     const countsOf = async () => {
       const [counts] = await sql<Record<'taken' | 'doubled' | 'sent' | 'delivered', number>[]>`
         select
-          (select count(*)::integer from app.sandbox_messages) as taken,
-          (select count(*)::integer from app.sandbox_messages where attempts > 1) as doubled,
+          (select count(*)::integer from ${takenBySandbox(sql)} s) as taken,
+          (select count(*)::integer from ${takenBySandbox(sql)} s where attempts > 1) as doubled,
           (select count(*)::integer from app.messages where sent_at is not null) as sent,
           (select count(*)::integer from app.messages where status = 'delivered') as delivered`
       if (!counts) throw new Error('no counts')
@@ -156,13 +199,19 @@ t.test(
     )
     const emails = Array.from({ length: MARKETING }, () => ({ class: 'marketing', to }))
     await sendBatch(base, organisation, emails)
+    await sql.unsafe(`
+      create function public.hold_copy() returns trigger language plpgsql as $$
+      begin
+        if ${HELD_COPY} = any (new.copies) then perform pg_advisory_xact_lock(${HELD_COPY}); end if;
+        return new;
+      end $$;
+      create trigger hold_copy before insert on app.sandbox_batches
+      for each row execute function public.hold_copy()`)
     await sql
       .begin(async (tx) => {
-        // Another session holds one copy of each message, so the worker waits for its outcome: some copies are
+        // The sandbox holds one copy of each message, so the worker waits for its outcome: some copies are
         // accepted, one is not, and others have not started.
-        await tx`
-        insert into app.sandbox_messages (message_id, copy, kind, reports, taken_at)
-        select m.id, ${HELD_COPY}, 'email', '[]', now() from app.messages m`
+        await tx`select pg_advisory_xact_lock(${HELD_COPY})`
         const victim = await spawnService(url, 'worker')
         await until('some copies', async () => (await countsOf()).taken >= 10)
         await victim.end('SIGKILL')

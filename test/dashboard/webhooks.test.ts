@@ -114,7 +114,16 @@ t.test('webhooks: the 24 h success rate counts attempts once, as they are record
   const viewer = await signIn(organisation, 'viewer')
   t.match((await viewer.get(list)).text, `${HOOK} enabled 66.6 % of 3 1 all`)
   t.match((await viewer.get(path)).text, '24 h success 66.6 % of 3')
+  await sql`update app.webhook_endpoints set counted_hour = counted_hour - interval '2 hours'`
+  const inNextHour = { ...JSON.parse(results)[1], started_at: new Date() }
+  await sql`select api.finish_deliveries(${JSON.stringify([inNextHour])}::text::jsonb)`
+  t.match((await viewer.get(path)).text, /24 h success 75(\.0)? % of 4/, 'an earlier hour counts')
+  t.same(
+    [...(await sql`select attempts, succeeded from app.webhook_hours`)],
+    [{ attempts: 3, succeeded: 2 }],
+  )
   await sql`update app.webhook_hours set hour = hour - interval '25 hours'`
+  await sql`update app.webhook_endpoints set counted_hour = counted_hour - interval '25 hours'`
   t.match((await viewer.get(list)).text, `${HOOK} enabled no attempts`)
 })
 

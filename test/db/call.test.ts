@@ -143,6 +143,27 @@ t.test('texts and lists with any characters arrive unchanged', async (t) => {
   t.strictSame(empty.aList, [])
 })
 
+t.test('a query that has ended refers neither to its arguments nor to its rows', async (t) => {
+  const queries: { args: unknown; parameters: unknown }[] = []
+  const observed = new Proxy(sql, {
+    get: (target, name) =>
+      name === 'unsafe'
+        ? (...args: Parameters<Sql['unsafe']>) => {
+            const query = target.unsafe(...args)
+            queries.push(query as never)
+            return query
+          }
+        : Reflect.get(target, name),
+  })
+  const given = { text: 'a text', list: [], at: new Date(0), is_it: true }
+  const rows = await (
+    caller(observed) as unknown as (name: string, args: object) => Promise<object[]>
+  )('echo', given)
+  t.match(rows, [{ aText: 'a text' }])
+  t.match(queries, [{ args: [], parameters: [] }])
+  t.strictSame([...(await (queries[0] as unknown as Promise<unknown[]>))], [])
+})
+
 t.test('nulls, booleans and times arrive unchanged', async (t) => {
   const at = new Date('2024-02-29T23:59:59.123Z')
   const [row] = await call('echo', { ...nothing, at, is_it: false })

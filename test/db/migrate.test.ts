@@ -7,11 +7,12 @@ import { caller } from '../../src/db/call.ts'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
-import { codeSha256 } from '../../src/db/migrate/sql-files.ts'
+import { codeSha256, readFolder } from '../../src/db/migrate/sql-files.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
-import { catalogOf, createDatabase } from '../fixtures/database.ts'
+import { catalogOf, createDatabase, rolledBack } from '../fixtures/database.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -233,6 +234,45 @@ t.test('migrate: no call fails while the code is replaced, and no row is lost', 
   t.same(failures, [])
   t.ok(calls > 20, `${calls} calls`)
   t.equal((await sql`select from ops.api_keys where organisation = ${id}`).length, 2)
+})
+
+t.test('migration 0028: what the sandbox took and what it will report stay', async (t) => {
+  const { sql } = await createDatabase()
+  const textOf = (id: string) =>
+    readFolder('migrations').find(({ name }) => name.includes(`/${id}_`))?.text ?? ''
+  await rolledBack(sql, async (tx) => {
+    await tx.unsafe(`
+      drop table app.sandbox_batches, app.sandbox_reports;
+      alter table app.status_changes drop column message_ids, alter column message_id set not null`)
+    await tx.unsafe(textOf('0018'))
+    // Of 150 emails, 120 still have reports; one was taken twice.
+    await tx`
+      insert into app.sandbox_messages (message_id, copy, kind, attempts, reports, taken_at, due_at)
+      select core.new_id(now()), n % 3, 'email', case n when 1 then 2 else 1 end, jsonb_build_array(n, -n), now(),
+        case when n <= 120 then now() end
+      from generate_series(1, 150) n`
+    await tx`
+      insert into app.sandbox_messages (message_id, copy, kind, reports, taken_at, due_at)
+      values (core.new_id(now()), 0, 'reply', '["a reply"]', now(), now())`
+    const before = await tx`select message_id, copy, attempts from app.sandbox_messages order by 1`
+    await tx.unsafe(textOf('0028'))
+    const after = await tx`
+      select message_id, copy, attempts from ${takenBySandbox(tx)} s order by 1`
+    t.same([...after], [...before])
+    const reports = await tx<{ kind: string; reports: unknown }[]>`
+      select s.kind, m.reports
+      from app.sandbox_reports s
+      cross join jsonb_array_elements(s.reports) as m (reports)
+      order by s.kind, (m.reports ->> 1)::integer desc`
+    const emails = Array.from({ length: 120 }, (_, place) => [place + 1, -place - 1])
+    t.same(
+      [...reports],
+      [
+        ...emails.map((reports) => ({ kind: 'email', reports })),
+        { kind: 'reply', reports: ['a reply'] },
+      ],
+    )
+  })
 })
 
 t.test('migrate: a migration that waits for a lock blocks no call', async (t) => {

@@ -33,7 +33,7 @@ t.test(
     const [row] = await sql`
     select a.emails_used,
       (select count(*)::integer from app.messages m where m.organisation_id = a.organisation_id) as messages,
-      (select count(*)::integer from graphile_worker._private_jobs) as jobs
+      (select sum(core.job_size(payload))::integer from graphile_worker._private_jobs) as jobs
     from app.allowances a where a.organisation_id = core.decode_id('org', ${id})`
     t.strictSame({ ...row }, { emailsUsed: 100, messages: 100, jobs: 100 })
   },

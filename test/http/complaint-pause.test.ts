@@ -11,6 +11,7 @@ import {
   stateOf,
   type TestOrganisation,
 } from '../fixtures/organisation.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -87,7 +88,7 @@ t.test('emails to complaint@ of the sandbox pause the organisation', async (t) =
   })
   t.equal((await noticesOf(sql, organisation)).length, 1)
   const taken = await sql`
-    select attempts from app.sandbox_messages where message_id = ${String(notice?.id)}`
+    select attempts from ${takenBySandbox(sql)} s where message_id = ${String(notice?.id)}`
   t.match([...taken], [{ attempts: 1 }])
 
   await sql`select ops.resume(${organisation.id})`

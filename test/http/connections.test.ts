@@ -110,6 +110,7 @@ t.test('a connection reset within a body is logged as a refusal, not as an error
     log.map((each) => JSON.parse(each)).find(({ route }) => route === '/v1/emails'),
   )
   t.match(line, { msg: 'request', status: 400 })
+  t.match(log.join(''), '"msg":"response not sent"', 'the error of the socket is at level debug')
   t.notMatch(log.join(''), '"level":50')
 })
 

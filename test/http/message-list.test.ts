@@ -115,8 +115,8 @@ t.test('lists: each filter finds what it names, before and after it is indexed',
   const bounced = await send(base, organisation)
   await sql`update app.messages set status = 'bounced' where id = core.decode_id('em', ${bounced})`
   await sql`
-    insert into app.status_changes (message_id, change, occurred_at)
-    values (core.decode_id('em', ${bounced}), 'bounced', now())`
+    insert into app.status_changes (message_ids, change, occurred_at)
+    values (array[core.decode_id('em', ${bounced})], 'bounced', now())`
   const sms = await sendSms(base, organisation, { to: '+27821234599', tags: ['Receipt'] })
   const later = { scheduledAt: new Date(Date.now() + 3_600_000).toISOString() }
   const scheduled = await sendSms(base, organisation, later)

@@ -153,7 +153,6 @@ t.test('a person with an address is found in all places, and in none once erased
   t.same(await kindsOf(jane), [
     'complaint',
     'message',
-    'sandbox',
     'stored response',
     'suppression',
     'timeline',
@@ -163,7 +162,6 @@ t.test('a person with an address is found in all places, and in none once erased
   t.same(await kindsOf(jane.toUpperCase(), other.id), [
     'complaint',
     'message',
-    'sandbox',
     'stored response',
     'suppression',
     'timeline',
@@ -171,7 +169,6 @@ t.test('a person with an address is found in all places, and in none once erased
   t.same(await kindsOf(bounced), [
     'hard bounce',
     'message',
-    'sandbox',
     'suppression',
     'timeline',
     'webhook attempt',
@@ -267,6 +264,10 @@ t.test('ops.erase_person: a number is exported and erased too', async (t) => {
     select from app.messages where status in ('queued', 'sent')`
       ).length === 0,
   )
+  await until('all is reported', async () => {
+    const left = await sql`select from app.sandbox_reports`
+    return left.length === 0
+  })
   await sql`
     insert into app.early_receipts
     select gen_random_uuid(), '{unknown}', jsonb_build_object('phone', ${phone}::text), now()`
@@ -280,7 +281,6 @@ t.test('ops.erase_person: a number is exported and erased too', async (t) => {
     'early receipt',
     'message',
     'opt-out registry',
-    'sandbox',
     'staged number',
     'timeline',
     'webhook attempt',
@@ -346,8 +346,7 @@ const mentions: Record<string, string> = {
   'app.events.detail': `update app.events set detail = detail || jsonb_build_object('text', $1::text) where message_id = $2`,
   'app.events.provider_event_id':
     'update app.events set provider_event_id = id || $1 where message_id = $2',
-  'app.sandbox_messages.reports':
-    'update app.sandbox_messages set reports = jsonb_build_array($1::text) where message_id = $2',
+  'app.sandbox_reports.reports': `insert into app.sandbox_reports (kind, reports, due_at) values ('email', jsonb_build_array(jsonb_build_array($1::text)), now())`,
   'app.webhook_events.body': `update app.webhook_events set body = json_build_object('for', $1::text) where message_id = $2`,
   'app.webhook_attempts.response': 'update app.webhook_attempts set response = $1',
   'app.webhook_attempts.error': 'update app.webhook_attempts set error = $1',
@@ -402,9 +401,9 @@ const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.
   app.former_code.sha256 app.idempotency_keys.fingerprint  app.messages.from_address
   app.messages.provider app.migrations.id app.migrations.sha256 app.organisations.name app.organisations.owner_email
   app.organisations.plan_id app.person_salt.salt app.plan_changes.from_plan app.plan_changes.to_plan app.plans.id app.plans.name
-  app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.version
+  app.processes.host app.processes.pool_id app.processes.roles app.processes.synchronous_commit app.processes.tasks app.processes.version
   app.provider_health.provider app.retention.data
-  app.sandbox_messages.kind app.search_progress.pass app.senders.sender app.sms_parts.network_id app.sms_parts.provider
+  app.sandbox_batches.copies app.sandbox_batches.message_ids app.sandbox_reports.kind app.status_changes.message_ids app.search_progress.pass app.senders.sender app.sms_parts.network_id app.sms_parts.provider
   app.sms_settings.shared_sender app.stray_receipts.provider app.suppressions.other_reasons app.table_sizes.name app.template_versions.changed_by app.templates.changed_by app.webhook_endpoints.event_types
   app.webhook_endpoints.old_secret app.webhook_endpoints.old_secret_sealed_by app.webhook_endpoints.secret
   app.webhook_endpoints.secret_sealed_by app.webhook_endpoints.url app.users.email app.notices.email app.sign_in_links.sha256
@@ -472,6 +471,29 @@ t.test(
         t.same(row, { subject: 'about (erased).', tags: ['about (erased).'] })
       })
     }
+  },
+)
+
+t.test(
+  'ops.erase_person: reports that the sandbox has not made yet, those of others stay',
+  async (t) => {
+    const [jane, bob] = [sandbox('delivered+late'), sandbox('delivered+later')]
+    await rolledBack(sql, async (tx) => {
+      const reports = JSON.stringify([
+        [{ recipient: jane }, { recipient: bob }],
+        [{ recipient: jane }],
+        [{ recipient: bob }],
+      ])
+      await tx`
+        insert into app.sandbox_reports (kind, reports, due_at)
+        values ('email', ${reports}::text::jsonb, now() + interval '1 hour')`
+      const exported = await tx`select kind, data from ops.export_person(${jane})`
+      const record = { kind: 'sandbox', data: { recipient: jane } }
+      t.same([...exported], [record, record])
+      await tx`select ops.erase_person(${jane})`
+      const [row] = await tx`select reports from app.sandbox_reports`
+      t.same(row?.reports, [[{ recipient: bob }], [], [{ recipient: bob }]])
+    })
   },
 )
 

@@ -220,8 +220,10 @@ t.test('ops.latencies: percentiles are at most 19 % too high', async (t) => {
         from generate_series(1, 100) n
         returning id
       )
-      insert into app.status_changes (message_id, change, occurred_at)
-      select m.id, c.change::app.event_type, core.now() from message m, unnest(array['queued', 'sent', 'delivered']) c (change)`
+      insert into app.status_changes (message_ids, change, occurred_at)
+      select array_agg(m.id), c.change::app.event_type, core.now()
+      from message m, unnest(array['queued', 'sent', 'delivered']) c (change)
+      group by c.change`
     await tx`select api.sum_status_changes()`
     const rows = await tx<
       { stage: string; messages: string; p50Ms: number; p90Ms: number; p99Ms: number }[]
@@ -241,6 +243,57 @@ t.test('ops.latencies: percentiles are at most 19 % too high', async (t) => {
     }
   })
 })
+
+t.test(
+  'api.sum_status_changes: rows of many changes, at most 20 000 changes in a transaction',
+  async (t) => {
+    await rolledBack(sql, async (tx) => {
+      await tx`delete from app.status_changes`
+      await tx`
+        insert into app.status_changes (message_ids, change, occurred_at)
+        select array_agg(core.new_id(core.now())), 'queued', core.now()
+        from generate_series(1, 25000) n
+        group by n % 300`
+      const counts = []
+      do {
+        const [row] = await tx<{ count: number }[]>`select api.sum_status_changes() as count`
+        counts.push(row?.count ?? 0)
+      } while (counts.at(-1))
+      const [first = 0, second] = counts
+      t.ok(first > 19_900 && first <= 20_000, `${first}`)
+      t.same([second, counts.length], [25_000 - first, 3])
+    })
+  },
+)
+
+t.test(
+  'api.sum_status_changes: rows of versions before 0028, which have one message each',
+  async (t) => {
+    const { id, domain } = await createOrganisation(sql)
+    await rolledBack(sql, async (tx) => {
+      await tx`delete from app.status_changes`
+      await tx`
+        with message as (
+          insert into app.messages (status, id, organisation_id, channel, mode, class, from_address, to_address,
+            subject, tags, recipients, created_at)
+          select 'queued', core.new_id(core.now()), core.decode_id('org', ${id}), 'email', 'live', 'transactional',
+            ${`a@${domain}`}, 'd@e.f', 'Hello', '{}', 1, core.now()
+          from generate_series(1, 2)
+          returning id
+        )
+        insert into app.status_changes (message_id, change, occurred_at)
+        select m.id, 'queued', core.now() from message m`
+      const [unsummed] = await tx`
+        select v.accepted from core.unsummed_volume(core.decode_id('org', ${id})) v where v.tag is null`
+      t.same(unsummed, { accepted: '2' })
+      const [row] = await tx`select api.sum_status_changes() as count`
+      t.same(row, { count: 2 })
+      const [summed] = await tx`
+        select v.accepted from app.daily_volume v where v.organisation_id = core.decode_id('org', ${id})`
+      t.same(summed, { accepted: '2' })
+    })
+  },
+)
 
 t.test('ops.daily_volume: a soft bounce that becomes hard counts once', async (t) => {
   const organisation = await createOrganisation(sql)

@@ -277,7 +277,7 @@ t.test('partitions: have the fill factor and the keys of their table', async (t)
   const options = await sql`
     select distinct c.reloptions from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'app.messages'::regclass`
-  t.same([...options], [{ reloptions: ['fillfactor=60'] }])
+  t.same([...options], [{ reloptions: ['fillfactor=48'] }])
   const without = await sql`
     select i.inhrelid::regclass::text as partition, p.indexrelid::regclass::text as index
     from pg_inherits i

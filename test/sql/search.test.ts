@@ -155,8 +155,8 @@ t.test(
       where m.organisation_id = ${organisation} and get_byte(uuid_send(m.id), 14) % 29 = 0
       returning m.id, m.status
     )
-    insert into app.status_changes (message_id, change, occurred_at)
-    select c.id, c.status::text::app.event_type, now() from changed c`
+    insert into app.status_changes (message_ids, change, occurred_at)
+    select array_agg(c.id), c.status::text::app.event_type, now() from changed c group by c.status`
     await sql`select api.sum_status_changes()`
     await t.test('after changes of statuses', (t) => compare(t, organisation))
   },

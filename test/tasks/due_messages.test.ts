@@ -191,7 +191,9 @@ await liftRate(sql, organisation)
 async function aDueMessage(delay: string, priority = 7) {
   const id = await send(api.base, organisation)
   const { id: uuid } = await messageOf(sql, id)
-  await sql`delete from graphile_worker._private_jobs where payload ->> 'id' = ${uuid}`
+  await sql`
+    select core.leave_jobs(array[${uuid}::uuid], array_agg(j.job_id))
+    from core.message_jobs() j where j.message_id = ${uuid}`
   const [row] = await sql<{ dueAt: Date }[]>`
     insert into app.due_messages (message_id, organisation_id, due_at, priority)
     select m.id, m.organisation_id, now() + ${delay}::interval, ${priority}
@@ -275,8 +277,7 @@ t.test('enqueue-due-messages repeats until nothing is due', async (t) => {
     select c.id, c.organisation_id, now(), 0 from copies c`
   t.equal(await runTask('enqueue-due-messages', { call }), 45_000)
   const [row] = await sql`
-    select count(*)::integer as jobs, count(distinct payload ->> 'id')::integer as messages
-    from graphile_worker._private_jobs`
+    select count(*)::integer as jobs, count(distinct message_id)::integer as messages from core.message_jobs()`
   t.same(row, { jobs: 45_000, messages: 45_000 })
   const waiting = await sql`select from app.due_messages`
   t.equal(waiting.length, 1)

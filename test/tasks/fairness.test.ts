@@ -205,6 +205,46 @@ t.test('a slow SMS network does not delay emails', async (t) => {
   await stop()
 })
 
+t.test(
+  'a worker with a slow provider has few messages of others before a login code',
+  async (t) => {
+    const CONCURRENCY = 4
+    const provider = createStandIn()
+    const waiting: (() => void)[] = []
+    provider.onSend = async () => {
+      await new Promise<void>((resolve) => void waiting.push(resolve))
+      return { outcome: 'sent' }
+    }
+    const { sql, base, stop } = await startWorker({
+      createEmailProvider: () => provider,
+      workerConcurrency: CONCURRENCY,
+    })
+    await sendBatch(base, await createOrganisation(sql), batchOf(500))
+    const respond = () => {
+      for (const resolve of waiting.splice(0)) resolve()
+    }
+    // The first hundred have the priority of the login code.
+    await until('messages of a later priority', async () => {
+      respond()
+      return provider.handed.length > 150
+    })
+    const code = await send(base, await createOrganisation(sql))
+    const { id } = await messageOf(sql, code)
+    const before = provider.handed.length
+    await until('the login code', async () => {
+      respond()
+      return provider.handed.includes(id)
+    })
+    const ahead = provider.handed.indexOf(id) - before
+    t.comment(`${ahead} messages were ahead`)
+    t.ok(ahead < 5 * CONCURRENCY + 16)
+
+    provider.onSend = () => ({ outcome: 'sent' })
+    await respond()
+    await stop()
+  },
+)
+
 t.test('checks of domains that take their time hold up no email', async (t) => {
   const { promise: answer, resolve: go } = Promise.withResolvers<void>()
   let checks = 0

@@ -5,6 +5,7 @@ import { createDatabase } from '../fixtures/database.ts'
 import { anEmail, get, post, request } from '../fixtures/http.ts'
 import { send, type TimelineEvent, untilShown } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -96,7 +97,7 @@ t.test('each copy has its own receipts', async (t) => {
   })
   t.match(message.error, { code: 'hard_bounce' })
   const taken = await sql`
-    select copy, attempts from app.sandbox_messages
+    select copy, attempts from ${takenBySandbox(sql)} s
     where message_id = core.decode_id('em', ${id}) order by copy`
   t.same(taken, [
     { copy: 1, attempts: 1 },

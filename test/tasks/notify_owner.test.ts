@@ -7,6 +7,7 @@ import { createDatabase, serviceCall } from '../fixtures/database.ts'
 import { anyJson } from '../fixtures/messages.ts'
 import { createOrganisation } from '../fixtures/organisation.ts'
 import { createStandIn, type StandIn } from '../fixtures/providers.ts'
+import { takenBySandbox } from '../fixtures/sandbox.ts'
 import { secrets, startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
@@ -193,7 +194,7 @@ t.test('a notice to a sandbox address goes to the sandbox, whatever the provider
   await aTask(provider)({ id }, helpers)
   t.same(provider.handed, [])
   t.match(await noticeOf(id), { sentAt: Date })
-  const taken = await sql`select from app.sandbox_messages where message_id = ${id}`
+  const taken = await sql`select from ${takenBySandbox(sql)} s where message_id = ${id}`
   t.equal(taken.length, 1)
 })
 
@@ -249,7 +250,7 @@ t.test('two workers send each notice once', async (t) => {
     return rows.length === ids.length
   })
   const attempts = await sql<{ attempts: number }[]>`
-    select attempts from app.sandbox_messages where message_id in ${sql(ids)}`
+    select attempts from ${takenBySandbox(sql)} s where message_id in ${sql(ids)}`
   t.same(
     attempts.map((row) => row.attempts),
     ids.map(() => 1),

@@ -285,8 +285,8 @@ t.test('SMS released together get priorities by the backlog of their organisatio
   t.match(await jobsOf(sql, one), [{ priority: 0 }])
   const rows = await sql<{ priority: number; jobs: number }[]>`
     select j.priority, count(*)::integer as jobs
-    from graphile_worker._private_jobs j
-    where j.payload ->> 'id' <> core.decode_id('sm', ${one})::text
+    from core.message_jobs() j
+    where j.message_id <> core.decode_id('sm', ${one})
     group by j.priority order by j.priority`
   t.same(
     rows.map(({ priority, jobs }) => [priority, jobs]),

@@ -98,7 +98,8 @@ t.test('attempts and jobs are counted by outcome', async () => {
   await waitFor(of('email', 'sent'), 9)
   await waitFor(of('email', 'failed'), 1)
   await waitFor(of('sms', 'sent'), 1)
-  await waitFor('postgram_jobs_total{task="send_email",outcome="succeeded"}', 10)
+  await waitFor('postgram_jobs_total{task="send_email",outcome="succeeded"}', 3)
+  await waitFor('postgram_jobs_total{task="send_emails",outcome="succeeded"}', 1)
 })
 
 t.test('/metrics has queues, processes and connections of the database', async (t) => {

@@ -109,9 +109,9 @@ export function weightOf(entries: readonly Waiting[]): number {
 /** Returns how many of the first entries have that weight together. */
 function countWithin(entries: readonly Waiting[], maxWeight: number): number {
   let weight = 0
-  for (const [place, entry] of entries.entries()) {
+  const place = entries.findIndex((entry) => {
     weight += entry.weight
-    if (weight > maxWeight) return place
-  }
-  return entries.length
+    return weight > maxWeight
+  })
+  return place < 0 ? entries.length : place
 }

@@ -45,7 +45,7 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits) {
   ): Promise<Buffer> {
     const encoding = encodingOf(ctx)
     refuseOtherCharsets(ctx)
-    if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes)
+    if (Number(ctx.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
     reserve(ctx, owner)
     const chunks: Buffer[] = []
     let length = 0
@@ -55,7 +55,8 @@ export function createBodies({ bytesInProgress, bodyMs }: HttpLimits) {
       reserve(ctx, owner, length)
       chunks.push(chunk)
     })
-    const received = Buffer.concat(chunks, length)
+    const [first] = chunks
+    const received = first && chunks.length === 1 ? first : Buffer.concat(chunks, length)
     const body = encoding
       ? await unpackFairly({ ctx, owner, bytes: received, encoding, maxBytes })
       : received
@@ -124,7 +125,7 @@ const tooLarge = (maxBytes: number) =>
   new Refusal('validation_error', { _: [`the body is larger than ${inMb(maxBytes)}`] })
 
 function encodingOf(ctx: Context): Encoding | null {
-  const name = ctx.get('Content-Encoding').trim().toLowerCase()
+  const name = ctx.headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (name === '' || name === 'identity') return null
   if (isEncoding(name)) return name
   const message = 'The Content-Encoding must be gzip, deflate or br.'
@@ -133,7 +134,8 @@ function encodingOf(ctx: Context): Encoding | null {
 
 /** JSON is UTF-8 (RFC 8259), of which US-ASCII is a subset. */
 function refuseOtherCharsets(ctx: Context): void {
-  const [, charset] = /;\s*charset\s*=\s*["']?([^\s"';]*)/i.exec(ctx.get('Content-Type')) ?? []
+  const [, charset] =
+    /;\s*charset\s*=\s*["']?([^\s"';]*)/i.exec(ctx.headers['content-type'] ?? '') ?? []
   if (charset !== undefined && !/^(utf-?8|us-ascii)?$/i.test(charset)) {
     throw new Refusal('invalid_json', null, { message: `${NOT_UTF8} Its charset must be utf-8.` })
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { setImmediate as nextSlice } from 'node:timers/promises'
 import * as v from 'valibot'
 import type { AcceptEmail, AcceptSms } from '../../db/api.gen.ts'
@@ -104,8 +104,7 @@ export async function readPostBody<Kind extends PostKind>(
   const input = parseJson(json, isBatch(kind) ? MAX_BATCH_VALUES : MAX_VALUES)
   const parsed = await parsers[kind](input, options, call)
   if ('fields' in parsed) throw new Refusal('validation_error', parsed.fields)
-  const hash = createHash('sha256').update(`${methodAndPath}\n`)
-  return { value: parsed.value, fingerprint: hash.update(json).digest('hex') }
+  return { value: parsed.value, fingerprint: hash('sha256', `${methodAndPath}\n${json}`, 'hex') }
 }
 
 export function isBatch(kind: PostKind): boolean {

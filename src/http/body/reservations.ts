@@ -9,21 +9,23 @@ const REQUEST_BYTES = 16 * 1024
 
 export const inMb = (bytes: number) => `${bytes / MB} MB`
 
+/** What a request in progress counts for, kept in its state. */
+type Reservation = { owner: string; bytes: number }
+
+const reservationOf = ({ state }: Context): Reservation | undefined => state.reservation
+
 /** Divides the memory that requests in progress count for between organisations. */
 export function createReservations(totalBytes: number) {
   const quota = createQuota(totalBytes, GUARANTEED_BYTES)
-  /** The reservation of each request in progress. */
-  const reservations = new WeakMap<Context['req'], { owner: string; bytes: number }>()
-
   /** Raises the reservation of a request to `bytes`; throws a Refusal when its owner's quota is used up. */
-  function reserve({ req }: Context, owner: string, bytes = 0) {
-    const reserved = reservations.get(req)?.bytes ?? 0
+  function reserve(ctx: Context, owner: string, bytes = 0) {
+    const reserved = reservationOf(ctx)?.bytes ?? 0
     const needed = Math.max(REQUEST_BYTES, bytes)
     if (needed <= reserved) return
     if (!quota.reserve(owner, needed - reserved)) {
       throw overQuota(quota.reservedBy(owner) + needed - reserved)
     }
-    reservations.set(req, { owner, bytes: needed })
+    ctx.state.reservation = { owner, bytes: needed } satisfies Reservation
   }
 
   /** `needed`: what the owner would have reserved. */
@@ -37,10 +39,11 @@ export function createReservations(totalBytes: number) {
   }
 
   /** Replaces the reservation of a request by one for its response, until that is sent or cannot be sent. */
-  function reserveResponse({ req, res, response }: Context) {
-    const reservation = reservations.get(req)
+  function reserveResponse(ctx: Context) {
+    const reservation = reservationOf(ctx)
     if (!reservation) return
-    reservations.delete(req)
+    ctx.state.reservation = undefined
+    const { res, response } = ctx
     const { owner } = reservation
     const bytes = Math.max(REQUEST_BYTES, response.length ?? 0)
     quota.release(owner, reservation.bytes)
@@ -54,10 +57,10 @@ export function createReservations(totalBytes: number) {
   return {
     reserve,
     reserveResponse,
-    ownerOf: ({ req }: Context) => reservations.get(req)?.owner ?? UNKNOWN_OWNER,
+    ownerOf: (ctx: Context) => reservationOf(ctx)?.owner ?? UNKNOWN_OWNER,
     /** Returns how large the body of a request may become. */
-    limitOf: ({ req }: Context, owner: string) =>
-      (reservations.get(req)?.bytes ?? 0) + quota.available(owner),
+    limitOf: (ctx: Context, owner: string) =>
+      (reservationOf(ctx)?.bytes ?? 0) + quota.available(owner),
     /** Returns the Refusal for a body over `limitOf`. */
     overLimit: (owner: string) => overQuota(quota.reservedBy(owner) + quota.available(owner) + 1),
     /** Returns the bytes of all requests in progress. */

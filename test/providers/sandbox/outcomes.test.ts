@@ -5,6 +5,7 @@ import { createDatabase, serviceCall } from '../../fixtures/database.ts'
 import { anEmail, get, post } from '../../fixtures/http.ts'
 import {
   backlogOf,
+  messageOf,
   send,
   sendSms,
   type TimelineEvent,
@@ -17,7 +18,8 @@ import {
   smsOf,
   type TestOrganisation,
 } from '../../fixtures/organisation.ts'
-import { emailTo, testProvider, testSmsProvider } from '../../fixtures/providers.ts'
+import { emailTo, smsTo, testProvider, testSmsProvider } from '../../fixtures/providers.ts'
+import { takenBySandbox } from '../../fixtures/sandbox.ts'
 import { startTestService } from '../../fixtures/service.ts'
 import { until } from '../../fixtures/time.ts'
 
@@ -35,7 +37,7 @@ testProvider('sandbox', async () => ({
   },
   async attemptsOf({ id, copy }) {
     const [row] = await sql`
-      select attempts from app.sandbox_messages where message_id = ${id} and copy = ${copy ?? 0}`
+      select attempts from ${takenBySandbox(sql)} s where message_id = ${id} and copy = ${copy ?? 0}`
     return row?.attempts ?? 0
   },
   can: { lookUp: true, keepKeys: true, tellUnknownDomains: false },
@@ -49,8 +51,8 @@ testSmsProvider('sandbox', async () => ({
   recipients: { accepted: numberWith(0), refused: numberWith(3), refusedByAll: numberWith(4) },
   async partsOf({ id }) {
     const rows = await sql<{ copy: number }[]>`
-      select copy from app.sandbox_messages s, generate_series(1, s.attempts)
-      where message_id = ${id} and kind = 'sms'`
+      select copy from ${takenBySandbox(sql)} s, generate_series(1, s.attempts)
+      where message_id = ${id} and copy > 0`
     return rows.map(({ copy }) => copy)
   },
 }))
@@ -83,6 +85,7 @@ const channels = {
   email: {
     delivered: [at('delivered'), at('delivered+7'), at('anyone'), 'bounce@example.com'],
     receipt: (recipient: string): object => ({ recipient }),
+    takeAgain: (to: string, id: string) => createSandbox(call).send(emailTo(to, { id })),
     slow: at('slow+1'),
     refused: at('reject+1'),
     refusal: '550 5.7.1',
@@ -92,6 +95,7 @@ const channels = {
   SMS: {
     delivered: [numberWith(0), numberWith(8), '+27821234561', '+447700901001'],
     receipt: (): object => ({ part: 1, code: 'DELIVRD' }),
+    takeAgain: (to: string, id: string) => createSmsSandbox(call).send(smsTo(to, { id })),
     slow: numberWith(5),
     refused: numberWith(3),
     refusal: 'ESME_RINVDSTADR',
@@ -113,6 +117,23 @@ for (const [name, channel] of Object.entries(channels)) {
     }
     t.same(await suppressionsOf(organisation), [])
     t.equal(await backlogOf(sql, organisation), 0)
+  })
+
+  t.test(`sandbox: ${name} that is taken twice gets each receipt once`, async (t) => {
+    const organisation = await createPayer(sql, { included: 100 })
+    const to = channel.delivered[0] ?? ''
+    const { id } = await outcome(organisation, { to }, 'delivered')
+    const { id: uuid } = await messageOf(sql, id)
+    await channel.takeAgain(to, uuid)
+    await until('its reports', async () => {
+      const left = await sql`select from app.sandbox_reports`
+      return left.length === 0
+    })
+    const taken =
+      await sql`select attempts from ${takenBySandbox(sql)} s where message_id = ${uuid}`
+    t.same([...taken], [{ attempts: 2 }])
+    const message = await untilShown(base, organisation, id, 'delivered')
+    t.same(typesOf(message), ['queued', 'sent', 'delivered'])
   })
 
   t.test(`sandbox: slow ${name} is deferred once for two seconds, then delivered`, async (t) => {
