@@ -6,7 +6,7 @@ import { formatTable } from '../../src/cli/table.ts'
 import { batchesOf } from './accept.ts'
 import { fill } from './fill.ts'
 import type { LoadPlan } from './load.ts'
-import { here, lineWith, load, start, startApi, stop } from './processes.ts'
+import { here, lineWith, load, start, startApi, startRoles, stop } from './processes.ts'
 import type { Bench } from './setup.ts'
 import { cpuOf, type Processes, type Rows, readUsage, type Usage } from './usage.ts'
 import { allDelivered, createEndpoints, startReceiver } from './webhooks.ts'
@@ -72,13 +72,27 @@ async function attempts(bench: Bench) {
 
 /** All roles in one process, with an endpoint for each organisation: from the accept to the last delivery. */
 async function whole(bench: Bench, seconds: number) {
+  return allRoles(bench, seconds, [])
+}
+
+/** The same with a process for each role. */
+async function apart(bench: Bench, seconds: number) {
+  return allRoles(bench, seconds, ['worker', 'clock'])
+}
+
+/** `others`: the roles that have a process of their own. */
+async function allRoles(bench: Bench, seconds: number, others: string[]) {
   const { sql } = bench
   await fill(bench, 'emails', 0)
   const receiver = await startReceiver()
   await createEndpoints(bench, receiver.url, ['email.sent', 'email.delivered'])
-  const service = await startApi(bench, [])
-  const plan = { path: '/v1/emails', senders: bench.senders.emails, port: service.port, seconds }
-  const processes = { 'all roles': service.child, receiver: receiver.child }
+  const api = await startApi(bench, others.length > 0 ? ['--only', 'api'] : [])
+  const roles = Object.fromEntries(
+    others.map((role) => [role, startRoles(bench, ['--only', role])]),
+  )
+  const plan = { path: '/v1/emails', senders: bench.senders.emails, port: api.port, seconds }
+  const name = others.length > 0 ? 'API' : 'all roles'
+  const processes = { [name]: api.child, ...roles, receiver: receiver.child }
   const measured = await underLoad(bench, { ...plan, connections: 64 }, processes, async () => {
     await until(async () => {
       const [left] = await sql`
@@ -87,12 +101,11 @@ async function whole(bench: Bench, seconds: number) {
     })
     await allDelivered(bench)
   })
-  await stop(service.child)
-  await stop(receiver.child)
+  for (const child of [api.child, ...Object.values(roles), receiver.child]) await stop(child)
   return measured
 }
 
-export const ACCOUNTS = { accept, batches, 'hand-over': attempts, whole }
+export const ACCOUNTS = { accept, batches, attempts, whole, apart }
 
 /** Puts the load of `plan` on a service that is warm, until `isOver` settles. */
 async function underLoad(

@@ -43,18 +43,23 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   return (await lineWith(client, 'answered')) as LoadResult
 }
 
-/** The service as its operator starts it. */
-export async function startApi(
-  bench: Pick<Bench, 'url'>,
-  only: string[],
-): Promise<{ child: ChildProcess; port: number }> {
-  const child = start([...npmStart.flags, here('../../src/main.ts'), 'start', ...only], {
+/** The service as its operator starts it; `only` has the flags that choose its roles. */
+export function startRoles(bench: Pick<Bench, 'url'>, only: string[]): ChildProcess {
+  return start([...npmStart.flags, here('../../src/main.ts'), 'start', ...only], {
     ...npmStart.env,
     DATABASE_URL: bench.url,
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
     PORT: '0',
     WEBHOOK_ALLOW_PRIVATE: 'true',
   })
+}
+
+/** The service with the role API, once it listens. */
+export async function startApi(
+  bench: Pick<Bench, 'url'>,
+  only: string[],
+): Promise<{ child: ChildProcess; port: number }> {
+  const child = startRoles(bench, only)
   const { address } = await lineWith(child, 'address')
   return { child, port: Number(new URL(String(address)).port) }
 }

@@ -54,7 +54,7 @@ t.test('readContract: shows changes of functions and types', async (t) => {
     const before = await readContract(tx)
     await tx.unsafe(`
       alter type api.reply drop attribute body cascade;
-      alter type api.admission add attribute region text cascade;
+      alter type core.admission add attribute region text cascade;
       alter function api.health rename to healthy;
       drop function api.deregister(text);
       create function api.deregister(pool_id text, why text default '', host text default null) returns setof boolean
