@@ -121,6 +121,7 @@ t.test(
         `  api on .*, process ${old.child.pid}`,
         'The problems:',
         '  api.admit does not return retry_after integer',
+        '  api.admit_calls does not return retry_after integer',
         '  api.get_usage needs region',
         '  api.list_domains is gone',
         'Nothing was changed. [^]*node src/main.ts migrate --breaking\n$',
