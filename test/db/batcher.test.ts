@@ -512,8 +512,19 @@ t.test('fairness: a heavy item runs without those of others, who do not wait for
   await heavy
 })
 
-t.test('fairness: heavy runs are in progress one at a time, and owners rotate', async (t) => {
-  const { put, run, itemsOfRuns } = controlled(fair)
+/** Puts a light item, whose run ends at once: heavy runs do not overlap for a second. */
+async function afterShared({ put, runs }: ReturnType<typeof controlled>) {
+  const light = put('v0')
+  await calm()
+  runs[0]?.answer()
+  await light
+  runs.length = 0
+}
+
+t.test('fairness: heavy runs after a shared run go one at a time, and owners rotate', async (t) => {
+  const controls = controlled(fair)
+  await afterShared(controls)
+  const { put, run, itemsOfRuns } = controls
   const items = ['a0:500', 'a1:500', 'b0:500', 'c0:60', 'c1:40', 'd0:100']
   const results = Promise.all(items.map((item) => put(item)))
   const expected = [['a0:500'], ['b0:500'], ['c0:60', 'c1:40'], ['d0:100'], ['a1:500']]
@@ -525,8 +536,32 @@ t.test('fairness: heavy runs are in progress one at a time, and owners rotate', 
   await results
 })
 
+t.test('fairness: two heavy runs overlap once no shared run was there for 1 s', async (t) => {
+  const controls = controlled(fair)
+  await afterShared(controls)
+  const { put, run, itemsOfRuns } = controls
+  clock.now += 1001
+  const results = [put('a0:90'), put('b0:90'), put('c0:90')]
+  await calm()
+  t.same(itemsOfRuns(), [['a0:90'], ['b0:90']])
+  results.push(put('v1'))
+  await calm()
+  t.same(itemsOfRuns()[2], ['v1'], 'a shared run does not wait')
+  run(0).answer()
+  await calm()
+  t.equal(itemsOfRuns().length, 3, 'beside a shared run the second lane is closed')
+  run(1).answer()
+  await calm()
+  t.same(itemsOfRuns()[3], ['c0:90'])
+  run(2).answer()
+  run(3).answer()
+  await Promise.all(results)
+})
+
 t.test('fairness: a second heavy run begins only beside one that takes over 1 s', async (t) => {
-  const { put, run, itemsOfRuns } = controlled(fair)
+  const controls = controlled(fair)
+  await afterShared(controls)
+  const { put, run, itemsOfRuns } = controls
   const results = [put('a0:90'), put('b0:90')]
   await calm()
   clock.now += 1000
@@ -603,7 +638,9 @@ t.test('fairness: a shared run that ended before a heavy one began causes no res
 t.test(
   'fairness: a second heavy run begins 1 s after the first, also without new items',
   async (t) => {
-    const { put, run, itemsOfRuns } = controlled(fair)
+    const controls = controlled(fair)
+    await afterShared(controls)
+    const { put, run, itemsOfRuns } = controls
     const results = [put('a0:90'), put('b0:90')]
     await calm()
     await clock.pass(1000)

@@ -112,7 +112,9 @@ export function createBatcher<Item, Result>(
 
   function openHeavy() {
     for (;;) {
-      const entries = heavy.takeOfOne(busy, maxWeight, lanes.mayBeginHeavy)
+      const entries = heavy.takeOfOne(busy, maxWeight, (weight) =>
+        lanes.mayBeginHeavy(weight, !shared.isEmpty()),
+      )
       if (entries.length === 0) return
       void start(entries, false)
     }

@@ -30,16 +30,19 @@ const OVERLAP_SHARE = 0.75
 /** A shared run takes some 5 ms; one that takes longer than this competes for the processors. */
 const CONTENDED_MS = 10
 
+/** Without a shared run for this time, a second heavy run delays nobody. */
+const QUIET_MS = 1000
+
 /** With a shorter rest, ten senders of emails to 150 recipients doubled the time of a small send, on two cores. */
 const REST_PER_RUN = 4
 const MAX_REST_MS = 1000
 
 /**
  * Keeps the runs of a batcher that are in progress, and decides whether one more may begin.
- * There are two lanes for shared runs and two for heavy runs; the second opens while the first run takes long, and
- * with `overlapWeight` also for a shared run of about the weight of the first. If
- * shared runs were slow beside a heavy run, heavy runs then rest for a multiple of its time, which leaves the
- * processors to everybody else.
+ * There are two lanes for shared runs and two for heavy runs; the second opens while the first run takes long, with
+ * `overlapWeight` also for a shared run of about the weight of the first, and for a heavy run if there were no
+ * shared runs lately. If shared runs were slow beside a heavy run, heavy runs then rest for a multiple of its time,
+ * which leaves the processors to everybody else.
  */
 export function createLanes({
   maxHeavyWeight,
@@ -52,6 +55,8 @@ export function createLanes({
   let isResting = false
   /** The slowest shared run that ended beside the present heavy runs. */
   let slowestSharedMs = 0
+  /** When a shared run was last in progress. */
+  let sharedAt = Number.NEGATIVE_INFINITY
 
   const inProgress = (isShared: boolean) => [...runs].filter((run) => run.isShared === isShared)
 
@@ -63,6 +68,8 @@ export function createLanes({
     const limitMs = isShared ? SECOND_SHARED_AFTER_MS : SECOND_HEAVY_AFTER_MS
     return time.now() - first.startedAt > limitMs || mayOverlap(first)
   }
+
+  const isQuiet = () => inProgress(true).length === 0 && time.now() - sharedAt > QUIET_MS
 
   function rest(runMs: number) {
     isResting = true
@@ -86,7 +93,10 @@ export function createLanes({
       runs.delete(run)
       run.cancelTimer()
       const tookMs = time.now() - run.startedAt
-      if (run.isShared) slowestSharedMs = Math.max(slowestSharedMs, tookMs)
+      if (run.isShared) {
+        slowestSharedMs = Math.max(slowestSharedMs, tookMs)
+        sharedAt = time.now()
+      }
       // A second heavy run that ends within a rest does not make it longer.
       else if (!isResting && slowestSharedMs > CONTENDED_MS) rest(tookMs)
     },
@@ -97,8 +107,8 @@ export function createLanes({
           Math.min(maxSharedWeight, Math.max(overlapWeight ?? Infinity, OVERLAP_SHARE * weight)),
         ),
       ),
-    mayBeginHeavy(weight: number): boolean {
-      if (isResting || !hasRoom(false)) return false
+    mayBeginHeavy(weight: number, isSharedWaiting: boolean): boolean {
+      if (isResting || !hasRoom(false, () => !isSharedWaiting && isQuiet())) return false
       const [first] = inProgress(false)
       return first === undefined || first.weight + weight <= maxHeavyWeight
     },
