@@ -13,7 +13,7 @@ begin
   -- set clause of the function would not last to; the call is alone in its transaction.
   perform set_config('synchronous_commit', 'off', true);
   -- One statement, because the requests are counted for the keys that it finds. Locks request counts by
-  -- organisation, and keys only if nobody holds them.
+  -- organisation, and keys that no other transaction holds.
   return query
   with known as materialized (
     select p.n, k.id as key_id, k.last_used_on, k.organisation_id, k.mode, k.scopes, o.state,

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createDatabase, traces } from '../fixtures/database.ts'
 import { type Answer, anEmail, get, isRefused, post } from '../fixtures/http.ts'
 import { createOrganisation, holdSecond } from '../fixtures/organisation.ts'
@@ -57,6 +57,20 @@ t.test('the 101st request of a second is refused, whatever key or endpoint it ha
   t.equal(status, 200, 'another organisation is not concerned')
 })
 
+/** Checks that `admitted` saw each number of remaining requests once, and that the other 50 responses are refusals. */
+function isAdmittedToLimit(t: Test, responses: Answer[], admitted: Answer[]) {
+  t.strictSame(
+    admitted
+      .map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
+      .sort((a, b) => a - b),
+    Array.from({ length: 100 }, (_, n) => n),
+    'each saw another number',
+  )
+  const refused = responses.filter(({ status }) => status === 429)
+  t.equal(refused.length, 50)
+  isRefused(t, refused[0] as Answer, 'rate_limited')
+}
+
 t.test('of 150 concurrent requests to two processes exactly 100 are admitted', async (t) => {
   const organisation = await createOrganisation(sql)
   const { liveKey, testKey } = organisation
@@ -68,16 +82,7 @@ t.test('of 150 concurrent requests to two processes exactly 100 are admitted', a
   )
   const through = responses.filter(({ status }) => status === 404)
   t.equal(through.length, 100)
-  t.strictSame(
-    through
-      .map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
-      .sort((a, b) => a - b),
-    Array.from({ length: 100 }, (_, n) => n),
-    'each saw another number',
-  )
-  const refused = responses.filter(({ status }) => status === 429)
-  t.equal(refused.length, 50)
-  isRefused(t, refused[0] as Answer, 'rate_limited')
+  isAdmittedToLimit(t, responses, through)
 })
 
 t.test('of 150 concurrent sends with admitted keys exactly 100 are accepted', async (t) => {
@@ -93,16 +98,7 @@ t.test('of 150 concurrent sends with admitted keys exactly 100 are accepted', as
     ),
   )
   const accepted = responses.filter(({ status }) => status === 200)
-  t.strictSame(
-    accepted
-      .map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
-      .sort((a, b) => a - b),
-    Array.from({ length: 100 }, (_, n) => n),
-    'each saw another number',
-  )
-  const refused = responses.filter(({ status }) => status === 429)
-  t.equal(refused.length, 50)
-  isRefused(t, refused[0] as Answer, 'rate_limited')
+  isAdmittedToLimit(t, responses, accepted)
   const stored = await sql`
     select from app.messages where organisation_id = core.decode_id('org', ${id})`
   t.equal(stored.length, 100)

@@ -30,7 +30,7 @@ const OVERLAP_SHARE = 0.75
 /** A shared run takes some 5 ms; one that takes longer than this competes for the processors. */
 const CONTENDED_MS = 10
 
-/** Without a shared run for this time, a second heavy run delays nobody. */
+/** Without a shared run for this time, a second heavy run delays no other sender. */
 const QUIET_MS = 1000
 
 /** With a shorter rest, ten senders of emails to 150 recipients doubled the time of a small send, on two cores. */
