@@ -3,7 +3,10 @@ import { processTime, type Time } from '../time/index.ts'
 
 /** Lets the record of a post release the lease, which spares the look that would find nothing due. */
 export type LastRecord = {
-  /** To be called once, when the post has ended. Returns whether no other is in progress and nothing is known to be due. */
+  /**
+   * To be called once, when the post has ended. Returns whether no other post or look is in progress and nothing is
+   * known to be due.
+   */
   mayRelease(): boolean
   /** To be called when the record has released the lease. */
   onReleased(): void
@@ -68,7 +71,9 @@ export function createLease({
   let isReleased = false
   /** Posts that have not ended. Those in `inProgress` may have, and are being recorded. */
   let posting = 0
-  let begun = 0
+  /** Each look claims the lease, also one that finds nothing while posts are in progress. */
+  let looks = 0
+  let isLooking = false
 
   /** Makes the lease notice at once that it has to stop. */
   const wake = () => woken.resolve()
@@ -96,17 +101,16 @@ export function createLease({
 
   function begin(delivery: Delivery) {
     posting += 1
-    begun += 1
-    let begunBefore = begun
+    let looksBefore = looks
     const last: LastRecord = {
       mayRelease() {
         posting -= 1
-        begunBefore = begun
-        return posting === 0 && isEmptied && !isNotified && !isFailing
+        looksBefore = looks
+        return posting === 0 && !isLooking && isEmptied && !isNotified && !isFailing
       },
       onReleased() {
-        // A post that began while this one was recorded has claimed the lease again.
-        isReleased = begun === begunBefore
+        // A look that began while this post was recorded may have claimed the lease again.
+        isReleased = looks === looksBefore
       },
     }
     const settled = deliver(delivery, last)
@@ -141,7 +145,10 @@ export function createLease({
       lookedAt = time.now()
       const reported = [...inProgress.keys()]
       const room = maxPosts() - reported.length
+      looks += 1
+      isLooking = true
       const deliveries = await start(reported, room)
+      isLooking = false
       // api.start_deliveries releases the lease only if nothing was reported in progress.
       if (deliveries.length === 0 && reported.length === 0) {
         // The job of a delivery that fell due just after the look has ended, relying on this lease.

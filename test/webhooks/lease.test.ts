@@ -172,6 +172,42 @@ t.test(
   },
 )
 
+t.test(
+  'run(): a look that finds nothing while the last post is recorded claims the lease again',
+  async (t) => {
+    const { lease, posts, looks } = leaseOf({ due: 1 })
+    const end = lease.run()
+    await settled()
+    t.ok(posts[0]?.last.mayRelease())
+    lease.notify()
+    await settled()
+    posts[0]?.last.onReleased()
+    await ended(posts)
+    t.equal(await end, 'released')
+    t.same(
+      looks.map(({ inProgress }) => inProgress),
+      [0, 1, 0],
+      'the last look releases it',
+    )
+  },
+)
+
+t.test('run(): no record releases the lease during a look', async (t) => {
+  const { lease, posts, state } = leaseOf({ due: 1 })
+  const end = lease.run()
+  await settled()
+  const look = Promise.withResolvers<void>()
+  state.onStart = () => look.promise
+  lease.notify()
+  await settled()
+  t.notOk(posts[0]?.last.mayRelease())
+  state.onStart = async () => {}
+  look.resolve()
+  await settled()
+  await ended(posts)
+  t.equal(await end, 'released')
+})
+
 t.test('run(): looks each second while it waits for a slow endpoint', async (t) => {
   const { lease, posts, looks, add, time } = leaseOf({ due: 1 })
   const end = lease.run()
