@@ -136,17 +136,28 @@ t.test('migrate: switches the test clock on with POSTGRAM_NOW and off without it
   await t.rejects(service, { message: /^POSTGRAM_NOW is set, but this database keeps real time/ })
 })
 
-t.test('migrate: turns JIT off in its database, unless a setting is there', async (t) => {
-  const { url, sql } = await createDatabase()
-  const settings = () => sql<{ setting: string }[]>`
-    select unnest(s.setconfig) as setting from pg_db_role_setting s
-    join pg_database d on d.oid = s.setdatabase where d.datname = current_database()`
-  await migrate(url)
-  t.same([...(await settings())], [{ setting: 'jit=off' }])
-  await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set jit = on`)
-  await migrate(url)
-  t.same([...(await settings())], [{ setting: 'jit=on' }])
-})
+t.test(
+  'migrate: sets JIT and compression for its database, unless a setting is there',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const name = new URL(url).pathname.slice(1)
+    const settings = async () => {
+      const rows = await sql<{ setting: string }[]>`
+      select unnest(s.setconfig) as setting from pg_db_role_setting s
+      join pg_database d on d.oid = s.setdatabase where d.datname = current_database()`
+      return rows.map(({ setting }) => setting).sort()
+    }
+    const [server] = await sql<{ hasLz4: boolean }[]>`
+    select 'lz4' = any (enumvals) as has_lz4 from pg_settings where name = 'default_toast_compression'`
+    const compression = server?.hasLz4 ? ['default_toast_compression=lz4'] : []
+    await migrate(url)
+    t.same(await settings(), [...compression, 'jit=off'])
+    await sql.unsafe(`alter database ${name} set jit = on`)
+    await sql.unsafe(`alter database ${name} set default_toast_compression = pglz`)
+    await migrate(url)
+    t.same(await settings(), ['default_toast_compression=pglz', 'jit=on'])
+  },
+)
 
 t.test('migrate: refuses an applied migration whose file was changed', async (t) => {
   const { url, sql } = await createDatabase()
