@@ -15,8 +15,8 @@ const clock = { 'postgram.now': time }
 await atTime(sql, time, (tx) => tx`select api.make_partitions()`)
 const { base } = await startTestService(url, { roles: ['api'], clock })
 await sql`
-  insert into app.hard_bounces (email, created_at)
-  select 'gone' || n || '@c.example', now() from generate_series(0, 1999) n`
+  insert into app.hard_bounces (email, cell, created_at)
+  select 'gone' || n || '@c.example', 1, now() from generate_series(0, 1999) n`
 
 const WORDS =
   'Refusals name at most 500 addresses an hour that bounced for other senders; retry after 2026-03-04T11:00:00.000Z.'

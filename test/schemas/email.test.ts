@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Fields } from '../../src/errors.ts'
 import { parseEmail } from '../../src/schemas/email.ts'
+import { anyCharacter } from '../fixtures/strings.ts'
 
 type Body = Record<string, unknown>
 
@@ -550,12 +551,18 @@ const mutated = fc
       cc: ['a@b.co'],
     }),
     fc.dictionary(
-      fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...known) }, fc.string({ unit: 'binary' })),
+      fc.oneof(
+        { weight: 4, arbitrary: fc.constantFrom(...known) },
+        fc.string({ unit: anyCharacter }),
+      ),
       fc.oneof(
         json,
-        fc.string({ unit: 'binary' }),
-        fc.array(fc.string({ unit: 'binary' })),
-        fc.dictionary(fc.string({ unit: 'binary' }), fc.oneof(fc.string({ unit: 'binary' }), json)),
+        fc.string({ unit: anyCharacter }),
+        fc.array(fc.string({ unit: anyCharacter })),
+        fc.dictionary(
+          fc.string({ unit: anyCharacter }),
+          fc.oneof(fc.string({ unit: anyCharacter }), json),
+        ),
         fc.constantFrom('a@b.co', 'Zoë 🎉 <a@bücher.de>', 'marketing', ['a@b.co', 'c@d.co']),
       ),
       { maxKeys: 4 },
