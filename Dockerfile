@@ -25,5 +25,5 @@ STOPSIGNAL SIGTERM
 # Of a process with the API; switch it off for --only worker and --only clock, which serve nothing.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node itself, as npm would keep signals to itself.
-ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=150", "src/main.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=32", "--heap-growing-percent=150", "src/main.ts"]
 CMD ["start"]

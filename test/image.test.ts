@@ -1,7 +1,7 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { access } from 'node:fs/promises'
+import { access, readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -50,6 +50,22 @@ t.test('image: has the Node version of the tests and runs no install scripts', a
     [],
   )
   t.match(argumentsOf('USER'), [/^[1-9]\d*:[1-9]\d*$/])
+})
+
+t.test('image: has nothing that is for one architecture only', async (t) => {
+  const packages = await productionPackages()
+  t.same(
+    packages.filter(([, { cpu, os, libc }]) => cpu || os || libc),
+    [],
+  )
+  const compiled = []
+  for (const [path] of packages) {
+    const files = await readdir(new URL(path, root), { recursive: true })
+    compiled.push(...files.filter((file) => /\.(node|so)$/.test(file)))
+  }
+  t.same(compiled, [])
+  const workflow = await readText('.github/workflows/image.yml')
+  t.match(workflow, /^ +platforms: linux\/amd64,linux\/arm64$/m)
 })
 
 const [, ...nodeFlags] = wordsOf('ENTRYPOINT').slice(0, -1)

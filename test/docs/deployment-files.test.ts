@@ -30,7 +30,7 @@ const allOf = (text: string, pattern: RegExp) =>
   [...text.matchAll(pattern)].map(([, found = '']) => found)
 
 /** Of compose.yaml alone. */
-const OF_COMPOSE = ['OWNER_PASSWORD', 'SERVICE_PASSWORD', 'POSTGRES_IMAGE', 'NODE_IMAGE']
+const OF_COMPOSE = ['OWNER_PASSWORD', 'SERVICE_PASSWORD', 'POSTGRES_IMAGE', 'NODE_IMAGE', 'PUBLISH']
 
 const example = await readText('.env.example')
 const compose = await readText('compose.yaml')
@@ -94,6 +94,14 @@ t.test('compose sets what the service knows, from what .env.example names', asyn
   )
   const grace = allOf(compose, /stop_grace_period: (\d+)s/g).map(Number)
   t.ok(grace.length === 1 && grace.every((seconds) => seconds > STOP_SECONDS))
+})
+
+t.test('compose publishes the API on this machine only, and names no container', async (t) => {
+  const published = allOf(compose, /^ {4}ports:\n(?: {6}#.*\n)*((?: {6}- .*\n)+)/gm)
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is compose's.
+  t.same(published, ['      - "${PUBLISH:-127.0.0.1:3000:3000}"\n'])
+  t.match(shown.find(({ name }) => name === 'PUBLISH')?.value, /^127\.0\.0\.1:/)
+  t.notMatch(compose, /container_name|^networks:/m)
 })
 
 t.test('compose closes every container in, within limits', async (t) => {
