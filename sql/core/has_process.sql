@@ -5,7 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from app.processes p
-    where has_process.role = any (p.roles) and core.lock_holder(p.pool_id) is not null
+    where has_process.role = any (p.roles) and core.is_alive(p)
   )
 $$;
 

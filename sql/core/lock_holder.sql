@@ -1,7 +1,6 @@
 create function core.lock_holder(pool_id text)
 returns integer
-language sql stable security definer
-set search_path = pg_catalog, pg_temp
+language sql stable
 as $$
   select l.pid
   from pg_locks l

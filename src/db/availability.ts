@@ -3,6 +3,7 @@ import {
   ConnectionLost,
   codeOf,
   isConnectionError,
+  isSilence,
   messageOf,
   Unreachable,
 } from './connection-errors.ts'
@@ -20,6 +21,9 @@ type AvailabilityOptions = {
   /** Throws if the server has no room for more data; a heartbeat may succeed all the same. */
   checkSpace(): Promise<unknown>
 }
+
+/** Drops the connections that were opened before this time of performance.now(). */
+export type DropConnections = (openedBefore: number) => void
 
 export const UNREACHABLE = 'the database cannot be reached'
 
@@ -50,6 +54,8 @@ export function createAvailability(options: AvailabilityOptions) {
   let acknowledgedAt: number | null = null
   let lostAt: number | null = null
   let spaceCheckedAt: number | null = null
+  let wasSilent = false
+  const onSilenceEnd: DropConnections[] = []
   /** The next heartbeat checks for space. */
   let isSpaceInDoubt = false
   /** The error code of the last heartbeat that failed. */
@@ -63,12 +69,16 @@ export function createAvailability(options: AvailabilityOptions) {
     acknowledgedAt = performance.now()
     if (lostAt === null) return
     const seconds = Number(((acknowledgedAt - lostAt) / 1000).toFixed(1))
+    // Without this, each of them would wait for its own limit, and a listener without one for ever.
+    if (wasSilent) for (const drop of onSilenceEnd) drop(lostAt)
+    wasSilent = false
     lostAt = null
     log.info({ seconds }, 'database available again')
   }
 
   function failed(error: unknown, reason: string) {
     problem = reason
+    wasSilent ||= isSilence(error)
     outageCode = codeOf(error)
     verdict?.resolve(true)
     verdict = null
@@ -163,6 +173,13 @@ export function createAvailability(options: AvailabilityOptions) {
       if (!isLoss(error)) return
       failed(error, UNREACHABLE)
       requestHeartbeat()
+    },
+    /**
+     * Adds a function that is called when the database is available again after it did not respond. A server or a
+     * machine that is frozen or lost closes no connections.
+     */
+    onSilenceEnd(drop: DropConnections) {
+      onSilenceEnd.push(drop)
     },
     /** Sets the function that is called when a heartbeat is needed before its time. */
     onDue(heartbeat: () => void) {

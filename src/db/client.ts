@@ -127,12 +127,13 @@ function searchingClient(url: string): typeof pg.Client {
 
 /** A pool of connections to the database at `url`. */
 export function connect(url: string, options: ClientOptions = {}): Sql {
-  const { url: address, hosts, ports, tls } = readAddress(url)
+  const { url: address, hosts, ports } = readAddress(url)
   return postgres(address, {
     // A list of one: the driver would split a text at its commas and colons.
     host: hosts.slice(0, 1) as unknown as string,
     port: ports.slice(0, 1) as unknown as number,
-    ssl: tls as boolean | object,
+    // openSocket() starts TLS.
+    ssl: false,
     max: options.max ?? 10,
     onnotice: () => undefined,
     connect_timeout: 5,

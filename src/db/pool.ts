@@ -40,7 +40,7 @@ export type PoolOptions = Pick<ClientOptions, 'role' | 'clock' | 'settings' | 'a
   onError?: (error: unknown) => void
 }
 
-type Pooled = Connection & { expiresAt: number | null }
+type Pooled = Connection & { openedAt: number; expiresAt: number | null }
 type Waiter = { resolve(connection: Pooled): void; reject(error: unknown): void }
 
 /** Connections are replaced after 30 to 60 minutes: server processes grow, and load balancers need new connections. */
@@ -188,8 +188,9 @@ export function createPool(url: string, options: PoolOptions) {
         connector.openWanted()
       },
     })
-    const expiresAt = isKept ? null : performance.now() + LIFETIME_MS * (1 + Math.random())
-    const pooled = { ...connection, expiresAt }
+    const openedAt = performance.now()
+    const expiresAt = isKept ? null : openedAt + LIFETIME_MS * (1 + Math.random())
+    const pooled = { ...connection, openedAt, expiresAt }
     connections.add(pooled)
     release(pooled)
   }
@@ -202,6 +203,10 @@ export function createPool(url: string, options: PoolOptions) {
     /** Closes the idle connections, so that further work gets new ones. */
     renew() {
       for (const connection of [...idle]) drop(connection)
+    },
+    /** Closes the connections that were opened before this time, also those in use, whose work gets ConnectionLost. */
+    dropOpenedBefore(time: number) {
+      for (const connection of [...connections]) if (connection.openedAt < time) drop(connection)
     },
     /** Closes all connections; those in use when their work ends, or after `timeoutMs`. */
     async end(timeoutMs: number) {

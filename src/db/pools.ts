@@ -166,6 +166,10 @@ export function createPools(url: string, poolsOptions: PoolsOptions) {
     use: all.work.use,
     /** The pools by name, except that of the heartbeat. */
     all,
+    /** Drops the connections of these pools that were opened before this time; the heartbeat has its own limit. */
+    dropOpenedBefore(time: number) {
+      for (const pool of Object.values(all)) pool.dropOpenedBefore(time)
+    },
     async end(timeoutMs: number) {
       await Promise.all([...Object.values(all), heartbeatPool].map((pool) => pool.end(timeoutMs)))
     },

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { DropConnections } from './availability.ts'
 import { pgOptions, queueLimits, SERVICE_ROLE } from './client.ts'
 import { ConnectionLost, isConnectionError } from './connection-errors.ts'
 import { isReadOnlyError } from './read-only.ts'
@@ -8,6 +9,8 @@ export type QueuePoolOptions = {
   max: number
   /** Called once for each connection that is lost outside of a query. */
   onLost(error: ConnectionLost): void
+  /** Receives the function that drops connections after the database was silent. */
+  onSilenceEnd?: (drop: DropConnections) => void
 }
 
 /** The server cancels a statement after 60 s (queueLimits), so a connection that is silent for longer is lost. */
@@ -18,7 +21,8 @@ export const queuePoolLimits = { connectionTimeoutMillis: 5000, query_timeout: 6
  * server became read-only.
  */
 export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool {
-  const { settings, max, onLost } = options
+  const { settings, max, onLost, onSilenceEnd } = options
+  const openedAt = new Map<pg.PoolClient, number>()
   const pool = new pg.Pool({
     ...pgOptions(url, { role: SERVICE_ROLE, ...settings, ...queueLimits }),
     ...queuePoolLimits,
@@ -28,7 +32,12 @@ export function createQueuePool(url: string, options: QueuePoolOptions): pg.Pool
   // A lost connection may emit several errors on its client and on the pool; without a listener each of them would
   // end the process.
   pool.on('error', () => undefined)
+  onSilenceEnd?.((time) => {
+    for (const [client, at] of openedAt) if (at < time) client.connection.stream.destroy()
+  })
   pool.on('connect', (client) => {
+    openedAt.set(client, performance.now())
+    client.once('end', () => openedAt.delete(client))
     client.on('error', () => undefined)
     client.once('error', (error) => onLost(new ConnectionLost(error)))
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown> | undefined

@@ -33,6 +33,7 @@ export async function openServiceDatabase({ url, clock, log }: DatabaseOptions) 
     { read: () => pools.use(readContract), age: () => pools.use(codeAge), call: pools.probe },
     { sha256: await codeSha256(), needs: signatures },
   )
+  availability.onSilenceEnd(pools.dropOpenedBefore)
   return {
     pools,
     availability,

@@ -90,6 +90,7 @@ export async function startService(options: ServiceOptions) {
         publicUrl: options.publicUrl ?? address ?? addressOf(options.host, options.port),
         register,
         registerAs,
+        onSilenceEnd: availability.onSilenceEnd,
       })
     } else {
       await register(`${roles.join('-')}-${randomUUID()}`)

@@ -26,7 +26,7 @@ type WorkerRoleParts = {
   registry: Registry
   /** The address in unsubscribe links. */
   publicUrl: string
-} & Pick<WorkerOptions, 'register' | 'registerAs'>
+} & Pick<WorkerOptions, 'register' | 'registerAs' | 'onSilenceEnd'>
 
 /** Starts what attempts messages and delivers webhook events. */
 export async function startWorkerRole(parts: WorkerRoleParts): Promise<void> {

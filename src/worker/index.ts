@@ -9,6 +9,7 @@ import removeSuppression from '../../tasks/remove_suppression.ts'
 import rotateDkim from '../../tasks/rotate_dkim.ts'
 import sendEmail from '../../tasks/send_email.ts'
 import sendSms from '../../tasks/send_sms.ts'
+import type { Availability } from '../db/availability.ts'
 import type { Call } from '../db/call.ts'
 import type { Registry } from '../domains/registry.ts'
 import { createSigner } from '../domains/signer.ts'
@@ -47,6 +48,8 @@ export type WorkerOptions = {
   register: RegisterPool
   /** Returns a function that registers another worker pool. */
   registerAs(names: readonly string[]): RegisterPool
+  /** Receives functions that drop connections after the database was silent. */
+  onSilenceEnd: Availability['onSilenceEnd']
 }
 
 type RegisterPool = (poolId: string, tasks: string[]) => Promise<void>
@@ -73,6 +76,7 @@ const RECORDS_STOP_AFTER_MS = 9000
 export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
   const { url, call, emailProvider, smsProvider, registry, links, log, metrics, registerAs } =
     options
+  const { onSilenceEnd } = options
   const outcomes = createOutcomeLog({ log, metrics })
   const stopping = new AbortController()
   const ending = new AbortController()
@@ -147,7 +151,8 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerPool> {
     outcomes.flush()
   }
   try {
-    for (const pool of pools) started.push(await startWorkerPool({ url, log, metrics, ...pool }))
+    for (const pool of pools)
+      started.push(await startWorkerPool({ url, log, metrics, onSilenceEnd, ...pool }))
     return { stop }
   } catch (error) {
     await stop()

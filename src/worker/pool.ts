@@ -9,7 +9,8 @@ import {
   Logger as WorkerLogger,
 } from 'graphile-worker'
 import type { Logger } from 'pino'
-import { createQueuePool } from '../db/queue-pool.ts'
+import { isConnectionError } from '../db/connection-errors.ts'
+import { createQueuePool, type QueuePoolOptions } from '../db/queue-pool.ts'
 import { NOT_STARTED, type Places } from '../providers/places.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createGate } from './gate.ts'
@@ -25,6 +26,8 @@ type WorkerPoolOptions = {
   maxConnections?: number
   log: Logger
   metrics: Metrics
+  /** Receives the function that drops connections after the database was silent. */
+  onSilenceEnd?: QueuePoolOptions['onSilenceEnd']
   /** Puts the pool and its tasks on the list of running processes. No job is taken before it resolves. */
   register(poolId: string, tasks: string[]): Promise<void>
 }
@@ -82,15 +85,17 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   events.on('localQueue:getJobs:complete', () => {
     hasFetched = true
   })
-  // graphile-worker reads the ids of its tasks together with its first jobs, and keeps a failure: every
-  // later fetch fails too. It has no jobs yet, so the runner is restarted.
-  const onFetchFailed = () => {
-    if (!hasFetched) ignoreErrors(runner?.stop())
+  // graphile-worker reads the ids of its tasks together with its first jobs, and keeps a failure: every later fetch
+  // fails too. A fetch that loses its connection may have locked jobs of which the runner does not know; they would stay
+  // locked for four hours. The registration of the next runner releases them.
+  const onFetchFailed = (error: unknown) => {
+    if (!hasFetched || isConnectionError(error)) ignoreErrors(runner?.stop())
   }
   const pgPool = createQueuePool(url, {
     settings: PLANNING,
     max: options.maxConnections ?? 7,
     onLost: (error) => log.warn({ err: error }, 'worker connection lost'),
+    ...(options.onSilenceEnd && { onSilenceEnd: options.onSilenceEnd }),
   })
   const connect = pgPool.connect.bind(pgPool) as (...args: unknown[]) => unknown
   // Connections wait for the registration. The worker's listener uses the callback form, and must get
@@ -205,11 +210,11 @@ function ignoreErrors(stopping: Promise<void> | undefined): Promise<void> {
  * graphile-worker logs every job at level info, which ops.messages makes superfluous. It also warns when
  * there are fewer connections than jobs; that does not apply where jobs are taken in batches.
  */
-function quietLogger(log: Logger, onFetchFailed: () => void): WorkerLogger {
+function quietLogger(log: Logger, onFetchFailed: (error: unknown) => void): WorkerLogger {
   return new WorkerLogger(() => (level, message, meta) => {
     if (message.includes('maxPoolSize') || message.includes('job batch size')) return
     // graphile-worker has no event for this failure.
-    if (message.startsWith('Error occurred fetching jobs')) onFetchFailed()
+    if (message.startsWith('Error occurred fetching jobs')) onFetchFailed(meta?.error)
     // Of a job in progress when the pool stopped: it is retried, which is no failure.
     if (message.includes(NOT_STARTED)) log.info('job returned before its attempts')
     else if (level === 'error') log.error({ err: meta?.error }, message)

@@ -19,6 +19,7 @@ const STOP_SECONDS = 15
 /** The database behind a connection that can be cut without an error. */
 async function behindWire(url: string) {
   const ends = new Map<Socket, Socket>()
+  const wasCut = new Set<Socket>()
   const wire = await startTcpServer((near) => {
     const far = connect(Number(new URL(url).port), new URL(url).hostname)
     far.on('error', () => undefined)
@@ -28,8 +29,13 @@ async function behindWire(url: string) {
   return {
     url: Object.assign(new URL(url), { port: wire.port }).href,
     cut() {
-      for (const near of ends.keys()) near.unpipe()
+      for (const near of ends.keys()) {
+        wasCut.add(near)
+        near.unpipe()
+      }
     },
+    /** How many connections that were cut are still open; they lose what they hold back. */
+    cutAndOpen: () => [...wasCut].filter((near) => !near.resume().destroyed).length,
     mend() {
       for (const [near, far] of ends) near.pipe(far)
     },
@@ -117,6 +123,22 @@ t.test('stop: an SMS that waits for the limiter is released as not sent', async 
   const [, event] = await timelineOf(sql, id)
   t.match(event, { type: 'deferred', detail: { text: 'not its turn yet' } })
   t.notOk(event?.detail.isAmbiguous)
+})
+
+t.test('database silent, then available: the process replaces all its connections', async () => {
+  const { url, sql } = await createDatabase()
+  const wire = await behindWire(url)
+  const { base, stop } = await startTestService(wire.url, { roles: ['api', 'worker'] })
+  const organisation = await createOrganisation(sql)
+  const first = await send(base, organisation)
+  const isSent = async (id: string) => (await messageOf(sql, id)).status === 'delivered'
+  await until('the first message', () => isSent(first))
+  wire.cut()
+  // New connections are not cut.
+  await until('the connections that were cut to be closed', async () => wire.cutAndOpen() === 0)
+  const second = await send(base, organisation)
+  await until('the second message', () => isSent(second))
+  await stop()
 })
 
 t.test('database silent for 60 s: the process exits', async (t) => {

@@ -196,6 +196,30 @@ t.test(
   },
 )
 
+t.test(
+  'findHost(): finds a standby that is promoted while another host does not respond',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const [database] = await sql<{ name: string }[]>`select current_database() as name`
+    await sql.unsafe(`alter database ${database?.name} set default_transaction_read_only = on`)
+    const frozen = await startDatabaseProxy(url)
+    frozen.freezeAt('pg_is_in_recovery')
+    const standby = await startDatabaseProxy(url)
+    const { host, hostname, port } = new URL(standby.url)
+    const search = findHost(
+      standby.url.replace(host, `${new URL(frozen.url).host},${host}`),
+      HELD_MS,
+    )
+    await until('the standby to have responded', async () => {
+      return standby.connections() > 0 && standby.open() === 0
+    })
+    await sql.begin('read write', (tx) =>
+      tx.unsafe(`alter database ${database?.name} reset default_transaction_read_only`),
+    )
+    t.same(await search, { host: hostname, port: Number(port) })
+  },
+)
+
 t.test('a command ends at a proxy that accepts and closes connections', async (t) => {
   const proxy = await startTcpServer((socket) => socket.destroy())
   const sql = connect(`postgres://127.0.0.1:${proxy.port}/x`, { max: 1 })

@@ -7,6 +7,7 @@ import t from 'tap'
 import { connect, pgOptions } from '../../src/db/client.ts'
 import { serverUser } from '../../src/db/embedded/binaries.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
+import { findHost } from '../../src/db/hosts.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
 import { anEmail, post } from '../fixtures/http.ts'
@@ -108,6 +109,26 @@ t.test('server with TLS', { skip: noOpenssl }, async (t) => {
       },
     )
   }
+
+  t.test('findHost(): drops a host that stops responding after the TLS handshake', async (t) => {
+    const { port } = new URL(server.url)
+    const silent = await startTcpServer((near) => {
+      const far = dial(Number(port), '127.0.0.1')
+      far.on('error', () => near.destroy())
+      near.on('close', () => far.destroy()).pipe(far)
+      // The first chunk accepts TLS, the second is the handshake.
+      let chunks = 0
+      far.on('data', (chunk) => {
+        chunks += 1
+        if (chunks <= 2) near.write(chunk)
+      })
+    })
+    const both = at(`127.0.0.1:${silent.port},127.0.0.1`, trusted)
+    t.same(await findHost(both), { host: '127.0.0.1', port: Number(port) })
+    await until('the connection to be closed', async () => {
+      return silent.connections() > 0 && silent.open() === 0
+    })
+  })
 
   t.test('a service with verify-full has no connection without TLS', async (t) => {
     await migrate(at('127.0.0.1', trusted))

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { startWorkerPool } from '../../src/worker/pool.ts'
 import { createDatabase } from '../fixtures/database.ts'
+import { startDatabaseProxy } from '../fixtures/postgres.ts'
 import { until } from '../fixtures/time.ts'
 
 const { url, sql } = await createDatabase()
@@ -28,13 +29,18 @@ function aLog() {
 }
 
 /** A pool with one task; `worked` resolves after `times` runs, with the pools that ran them. */
-async function startPool(t: Test, register: (poolId: string) => Promise<void>, times = 1) {
+async function startPool(
+  t: Test,
+  register: (poolId: string) => Promise<void>,
+  times = 1,
+  address = url,
+) {
   const { log, logged } = aLog()
   const worked = Promise.withResolvers<(string | null)[]>()
   const failed = logged('Error occurred fetching jobs')
   const holders: (string | null)[] = []
   const pool = await startWorkerPool({
-    url,
+    url: address,
     tasks: {
       async work_here(_, { job }) {
         holders.push(job.locked_by)
@@ -90,6 +96,31 @@ t.test(
     t.same(new Set(await worked), new Set(registered.slice(1)))
   },
 )
+
+t.test('a pool is restarted if the connection is lost while it fetches jobs', async (t) => {
+  const proxy = await startDatabaseProxy(url)
+  const ids: string[] = []
+  const { worked } = await startPool(
+    t,
+    async (id) => {
+      const [former] = ids
+      // As api.deregister() does.
+      if (former) await sql`select graphile_worker.force_unlock_workers(array[${former}])`
+      ids.push(id)
+    },
+    2,
+    proxy.url,
+  )
+  await addJobs(1)
+  await until('the first job', async () => {
+    const [row] = await sql`select from graphile_worker._private_jobs limit 1`
+    return row === undefined
+  })
+  // The statement locks the job; its result does not arrive.
+  proxy.loseAnswerTo('get_job')
+  await addJobs(1)
+  t.same(await worked, ids.slice(0, 2))
+})
 
 /** Longer than a pool waits before it restarts. */
 const RESTART_MS = 2500
