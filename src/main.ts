@@ -14,6 +14,8 @@ const commands: Record<string, () => Promise<Command>> = {
   login: async () => (await import('./cli/login.ts')).runLogin,
   sql: async () => (await import('./cli/sql.ts')).runSql,
   doctor: async () => (await import('./cli/doctor/index.ts')).runDoctor,
+  join: async () => (await import('./cli/cells/join.ts')).runJoin,
+  leave: async () => (await import('./cli/cells/leave.ts')).runLeave,
   types: async () => (await import('./cli/types.ts')).runTypes,
   help: async () => async (config) => console.log(withCommands(config.commandPrefix, USAGE)),
 }

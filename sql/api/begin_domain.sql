@@ -27,6 +27,7 @@ begin
   elsif v_domain.change = 'adding' then
     -- The process that reserved it is gone. Its identity at the provider is reused below.
     delete from app.domains d where d.id = v_domain.id;
+    perform core.update_name_claim(begin_domain.name);
     v_domain := null;
   elsif v_domain.organisation_id = begin_domain.organisation_id then
     v_body := core.domain_object(v_domain)::text;
@@ -35,6 +36,8 @@ begin
       jsonb_build_object('verdict', 'answer', 'status', 200, 'body', v_body, 'replayed', false));
   elsif core.holds_name(v_domain) then
     perform core.record_domain_request(begin_domain.name, begin_domain.organisation_id);
+    return jsonb_populate_record(null::api.domain_work, '{"verdict": "held"}');
+  elsif core.is_claimed_elsewhere(begin_domain.name, v_now) then
     return jsonb_populate_record(null::api.domain_work, '{"verdict": "held"}');
   end if;
 
@@ -78,10 +81,11 @@ begin
     -- Another organisation reserved it in the meantime.
     return jsonb_populate_record(null::api.domain_work, jsonb_build_object('verdict', 'busy', 'since', v_now));
   end if;
+  perform core.update_name_claim(begin_domain.name);
   perform core.store_response(begin_domain.organisation_id, begin_domain.mode::app.mode, begin_domain.key, begin_domain.fingerprint, null, null);
   return jsonb_populate_record(null::api.domain_work, core.domain_work(v_domain));
 end
 $$;
 
 comment on function api.begin_domain is
-  'Reserve a domain name for an organisation before the provider creates its identity. verdict: work (call the provider, then finish_domain or abandon_domain), answer (200 for a domain that the organisation already has, or a replay), held (another organisation holds it), release (the claim of another organisation lapsed: remove its identity at the provider, then end_release, then call again) or busy (call again with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited.';
+  'Reserve a domain name for an organisation before the provider creates its identity. verdict: work (call the provider, then finish_domain or abandon_domain), answer (200 for a domain that the organisation already has, or a replay), held (another organisation holds it, here or in another cell), release (the claim of another organisation lapsed: remove its identity at the provider, then end_release, then call again) or busy (call again with since). Refuses idempotency_conflict, already_exists, plan_limit_reached, rate_limited.';

@@ -16,6 +16,7 @@ begin
   if end_release.is_removed and not core.holds_name(v_domain) then
     perform core.end_claim(v_domain);
     delete from app.domains d where d.id = v_domain.id;
+    perform core.update_name_claim(v_domain.name);
     if v_domain.organisation_id is not null then
       perform core.audit('lose_domain', v_domain.organisation_id, v_domain.name,
         jsonb_build_object('status', v_domain.status), null);

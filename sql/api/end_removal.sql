@@ -9,7 +9,8 @@ begin
   if end_removal.is_removed then
     perform core.end_claim(d) from app.domains d where d.id = end_removal.id and d.change = 'removing' for update;
     delete from app.domains d where d.id = end_removal.id and d.change = 'removing' returning d.* into v_domain;
-    if found and end_removal.actor is not null then
+    perform core.update_name_claim(v_domain.name);
+    if v_domain.id is not null and end_removal.actor is not null then
       perform set_config('postgram.user', end_removal.actor, true);
       perform core.audit('remove_domain', v_domain.organisation_id, v_domain.name, jsonb_build_object('status', v_domain.status), null);
     end if;

@@ -18,6 +18,11 @@ begin
   if v_domain.id is null then
     perform core.refuse('not_found');
   end if;
+  -- A check by the clock leaves the domain pending instead.
+  if finish_check.fingerprint is not null and v_domain.status <> 'verified'
+    and core.is_claimed_elsewhere(v_domain.name, core.now()) then
+    perform core.refuse('already_exists');
+  end if;
   v_body := core.domain_object(v_domain)::text;
   perform core.release_key(v_domain.organisation_id, finish_check.mode::app.mode, finish_check.key);
   perform core.store_response(v_domain.organisation_id, finish_check.mode::app.mode, finish_check.key, finish_check.fingerprint, 200, v_body);
@@ -26,4 +31,4 @@ end
 $$;
 
 comment on function api.finish_check is
-  'Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime.';
+  'Record the result of a domain check: is_active from the provider, records from DNS, and identity if the provider had to create it again. actor: the user of the dashboard who asked for it, whom the audit names; null for others. Returns the domain object. Refuses not_found if the domain was removed in the meantime, already_exists if an organisation of another cell claimed the name earlier.';

@@ -23,6 +23,10 @@ begin
   on conflict on constraint processes_pkey do update
   set heartbeat_at = now(), clock_offset = excluded.clock_offset, synchronous_commit = excluded.synchronous_commit;
 
+  if 'clock' = any (record_heartbeat.roles) then
+    perform core.record_cell_heartbeat();
+  end if;
+
   with gone as (
     select p.pool_id
     from app.processes p

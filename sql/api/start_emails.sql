@@ -29,7 +29,7 @@ begin
     perform core.leave_jobs(array_agg(g.id), array_agg(distinct g.job))
     from unnest(ids, start_emails.jobs) g (id, job)
     join unnest(v_verdicts) v on v.message_id = g.id
-    where v.verdict in ('hold', 'defer');
+    where v.verdict in ('hold', 'wait', 'defer');
   end if;
 
   return query
@@ -60,4 +60,4 @@ end
 $$;
 
 comment on function api.start_emails is
-  'Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. jobs: the jobs of the ids, which held and deferred emails leave.';
+  'Start an attempt of those of these emails that are still queued; the caller commits before it calls the provider. Holds emails of a paused organisation, defers marketing while the lists of another cell are behind. Rejects emails of a suspended organisation, to a recipient suppressed since, or from a domain that is gone. is_ambiguous: an earlier attempt has no known outcome; ask the provider first. Emails whose large_bytes together exceed the argument are not started: each gets a new job, due in about a second. jobs: the jobs of the ids, which held and deferred emails leave.';

@@ -29,7 +29,7 @@ begin
     perform core.leave_jobs(array_agg(g.id), array_agg(distinct g.job))
     from unnest(ids, start_sms.jobs) g (id, job)
     join unnest(v_verdicts) v on v.message_id = g.id
-    where v.verdict in ('hold', 'defer');
+    where v.verdict in ('hold', 'wait', 'defer');
   end if;
 
   -- A scheduled SMS shows in its timeline when it was released.
@@ -59,4 +59,4 @@ end
 $$;
 
 comment on function api.start_sms is
-  'Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. jobs: the jobs of the ids, which held SMS leave.';
+  'Start an attempt of those of these SMS that still wait; the caller commits before it calls the provider. Holds SMS of a paused organisation, defers marketing while the lists of another cell are behind. Rejects SMS of a suspended organisation, scheduled SMS that are a day late, and marketing that the rules forbid now. Of SMS that may have left already, marketing without a known outcome fails and transactional ones start again. jobs: the jobs of the ids, which held SMS leave.';

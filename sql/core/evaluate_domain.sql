@@ -10,6 +10,7 @@ declare
   v_domain app.domains;
   v_is_correct boolean;
   v_is_wrong boolean;
+  v_is_claimed boolean := false;
 begin
   select d.* into v_old from app.domains d where d.id = evaluate_domain.domain_id for no key update;
   if v_old.id is null then
@@ -20,6 +21,12 @@ begin
   from jsonb_to_recordset(evaluate_domain.records) as r (required boolean, status text)
   where r.required;
 
+  -- Of two cells, the earlier claim wins. The later one goes on as if its records were wrong.
+  if v_old.status <> 'verified' and v_is_correct then
+    v_is_claimed := core.is_claimed_elsewhere(v_old.name, v_now);
+    v_is_correct := not v_is_claimed;
+  end if;
+
   v_domain := v_old;
   v_domain.records := evaluate_domain.records;
   v_domain.last_checked_at := v_now;
@@ -27,7 +34,7 @@ begin
   if v_old.status <> 'verified' and v_is_correct then
     v_domain.status := 'verified';
     v_domain.verified_at := v_now;
-  elsif v_old.status = 'pending' and v_is_wrong and v_old.created_at <= v_now - interval '72 hours'
+  elsif v_old.status = 'pending' and (v_is_wrong or v_is_claimed) and v_old.created_at <= v_now - interval '72 hours'
     or v_old.status = 'verified' and not v_old.is_manually_verified and v_domain.wrong_since <= v_now - interval '72 hours' then
     v_domain.status := 'failed';
     v_domain.wrong_since := null;
@@ -43,6 +50,7 @@ begin
   set (status, records, wrong_since, verified_at, last_checked_at, next_check_at, check_started_at) =
     (v_domain.status, v_domain.records, v_domain.wrong_since, v_domain.verified_at, v_domain.last_checked_at, v_domain.next_check_at, null)
   where d.id = evaluate_domain.domain_id;
+  perform core.update_name_claim(v_domain.name);
   perform core.audit('evaluate_domain', v_domain.organisation_id, v_domain.name,
     jsonb_build_object('status', v_old.status), jsonb_build_object('status', v_domain.status));
   if v_domain.status = 'failed' and v_old.status <> 'failed' then

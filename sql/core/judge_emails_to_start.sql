@@ -14,6 +14,7 @@ begin
         case
           when o.state = 'paused' then 'hold'
           when o.state = 'suspended' then 'org_suspended'
+          when m.class = 'marketing' and m.attempt_started_at is null and (select core.are_lists_behind()) then 'wait'
           -- An email that may have left already is looked up at the provider first, even if its domain is gone.
           when m.attempt_started_at is null
             and exists (

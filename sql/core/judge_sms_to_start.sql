@@ -13,6 +13,7 @@ begin
         when o.state = 'suspended' then 'org_suspended'
         when core.late_at(m.scheduled_at) < at then 'expired'
         when o.state = 'paused' then 'hold'
+        when m.class = 'marketing' and not l.has_left and (select core.are_lists_behind()) then 'wait'
         else coalesce(l.code, 'start')
       end,
       l.reason, l.has_left

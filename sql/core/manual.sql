@@ -107,6 +107,8 @@ as $$
       ('reports', 'bounce_reasons', 'select * from ops.bounce_reasons limit 20'),
       ('reports', 'latencies', 'select * from ops.latencies order by day desc limit 8'),
 
+      ('service', 'cells', 'select number, name, heartbeat_at, is_replicating from ops.cells'),
+      ('service', 'set_cell', 'select ops.set_cell(1, ''first'')'),
       ('service', 'checks', 'select name, severity, hint from ops.checks where not ok'),
       ('service', 'processes', null),
       ('service', 'queue', null),

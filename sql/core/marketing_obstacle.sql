@@ -14,7 +14,7 @@ begin
         array['opted_out', 'The recipient has opted out of marketing from this organisation.']
       when c.consented_at is null then
         array['consent_missing', 'There is no record that the recipient agreed to marketing from this organisation.']
-      when exists (select from app.blocked_numbers b where b.phone = marketing_obstacle.phone)
+      when exists (select from core.blocked_numbers_of(marketing_obstacle.phone))
         or exists (select from core.suppressions_by_hash(marketing_obstacle.phone) a where a.reason = 'registry') then
         array['opted_out', 'The number is on the national opt-out registry.']
       when not core.has_opt_out_footer(body) then

@@ -4,6 +4,7 @@ language plpgsql volatile
 as $$
 begin
   perform core.hold_until_resumed(array(select v.message_id from unnest(verdicts) v where v.verdict = 'hold'));
+  perform core.wait_for_lists(array(select v.message_id from unnest(verdicts) v where v.verdict = 'wait'));
 
   perform core.end_messages(array(
     select (v.message_id, 'rejected', r.code, r.reason)::core.ending
@@ -21,4 +22,4 @@ end
 $$;
 
 comment on function core.put_emails_aside is
-  'Hold, reject or defer the emails that are not attempted now (core.judge_emails_to_start).';
+  'Hold, defer or reject the emails that are not attempted now (core.judge_emails_to_start).';

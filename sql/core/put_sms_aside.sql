@@ -4,6 +4,7 @@ language plpgsql volatile
 as $$
 begin
   perform core.hold_until_resumed(array(select v.message_id from unnest(verdicts) v where v.verdict = 'hold'));
+  perform core.wait_for_lists(array(select v.message_id from unnest(verdicts) v where v.verdict = 'wait'));
 
   perform core.end_messages(array(
     select (
@@ -19,8 +20,8 @@ begin
       end
     )::core.ending
     from unnest(verdicts) v
-    where v.verdict not in ('hold', 'start')));
+    where v.verdict not in ('hold', 'wait', 'start')));
 end
 $$;
 
-comment on function core.put_sms_aside is 'Hold or end the SMS that are not attempted now (core.judge_sms_to_start).';
+comment on function core.put_sms_aside is 'Hold, defer or end the SMS that are not attempted now (core.judge_sms_to_start).';

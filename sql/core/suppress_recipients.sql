@@ -7,14 +7,10 @@ begin
   if cardinality(receipts) = 0 then
     return;
   end if;
-  insert into app.hard_bounces (email, note, message_id, created_at)
-  select distinct on (lower(e.detail ->> 'recipient'))
-    lower(e.detail ->> 'recipient'), left(coalesce(e.detail ->> 'text', ''), 2000), e.message_id, core.now()
-  from unnest(receipts) e
-  where e.type = 'bounced' and e.detail ? 'recipient'
-  order by lower(e.detail ->> 'recipient')
-  -- Locks an existing row too, so that ops.unsuppress_globally waits for the copies made below.
-  on conflict (email) do update set email = excluded.email;
+  perform core.add_hard_bounces(array(
+    select row(lower(e.detail ->> 'recipient'), left(coalesce(e.detail ->> 'text', ''), 2000), e.message_id)::core.hard_bounce
+    from unnest(receipts) e
+    where e.type = 'bounced' and e.detail ? 'recipient'));
 
   insert into app.suppressions as s (id, organisation_id, email, reason, other_reasons, message_id, note, created_at)
   select core.new_id(core.now()), g.organisation_id, g.email, g.reasons[1], g.reasons[2:], g.message_id, g.note, core.now()

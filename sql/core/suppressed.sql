@@ -8,7 +8,7 @@ as $$
   left join app.suppressions s
     on s.organisation_id = suppressed.organisation_id and s.email = r.email
     and (s.reason <> 'unsubscribe' or class = 'marketing')
-  left join app.hard_bounces b on b.email = r.email
+  left join lateral core.hard_bounces_of(r.email) b on true
   left join lateral (
     select min(a.reason) as reason, bool_and(a.organisation_id is null) as is_foreign
     from core.suppressions_by_hash(r.email) a

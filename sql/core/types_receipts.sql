@@ -84,3 +84,11 @@ create type core.receipt_verdict as (
   error_message text
 );
 comment on type core.receipt_verdict is 'The status of a message, before its receipts and as they decide it.';
+
+create type core.hard_bounce as (
+  email text,
+  note text,
+  message_id uuid
+);
+comment on type core.hard_bounce is 'An address, in lower case, to suppress for every organisation, as core.add_hard_bounces takes it.';
+comment on column core.hard_bounce.message_id is 'The message that bounced; null when an operator adds the address.';

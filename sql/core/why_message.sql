@@ -52,6 +52,9 @@ begin
     v_cause := format('the provider %s has accepted no messages since %s', v_failing.provider, core.iso(v_failing.failing_since));
     -- The provider's text may be about a message of another organisation.
     advice := ': ' || rtrim(v_failing.last_error, '.');
+  elsif m.class = 'marketing' and core.are_lists_behind() then
+    v_cause := 'marketing waits until the lists of all cells are up to date';
+    advice := ': select * from ops.cells';
   else
     select format('the last attempt was deferred: %s',
       rtrim(coalesce(e.detail ->> 'text', e.detail ->> 'code', 'no reason given'), '.')) into v_cause

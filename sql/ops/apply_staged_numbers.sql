@@ -6,8 +6,8 @@ as $$
 declare
   v_bad text;
   v_bad_lines bigint;
-  v_gone integer := 0;
-  v_gone_erased integer;
+  v_gone text[] := '{}';
+  v_gone_erased bytea[] := '{}';
   v_new integer;
 begin
   if replaces is null then
@@ -30,26 +30,26 @@ begin
       using hint = 'delete from ops.staged_numbers; then correct the file and copy it again';
   end if;
   if replaces then
-    delete from app.blocked_numbers b
-    where not exists (select from ops.staged_numbers s where btrim(s.phone) = b.phone);
-    get diagnostics v_gone = row_count;
-    delete from app.suppression_hashes e
-    where e.reason = 'registry' and not exists (
-      select from ops.staged_numbers s, app.person_salt p
-      where core.person_sha256(btrim(s.phone), p.salt) = e.sha256);
-    get diagnostics v_gone_erased = row_count;
-    v_gone := v_gone + v_gone_erased;
+    v_gone := array(
+      select b.phone
+      from (select distinct b.phone from app.blocked_numbers b) p
+      cross join lateral core.blocked_numbers_of(p.phone) b
+      where not exists (select from ops.staged_numbers s where btrim(s.phone) = b.phone));
+    perform core.unblock_numbers(v_gone);
+    v_gone_erased := array(
+      select distinct g.sha256
+      from app.global_suppression_hashes g
+      where g.reason = 'registry' and g.removed_at is null and not exists (
+        select from ops.staged_numbers s, app.person_salt p
+        where core.person_sha256(btrim(s.phone), p.salt) = g.sha256));
+    perform core.remove_global_hashes(v_gone_erased, 'registry');
   end if;
-  insert into app.blocked_numbers (phone, note, created_at)
-  select distinct btrim(s.phone), coalesce(apply_staged_numbers.note, ''), core.now()
-  from ops.staged_numbers s
-  where s.phone is not null
-    and not exists (select from core.suppressions_by_hash(btrim(s.phone)) a where a.reason = 'registry')
-  on conflict (phone) do nothing;
-  get diagnostics v_new = row_count;
+  v_new := core.block_numbers(
+    array(select btrim(s.phone) from ops.staged_numbers s where s.phone is not null),
+    coalesce(apply_staged_numbers.note, ''));
   truncate ops.staged_numbers;
   perform core.audit('apply_staged_numbers', null, null, null, jsonb_build_object(
-    'new', v_new, 'gone', v_gone, 'replaces', replaces, 'note', apply_staged_numbers.note));
+    'new', v_new, 'gone', cardinality(v_gone) + cardinality(v_gone_erased), 'replaces', replaces, 'note', apply_staged_numbers.note));
   return v_new;
 end
 $$;

@@ -10,11 +10,9 @@ begin
   if length(block_number.note) > 1000 then
     raise exception 'the note must be at most 1000 characters';
   end if;
-  insert into app.blocked_numbers as b (phone, note, created_at)
-  select block_number.phone, coalesce(block_number.note, ''), core.now()
-  where not exists (select from core.suppressions_by_hash(block_number.phone) a where a.reason = 'registry')
-  on conflict on constraint blocked_numbers_pkey do nothing
-  returning jsonb_build_object('note', b.note) into v_after;
+  if core.block_numbers(array[block_number.phone], coalesce(block_number.note, '')) > 0 then
+    v_after := jsonb_build_object('note', coalesce(block_number.note, ''));
+  end if;
   perform core.audit('block_number', null, block_number.phone, null, v_after);
 end
 $$;

@@ -1,6 +1,10 @@
 create view ops.blocked_numbers as
 select b.phone, b.note, b.created_at
-from app.blocked_numbers b;
+from app.blocked_numbers b
+where b.removed_at is null
+  and not exists (
+    select from app.blocked_numbers n
+    where n.phone = b.phone and (coalesce(n.removed_at, n.created_at), n.cell) > (b.created_at, b.cell));
 
 comment on view ops.blocked_numbers is
   'Numbers on the national opt-out registry. No organisation can send marketing SMS to them.';

@@ -71,25 +71,36 @@ from (
     'warning', 'an organisation wrote within an hour to more than 500 addresses that had bounced for others; it may be testing which addresses exist: select * from ops.organisations where probed_at > now() - interval ''1 day'''
   union all
   select 'versions', 1 >= (select count(distinct p.version) from app.processes p
-    where core.lock_holder(p.pool_id) is not null),
+    where core.is_alive(p)),
     'warning', 'processes of several versions are running; restart the older ones: select distinct version, host, pid from ops.processes'
   union all
   -- A heartbeat arrives within a second, so a larger offset comes from the clocks.
   select 'clocks', not exists (select from app.processes p
-    where core.lock_holder(p.pool_id) is not null
+    where core.is_alive(p)
       and p.clock_offset not between interval '-5 seconds' and interval '5 seconds'),
     'warning', 'the clock of a machine differs by more than 5 s from the database''s, and receivers refuse webhooks signed more than 5 minutes off; set both clocks by NTP: select distinct host, clock_offset from ops.processes'
   union all
   select 'synchronous commits', not exists (select from app.processes p
-    where core.lock_holder(p.pool_id) is not null and (p.synchronous_commit = 'off'
+    where core.is_alive(p) and (p.synchronous_commit = 'off'
       or p.synchronous_commit = 'local' and current_setting('synchronous_standby_names') <> '')),
     'problem', case current_setting('synchronous_standby_names')
       when '' then 'commits of the service do not wait for the disk: a crash of the server loses messages that were accepted; '
       else 'commits of the service do not wait for the standbys in synchronous_standby_names: a failover loses messages that were accepted; '
     end || 'set synchronous_commit to on for the database and the login of DATABASE_URL: select host, pid, synchronous_commit from ops.processes'
   union all
+  select 'cells', not core.are_lists_behind(), 'problem',
+    'the lists of another cell are more than 5 minutes behind, so marketing waits; start its server and its clock, or the command "leave" there or here: select * from ops.cells'
+  union all
+  select 'cell subscriptions', not exists (select from core.other_cells() o
+    where not o.is_replicating
+      or o.errors > 0 and greatest(o.heartbeat_at, o.joined_at) < now() - interval '30 seconds'),
+    'problem', 'the lists of another cell are not applied here; its server is away, or the log of this server names the error: select * from ops.cells; select * from pg_stat_subscription_stats'
+  union all
   select 'synchronous standbys', core.has_synchronous_standbys(), 'problem',
     'fewer standbys are connected than synchronous_standby_names requires, so commits wait; start the standby or change synchronous_standby_names: select * from pg_stat_replication'
+  union all
+  select 'standby lag', not core.has_lagging_standby(), 'warning',
+    'a synchronous standby is more than 64 MB behind, so commits or a failover take longer; look for a slow disk or network there, or a long query that stops its replay: select * from pg_stat_replication'
 ) c (name, ok, severity, hint);
 
 comment on view ops.checks is

@@ -17,8 +17,10 @@ begin
     or not create_api_key.scopes <@ enum_range(null::app.scope)::text[] then
     raise exception 'the scopes must be one or more of %', array_to_string(enum_range(null::app.scope), ', ');
   end if;
-  -- Two random UUIDs are 244 bits from the server's strong random source.
+  -- Two random UUIDs are 244 bits from the server's strong random source. No hexadecimal digit is an underscore, so
+  -- a router tells keys of other cells from those of cell 1 by their first 10 characters.
   v_key := 'sk_' || create_api_key.mode || '_'
+    || (select case when c.number > 1 then c.letter || '_' else '' end from app.cell c)
     || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '');
   insert into app.api_keys (id, organisation_id, mode, scopes, prefix, sha256)
   values (core.new_id(core.now()), v_organisation, create_api_key.mode::app.mode,
@@ -30,4 +32,4 @@ end
 $$;
 
 comment on function ops.create_api_key is
-  'Create an API key and return it. The key is shown only once; the database stores only its hash. The mode is live or test. The scopes default to all of them: emails:send, sms:send, read and domains:write.';
+  'Create an API key and return it. The key is shown only once; the database stores only its hash. The mode is live or test. The scopes default to all of them: emails:send, sms:send, read and domains:write. Keys of the second and further cells begin with sk_live_b_, sk_live_c_ and so on.';

@@ -33,6 +33,7 @@ begin
       100::smallint, null
     )::graphile_worker.job_spec]);
   end if;
+  perform core.update_name_claim(v_name);
   perform core.audit('release_domain', v_domain.organisation_id, v_name,
     jsonb_build_object('organisation', core.encode_id('org', v_domain.organisation_id), 'status', v_domain.status), null);
   return core.encode_id('org', v_domain.organisation_id);

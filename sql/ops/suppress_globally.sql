@@ -10,13 +10,15 @@ begin
   if length(suppress_globally.note) > 2000 then
     raise exception 'the note must be at most 2000 characters';
   end if;
-  insert into app.hard_bounces as b (email, note, created_at)
-  select lower(suppress_globally.email), coalesce(suppress_globally.note, ''), core.now()
-  where not exists (
-    select from core.suppressions_by_hash(lower(suppress_globally.email)) a
-    where a.organisation_id is null and a.reason = 'hard_bounce')
-  on conflict on constraint hard_bounces_pkey do nothing
-  returning jsonb_build_object('note', b.note) into v_after;
+  if not exists (select from core.hard_bounces_of(lower(suppress_globally.email)))
+    and not exists (
+      select from core.suppressions_by_hash(lower(suppress_globally.email)) a
+      where a.organisation_id is null and a.reason = 'hard_bounce')
+  then
+    perform core.add_hard_bounces(
+      array[row(lower(suppress_globally.email), coalesce(suppress_globally.note, ''), null)::core.hard_bounce]);
+    v_after := jsonb_build_object('note', coalesce(suppress_globally.note, ''));
+  end if;
   perform core.audit('suppress_globally', null, lower(suppress_globally.email), null, v_after);
 end
 $$;

@@ -6,7 +6,11 @@ from app.organisations o
 join app.suppressions s on s.organisation_id = o.id
 union all
 select null, null, null, b.email, 'hard_bounce', core.encode_id('em', b.message_id), b.note, b.created_at
-from app.hard_bounces b;
+from app.hard_bounces b
+where b.removed_at is null
+  and not exists (
+    select from app.hard_bounces n
+    where n.email = b.email and (coalesce(n.removed_at, n.created_at), n.cell) > (b.created_at, b.cell));
 
 comment on view ops.suppressions is
   'Suppressed email addresses, with the reason of each. An entry without an organisation is global and applies to all. A hard bounce creates two entries: a global one and one of the organisation. Suppressions of erased people are stored as hashes and not listed.';

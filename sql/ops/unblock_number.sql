@@ -6,8 +6,8 @@ as $$
 declare
   v_before jsonb;
 begin
-  delete from app.blocked_numbers b where b.phone = unblock_number.phone
-  returning jsonb_build_object('note', b.note) into v_before;
+  select jsonb_build_object('note', b.note) into v_before from core.blocked_numbers_of(unblock_number.phone) b;
+  perform core.unblock_numbers(array[unblock_number.phone]);
   if core.lift_suppression_hashes(unblock_number.phone, null, '{registry}') <> '{}' then
     v_before := coalesce(v_before, '{"note": "(erased)"}');
   end if;

@@ -4,13 +4,14 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_note text;
   v_before jsonb;
   v_copies app.suppressions[];
   v_erased uuid[] := array(
     select a.organisation_id from core.suppressions_by_hash(lower(unsuppress_globally.email)) a where a.reason = 'hard_bounce');
 begin
-  delete from app.hard_bounces b where b.email = lower(unsuppress_globally.email)
-  returning jsonb_build_object('note', b.note) into v_before;
+  v_note := core.remove_hard_bounce(lower(unsuppress_globally.email));
+  v_before := case when v_note is not null then jsonb_build_object('note', v_note) end;
   if core.lift_suppression_hashes(lower(unsuppress_globally.email), null, '{hard_bounce}') <> '{}' then
     v_before := coalesce(v_before, '{"note": "(erased)"}');
   end if;

@@ -18,6 +18,10 @@ begin
   from app.domains d
   where d.name = v_name
   for no key update;
+  if core.is_claimed_elsewhere(v_name, core.now()) then
+    raise exception 'an organisation of another cell has the domain %', v_name
+      using hint = 'ops.release_domain there frees a domain that is not verified';
+  end if;
   -- A claim that lapsed does not hold the name. Its identity at the provider is reused.
   perform core.end_claim(d) from app.domains d
   where d.name = v_name and d.organisation_id <> v_organisation and not core.holds_name(d)
@@ -25,6 +29,7 @@ begin
   delete from app.domains d
   where d.name = v_name and d.organisation_id is distinct from v_organisation and not core.holds_name(d)
     and core.is_under_way(d.change_since) is not true;
+  perform core.update_name_claim(v_name);
   -- The next check creates the identity at the provider and stores its records.
   insert into app.domains as d (
     id, organisation_id, name, status, is_manually_verified, verified_at, last_checked_at, next_check_at, created_at)
@@ -40,6 +45,7 @@ begin
     raise exception 'another organisation has the domain %', v_name
       using hint = 'ops.release_domain frees a domain that is not verified';
   end if;
+  perform core.update_name_claim(v_name);
   perform core.audit('verify_domain', v_organisation, v_name, v_before,
     jsonb_build_object('status', v_domain.status, 'is_manually_verified', v_domain.is_manually_verified));
   return core.encode_id('dom', v_domain.id);

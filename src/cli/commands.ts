@@ -19,7 +19,7 @@ export function commandPrefix({ commandWords, isRunByNpm }: Launch): string | nu
 export function withCommands(prefix: string | null, text: string): string {
   if (prefix === null) return text
   return text.replace(
-    /\bnpm (?:run )?(start|migrate|seed|login|sql|doctor|types|<command>)(?:( \[?)-- )?/g,
+    /\bnpm (?:run )?(start|migrate|seed|login|sql|doctor|join|leave|types|<command>)(?:( \[?)-- )?/g,
     (_, name: string, before = '') => `${prefix} ${name}${before}`,
   )
 }

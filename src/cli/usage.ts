@@ -8,4 +8,6 @@ export const USAGE = `usage: npm run <command> [-- <arguments>]
   sql [--write] "select …"           run a query, print a table; --write allows changes
   doctor [--strict]                  check the installation, print each fix; exit 1 on problems,
                                      with --strict also on warnings
+  join ADDRESS                       keep the lists of another cell in step
+  leave NUMBER [--force]             end that; --force if the other cell is gone
   types                              regenerate src/db/api.gen.ts`

@@ -24,7 +24,7 @@ export type Question = {
   asked?: { isLost: false; askedAt: number; admission: Admission | undefined } | { isLost: true }
 }
 
-const BEARER_KEY = /^Bearer +(sk_(?:live|test)_[A-Za-z0-9]{16,128})$/i
+const BEARER_KEY = /^Bearer +(sk_(?:live|test)_(?:[a-z]_)?[A-Za-z0-9]{16,128})$/i
 
 /** The number of keys over their limit that are remembered; the oldest are forgotten first. */
 const MAX_REMEMBERED = 10_000

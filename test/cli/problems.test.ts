@@ -143,25 +143,42 @@ t.test('databases that cannot be used', { skip: noPostgres }, async (t) => {
   })
 
   t.test(
-    'a pooler is named, if it refuses settings and if it drops them',
+    'a pooler is named in each pool mode, if it refuses settings and if it drops them',
     { skip: noPgbouncer },
     async (t) => {
-      const strict = await startPgbouncer(t, at('owner'), { folder })
-      const sql = connect(strict, { max: 1 })
-      const said = await lineOf(() => sql.unsafe('select 1'))
-      await sql.end()
-      t.match(
-        said,
-        /^a pooler such as PgBouncer is in between \(unsupported startup parameter: \w+\): set the address of Postgres itself, see \/docs\/deployment#connection-poolers$/,
-      )
-      t.ok(isExplained(said))
-      const lines = ['ignore_startup_parameters = search_path, plan_cache_mode, jit, options, role']
-      const lax = connect(await startPgbouncer(t, at('owner'), { folder, lines }), { max: 1 })
-      t.match(
-        await lineOf(() => checkServer(lax)),
-        /^a pooler such as PgBouncer is in between \(settings of a connection do not reach Postgres\)/,
-      )
-      await lax.end()
+      const ignored = 'ignore_startup_parameters = search_path, plan_cache_mode, jit, options, role'
+      for (const mode of ['session', 'transaction', 'statement']) {
+        const lines = [`pool_mode = ${mode}`]
+        const strict = await startPgbouncer(t, at('owner'), { folder, lines })
+        const sql = connect(strict, { max: 1 })
+        const said = await lineOf(() => sql.unsafe('select 1'))
+        await sql.end()
+        t.match(
+          said,
+          /^a pooler such as PgBouncer is in between \(unsupported startup parameter: \w+\): set the address of Postgres itself, see \/docs\/deployment#connection-poolers$/,
+          mode,
+        )
+        t.ok(isExplained(said))
+        const lax = await startPgbouncer(t, at('owner'), { folder, lines: [...lines, ignored] })
+        const laxSql = connect(lax, { max: 1 })
+        t.match(
+          await lineOf(() => checkServer(laxSql)),
+          /^a pooler such as PgBouncer is in between \(settings of a connection do not reach Postgres\)/,
+          mode,
+        )
+        await laxSql.end()
+        for (const [address, reason] of [
+          [strict, 'unsupported startup parameter'],
+          [lax, 'settings of a connection'],
+        ] as const) {
+          const { code, stderr } = await runCommand(['start'], {
+            SECRET_KEY,
+            DATABASE_URL: address,
+          })
+          t.equal(code, 1)
+          t.match(stderr, `DATABASE_URL: a pooler such as PgBouncer is in between (${reason}`, mode)
+        }
+      }
       await checkServer(admin)
     },
   )

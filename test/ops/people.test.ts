@@ -389,13 +389,13 @@ const mentions: Record<string, string> = {
 /** Columns that name a person whom they are about: the tests above erase them. */
 const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies.bcc app.bodies.recipients app.bodies.settled_recipients
   app.complaints.recipient app.consents.phone app.erasures.person app.hard_bounces.email app.message_terms.term app.messages.to_address app.sms_parts.phone
-  app.suppressions.email app.suppression_removals.email app.suppression_hashes.sha256`
+  app.suppressions.email app.suppression_removals.email app.suppression_hashes.sha256 app.global_suppression_hashes.sha256`
 
 /** Columns about organisations or operators themselves, or with text and hashes of Postgram. */
 const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.audit.action app.audit.actor
   app.audit.application_name app.audit.login app.audit.sha256 app.audit_chain.sha256 app.audit_seals.sha256 app.bodies.reply_to
   app.bodies.sender app.callback_tokens.token app.task_runs.task app.scheduled_tasks.name app.scheduled_tasks.schedule
-  app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256  app.dkim_keys.host
+  app.cell.letter app.cell.name app.cells.letter app.cells.name app.cells.subscription app.name_claims.name app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256  app.dkim_keys.host
   app.dkim_keys.private_key app.dkim_keys.selector app.dkim_keys.value app.domains.dkim_zone app.domains.mail_from_label
   app.domain_claims.name app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.erasures.error app.erasures.requested_by app.extra_holidays.name
   app.former_code.sha256 app.idempotency_keys.fingerprint  app.messages.from_address

@@ -30,54 +30,74 @@ t.test('point-in-time recovery: a server is restored', { skip: noPostgres }, asy
   await migrate(url)
   const sql = connect(url, { max: 2 })
   t.teardown(() => sql.end())
-  await t.test('ops.checks: counts the connected synchronous standbys', async (t) => {
-    const hasThem = async () => {
-      const [check] = await sql<{ ok: boolean; severity: string | null }[]>`
+  await t.test(
+    'ops.checks: counts the connected synchronous standbys and reports one that is behind',
+    async (t) => {
+      const hasThem = async () => {
+        const [check] = await sql<{ ok: boolean; severity: string | null }[]>`
         select ok, severity from ops.checks where name = 'synchronous standbys'`
-      // Not an assertion, as a poll calls this.
-      if (check?.severity !== (check?.ok ? null : 'problem')) throw new Error(`${check?.severity}`)
-      return check?.ok ?? false
-    }
-    const askFor = async (names: string) => {
-      await sql.unsafe(`alter system set synchronous_standby_names = '${names}'`)
-      await sql`select pg_reload_conf()`
-      await until('the setting', async () => {
-        const [row] = await sql`show synchronous_standby_names`
-        return row?.synchronousStandbyNames === names
-      })
-    }
-    t.equal(await hasThem(), true, 'none is asked for')
-    await askFor('s1')
-    t.equal(await hasThem(), false, 'one is asked for, none is connected')
-    const session = connect(url, { max: 1, settings: { synchronous_commit: 'local' } })
-    await session`select api.record_heartbeat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
-    const [check] = await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
-    t.match(check, { ok: false, hint: /a\s+failover\s+loses\s+messages/ })
-    await session`select api.deregister('process-that-commits')`
-    await session.end()
+        // Not an assertion, as a poll calls this.
+        if (check?.severity !== (check?.ok ? null : 'problem'))
+          throw new Error(`${check?.severity}`)
+        return check?.ok ?? false
+      }
+      const askFor = async (names: string) => {
+        await sql.unsafe(`alter system set synchronous_standby_names = '${names}'`)
+        await sql`select pg_reload_conf()`
+        await until('the setting', async () => {
+          const [row] = await sql`show synchronous_standby_names`
+          return row?.synchronousStandbyNames === names
+        })
+      }
+      t.equal(await hasThem(), true, 'none is asked for')
+      await askFor('s1')
+      t.equal(await hasThem(), false, 'one is asked for, none is connected')
+      const session = connect(url, { max: 1, settings: { synchronous_commit: 'local' } })
+      await session`select api.record_heartbeat('process-that-commits', '{api}', 'here', 1, '1.2.3', now())`
+      const [check] = await sql`select ok, hint from ops.checks where name = 'synchronous commits'`
+      t.match(check, { ok: false, hint: /a\s+failover\s+loses\s+messages/ })
+      await session`select api.deregister('process-that-commits')`
+      await session.end()
 
-    const standby = runPostgres(
-      'pg_receivewal',
-      `--dbname=${url}?application_name=s1`,
-      `--directory=${folder}`,
-      '--synchronous',
-      '--no-loop',
-    ).catch(() => 'ended')
-    await until('a standby', hasThem)
-    await askFor('FIRST 2 (s1, s2)')
-    t.equal(await hasThem(), false, 'two are asked for, one is connected')
-    await askFor('ANY 1 (s1, s2)')
-    t.equal(await hasThem(), true)
-    await rolledBack(sql, async (tx) => {
-      await tx`create role plain`
-      await tx`alter function core.has_synchronous_standbys owner to plain`
-      const [row] = await tx`select core.has_synchronous_standbys() as has`
-      t.equal(row?.has, true, 'also for an owner who cannot read the state of standbys')
-    })
-    await askFor('')
-    await sql`select pg_terminate_backend(pid) from pg_stat_replication`
-    t.equal(await standby, 'ended')
-  })
+      const standby = runPostgres(
+        'pg_receivewal',
+        `--dbname=${url}?application_name=s1`,
+        `--directory=${folder}`,
+        '--synchronous',
+        '--no-loop',
+      ).catch(() => 'ended')
+      await until('a standby', hasThem)
+      const lagging = async () => {
+        const [row] = await sql<{ ok: boolean; severity: string | null }[]>`
+        select ok, severity from ops.checks where name = 'standby lag'`
+        return row?.ok ? null : row?.severity
+      }
+      t.equal(await lagging(), null, 'the standby keeps up')
+      const [sender] = await sql<{ pid: number }[]>`select pid from pg_stat_replication`
+      process.kill(sender?.pid ?? 0, 'SIGSTOP')
+      // Each begins another file of 16 MB.
+      for (let file = 1; file <= 5; file += 1) {
+        await sql`select pg_logical_emit_message(false, 'test', 'x')`
+        await sql`select pg_switch_wal()`
+      }
+      t.equal(await lagging(), 'warning', 'the standby has not stored the last 64 MB')
+      process.kill(sender?.pid ?? 0, 'SIGCONT')
+      await until('the standby to catch up', async () => (await lagging()) === null)
+      await askFor('FIRST 2 (s1, s2)')
+      t.equal(await hasThem(), false, 'two are asked for, one is connected')
+      await askFor('ANY 1 (s1, s2)')
+      t.equal(await hasThem(), true)
+      await rolledBack(sql, async (tx) => {
+        await tx`create role plain`
+        await tx`alter function core.has_synchronous_standbys owner to plain`
+        const [row] = await tx`select core.has_synchronous_standbys() as has`
+        t.equal(row?.has, true, 'also for an owner who cannot read the state of standbys')
+      })
+      await askFor('')
+      await sql`select pg_terminate_backend(pid) from pg_stat_replication`
+      t.equal(await standby, 'ended')
+    },
+  )
 
   const { liveKey, domain } = await createOrganisation(sql)
   const send = (base: string, subject: string) =>

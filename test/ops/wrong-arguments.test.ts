@@ -223,6 +223,18 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
   ['reinstate', [org], 'the organisation is active, not suspended'],
   ['reinstate', [paused], 'the organisation is paused, not suspended'],
 
+  ...[-1, 0, 27].map((number): [string, Value[], string] => [
+    'set_cell',
+    [number, 'second'],
+    'the number must be from 1 to 26',
+  ]),
+  ...['', long(101)].map((name): [string, Value[], string] => [
+    'set_cell',
+    [1, name],
+    'the name must have 1 to 100 characters',
+  ]),
+  ['set_cell', [2, 'second'], 'API keys of cell 1 exist, and a router finds this cell by them'],
+
   ['verify_domain', [unknownOrg, 'acme.example'], noOrganisation],
   ...[
     '',

@@ -269,9 +269,12 @@ t.test('postgram_service can use the queues', async (t) => {
   const boss = new PgBoss({
     connectionString: `${url}${separator}options=${encodeURIComponent('-c role=postgram_service')}`,
     migrate: false,
+    reindex: false,
     registerInstance: false,
     max: 1,
   })
+  const failures: Error[] = []
+  boss.on('error', (error) => failures.push(error as Error))
   await boss.start()
   await boss.createQueue('a-test')
   await boss.send('a-test', { is: 'here' })
@@ -279,6 +282,8 @@ t.test('postgram_service can use the queues', async (t) => {
   t.same(job?.data, { is: 'here' })
   await boss.complete('a-test', String(job?.id))
   await boss.schedule('a-test', '* * * * *')
+  await boss.supervise()
+  t.same(failures, [], 'pg-boss counts and maintains its queues')
   await boss.stop({ graceful: false, close: true })
 })
 

@@ -25,6 +25,7 @@ postgram_service: delete, insert, select, update on table pgboss.job
 postgram_service: delete, insert, select, update on table pgboss.job_common
 postgram_service: delete, select on table pgboss.job_dependency
 postgram_service: delete, select, update on table graphile_worker._private_jobs
+postgram_service: delete, select, update on table pgboss.instance
 postgram_service: execute on every function in api
 postgram_service: execute on function pgboss.create_queue(text,jsonb)
 postgram_service: execute on function pgboss.job_now()
@@ -36,7 +37,7 @@ postgram_service: select on table graphile_worker.migrations
 postgram_service: select on table pgboss.version
 postgram_service: select, update on table graphile_worker._private_job_queues
 postgram_service: set on parameter temp_file_limit
-postgram_service: update on columns of pgboss.queue (deferred_count, queued_count, ready_count, active_count, failed_count, total_count, created_delta, completed_delta, failed_delta, delta_on, delta_seconds, ready_history, singletons_active, monitor_claim_on, monitor_on, maintain_on, updated_on)
+postgram_service: update on columns of pgboss.queue (deferred_count, blocked_count, queued_count, ready_count, active_count, failed_count, total_count, retained_count, retained_on, created_delta, completed_delta, failed_delta, delta_on, delta_seconds, wait_bins, run_bins, ready_oldest_seconds, ready_history, singletons_active, monitor_claim_on, monitor_on, maintain_on, updated_on)
 postgram_service: update on columns of pgboss.version (cron_on, flow_on, monitor_backoff_on)
 postgram_service: usage on schema api
 postgram_service: usage on schema graphile_worker

@@ -6,6 +6,7 @@ import {
   verifyEvent,
   WebhookSignatureError,
 } from '../../src/webhooks/verify.js'
+import { anyCharacter } from '../fixtures/strings.ts'
 
 const SECRET = `whsec_${'5'.repeat(64)}`
 const OTHER = `whsec_${'6'.repeat(64)}`
@@ -132,7 +133,7 @@ t.test('verifyEvent(): ignores order, spaces and other schemes in the header', a
 })
 
 t.test('sign() and verifyEvent() agree on any body', async (t) => {
-  const secret = fc.string({ unit: 'binary', minLength: 1, maxLength: 80 })
+  const secret = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 80 })
   const secrets = fc.array(secret, { minLength: 1, maxLength: 3 })
   const at = fc.nat({ max: 10 ** 10 })
   const offset = fc.integer({ min: -300, max: 300 })
@@ -154,7 +155,7 @@ t.test('sign() and verifyEvent() agree on any body', async (t) => {
 t.test('verifyEvent(): refuses any malformed header with WebhookSignatureError', async (t) => {
   const part = fc.constantFrom('t=', 'v1=', ',', '=', ' ', String(AT), '0'.repeat(64), 'v2', '\0')
   const header = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: anyCharacter }),
     fc.array(part, { maxLength: 12 }).map((parts) => parts.join('')),
   )
   const isRefused = (signature: string) => problemOf({ signature }) !== undefined

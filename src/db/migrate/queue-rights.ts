@@ -16,9 +16,12 @@ const tables: Record<string, string> = {
   'graphile_worker._private_job_queues': 'select, update',
   'pgboss.version': 'select, update (cron_on, flow_on, monitor_backoff_on)',
   // The policies below decide which rows it may write.
-  'pgboss.queue': `select, insert, update (deferred_count, queued_count, ready_count, active_count, failed_count,
-    total_count, created_delta, completed_delta, failed_delta, delta_on, delta_seconds, ready_history,
-    singletons_active, monitor_claim_on, monitor_on, maintain_on, updated_on)`,
+  'pgboss.queue': `select, insert, update (deferred_count, blocked_count, queued_count, ready_count, active_count,
+    failed_count, total_count, retained_count, retained_on, created_delta, completed_delta, failed_delta, delta_on,
+    delta_seconds, ready_history, wait_bins, run_bins, ready_oldest_seconds, singletons_active, monitor_claim_on,
+    monitor_on, maintain_on, updated_on)`,
+  // It has no rows (src/clock/index.ts), but pg-boss locks and deletes old ones.
+  'pgboss.instance': 'select, update, delete',
   'pgboss.schedule': 'select, insert, update',
   'pgboss.job': 'select, insert, update, delete',
   'pgboss.job_common': 'select, insert, update, delete',
