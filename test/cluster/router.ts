@@ -16,11 +16,11 @@ export const noHaproxy =
   !existsSync(PROGRAM) && 'there is no HAProxy on this machine (Debian package haproxy)'
 
 /**
- * Starts HAProxy in front of two cells, with the files of the page on operations. `ports` are those of the cells'
+ * Starts HAProxy in front of two cells, with the files of the page on cells. `ports` are those of the cells'
  * APIs. Returns the address.
  */
 export async function startRouter(ports: [first: number, second: number]): Promise<string> {
-  const files = await programsOf('operations')
+  const files = await programsOf('cells')
   const folder = await newFolder()
   const port = await freePort()
   const map = join(folder, 'cells.map')
