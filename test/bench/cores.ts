@@ -3,12 +3,10 @@
 // CPU controller of cgroups, and root.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { mkdir, rmdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { formatTable } from '../../src/cli/table.ts'
+import { limitCpu } from './cpu-limit.ts'
 import { fill } from './fill.ts'
 import { here, load, start, startApi, stop } from './processes.ts'
 import type { Bench } from './setup.ts'
@@ -24,8 +22,6 @@ const WARM_UP_SECONDS = 4
 
 /** Enough for all processes, for their warm-up and the time that is measured. */
 const QUEUED = 160_000
-
-const PERIOD_MICROSECONDS = 20_000
 
 type Row = { work: string; processes: number; perSecond: number; cores: number; postgres: number }
 
@@ -95,7 +91,7 @@ async function limited(
   children: ChildProcess[],
   measure: () => Promise<number>,
 ): Promise<Row> {
-  const groups = await Promise.all(children.map(limit))
+  const limits = await Promise.all(children.map(({ pid }) => limitCpu([pid ?? 0], SHARE)))
   const named = Object.fromEntries(children.map((child, n) => [`process ${n}`, child]))
   const before = await readUsage(bench.sql, named)
   const perSecond = await measure()
@@ -104,22 +100,6 @@ async function limited(
     ((after.cpu[name] ?? 0) - (before.cpu[name] ?? 0)) / (after.at - before.at) / 1000
   const cores = Object.keys(named).reduce((sum, name) => sum + coresOf(name), 0)
   await Promise.all(children.map(stop))
-  await Promise.all(groups.map((group) => rmdir(group)))
+  await Promise.all(limits.map((end) => end()))
   return { work, processes: children.length, perSecond, cores, postgres: coresOf('Postgres') }
-}
-
-/** Puts a process into a cgroup of its own (version 1 or 2) and returns the group's folder. */
-async function limit({ pid }: ChildProcess): Promise<string> {
-  const isFirst = existsSync('/sys/fs/cgroup/cpu')
-  const group = join('/sys/fs/cgroup', isFirst ? 'cpu' : '', `postgram-bench-${pid}`)
-  const quota = Math.round(SHARE * PERIOD_MICROSECONDS)
-  await mkdir(group)
-  if (isFirst) {
-    await writeFile(join(group, 'cpu.cfs_period_us'), `${PERIOD_MICROSECONDS}`)
-    await writeFile(join(group, 'cpu.cfs_quota_us'), `${quota}`)
-  } else {
-    await writeFile(join(group, 'cpu.max'), `${quota} ${PERIOD_MICROSECONDS}`)
-  }
-  await writeFile(join(group, 'cgroup.procs'), `${pid}`)
-  return group
 }

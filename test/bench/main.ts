@@ -6,12 +6,13 @@ import { formatTable } from '../../src/cli/table.ts'
 import { benchAccept, benchNaiveAccept } from './accept.ts'
 import { ACCOUNTS, printAccount } from './account.ts'
 import { benchAttempts } from './attempts.ts'
+import { printCells } from './cells.ts'
 import { printCores } from './cores.ts'
 import { printGrowth } from './filled.ts'
 import { benchGrowth } from './growth.ts'
 import type { LoadResult } from './load.ts'
 import { startApi, stop } from './processes.ts'
-import { measureP, setUp } from './setup.ts'
+import { type Bench, measureP, setUp } from './setup.ts'
 import { printHour } from './steady.ts'
 import { benchDeliveries, benchEvents } from './webhooks.ts'
 import { benchWhole } from './whole.ts'
@@ -43,21 +44,27 @@ const wanted = process.env.BENCH_ROWS?.split(',')
 const unknown = wanted?.find((name) => !NAMES.includes(name))
 if (unknown !== undefined) throw new Error(`BENCH_ROWS: ${unknown} is none of ${NAMES}`)
 
-const bench = await setUp()
-try {
-  // Endpoints need what a service leaves behind.
-  await stop((await startApi(bench, ['--only', 'api'])).child)
-  if (isAccount) await printAccount(bench, SECONDS, wanted)
-  else if (has('--cores')) await printCores(bench, SECONDS)
-  else if (has('--growth')) await printGrowth(bench, SECONDS)
-  else if (has('--hour')) await printHour(bench, SECONDS)
-  else await measureAll()
-} finally {
-  await bench.close()
+if (has('--cells')) await printCells(SECONDS)
+else await measureOne()
+
+/** Measures one database and its processes. */
+async function measureOne() {
+  const bench = await setUp()
+  try {
+    // Endpoints need what a service leaves behind.
+    await stop((await startApi(bench, ['--only', 'api'])).child)
+    if (isAccount) await printAccount(bench, SECONDS, wanted)
+    else if (has('--cores')) await printCores(bench, SECONDS)
+    else if (has('--growth')) await printGrowth(bench, SECONDS)
+    else if (has('--hour')) await printHour(bench, SECONDS)
+    else await measureAll(bench)
+  } finally {
+    await bench.close()
+  }
 }
 
 /** Measures what is wanted, prints the table and writes bench.json. */
-async function measureAll() {
+async function measureAll(bench: Bench) {
   const only = async <Result>(
     name: string | null,
     work: () => Promise<Result>,

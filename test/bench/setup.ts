@@ -28,9 +28,9 @@ export type Bench = {
   close(): Promise<void>
 }
 
-/** A server with its safe settings, a migrated database and organisations that may send. */
-export async function setUp(): Promise<Bench> {
-  const server = await openServer()
+/** A server with its safe settings, a migrated database and organisations that may send. `cell`: see openServer(). */
+export async function setUp(cell?: number): Promise<Bench> {
+  const server = await openServer(cell !== undefined)
   const admin = connect(server.url, { max: 1 })
   const names = { main: 'postgram_bench', pgbench: 'postgram_bench_p' }
   for (const name of Object.values(names)) {
@@ -41,6 +41,7 @@ export async function setUp(): Promise<Bench> {
   const url = urlOf(names.main)
   await migrate(url)
   const sql = connect(url, { max: 2 })
+  if (cell !== undefined && cell > 1) await sql`select ops.set_cell(${cell}, 'bench')`
   return {
     url,
     sql,
@@ -57,15 +58,18 @@ export async function setUp(): Promise<Bench> {
   }
 }
 
-/** The server of DATABASE_URL, or an embedded one that is gone after its close(). */
-export async function openServer(): Promise<{ url: string; close(): Promise<void> }> {
-  if (process.env.DATABASE_URL) {
+/** The server of DATABASE_URL, or an embedded one that is gone after its close(). For a cell it is always embedded. */
+export async function openServer(isCell = false): Promise<{ url: string; close(): Promise<void> }> {
+  if (process.env.DATABASE_URL && !isCell) {
     return { url: process.env.DATABASE_URL, close: async () => undefined }
   }
   const folder = await mkdtemp(join(tmpdir(), 'postgram-bench-'))
   // As root its data would lie elsewhere, and stay there, if user postgres could not enter.
   await chmod(folder, 0o711)
-  const server = await openEmbedded(folder)
+  // Cells share their lists by logical replication.
+  const server = await openEmbedded(folder, {
+    postgresFlags: isCell ? ['-c', 'wal_level=logical'] : [],
+  })
   return {
     url: server.url,
     async close() {

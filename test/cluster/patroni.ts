@@ -8,7 +8,7 @@ import { postgresPrograms, serverFolder } from '../fixtures/postgres.ts'
 import { until } from '../fixtures/time.ts'
 import { type Link, startLink } from './link.ts'
 import { fileOfPage } from './pages.ts'
-import { freezeTrees, killTrees, signalAll, startProgram } from './program.ts'
+import { freezeTrees, killTrees, type Program, signalAll, startProgram } from './program.ts'
 
 const CONFIG = '/etc/patroni/config.yml'
 
@@ -62,8 +62,13 @@ export async function startCluster() {
     folder,
     certificate,
     members,
-    untilComplete: () =>
-      until('a primary with its standbys', () => complete().catch(() => undefined), LIMIT_MS),
+    async untilComplete(): Promise<Member> {
+      const look = () => complete().catch(() => undefined)
+      return until('a primary with its standbys', look, LIMIT_MS).catch(async (error) => {
+        const states = await Promise.all(members.map((member) => member.describe()))
+        throw new Error([error.message, ...states].join('\n'))
+      })
+    },
     /** Waits until another member than `former` is the primary. */
     untilPromoted: (former: Member) =>
       until(
@@ -137,12 +142,12 @@ async function createMember(name: string, folder: string, etcd: number) {
     '/usr/lib/postgresql/15/bin': postgresPrograms,
   })
   await writeFile(config, text, { mode: 0o644 })
-  let patroniEnded = async (): Promise<unknown> => undefined
+  let patroni: Program | undefined
   let frozen: number[] = []
 
   async function kill() {
     await killTrees(own)
-    await patroniEnded()
+    await patroni?.ended()
   }
   t.teardown(kill)
 
@@ -166,9 +171,14 @@ async function createMember(name: string, folder: string, etcd: number) {
         () => false,
       ),
     async start() {
-      patroniEnded = await startProgram('patroni', [config])
+      patroni = await startProgram('patroni', [config])
     },
     kill,
+    /** Returns what Patroni says of this member, and what it did last. */
+    async describe(): Promise<string> {
+      const status = await ask('/patroni').then(JSON.stringify, String)
+      return [`${name}: ${status}`, ...(patroni?.lastLines(12) ?? [])].join('\n')
+    },
     /** Stops Patroni and Postgres in the middle of their work. */
     async freeze() {
       frozen = await freezeTrees(own)

@@ -13,14 +13,15 @@ export function absentProgram(...names: string[]): string | false {
   return absent !== undefined && `there is no ${absent} on this machine`
 }
 
-/**
- * Starts a server in the foreground, as the user who runs Postgres; its output is printed if the test fails. Returns a
- * function that waits until the server has ended.
- */
-export async function startProgram(
-  command: string,
-  args: string[],
-): Promise<() => Promise<unknown>> {
+export type Program = {
+  /** Waits until the server has ended. */
+  ended(): Promise<unknown>
+  /** Returns the last lines that it printed. */
+  lastLines(count: number): string[]
+}
+
+/** Starts a server in the foreground, as the user who runs Postgres; its output is printed if the test fails. */
+export async function startProgram(command: string, args: string[]): Promise<Program> {
   const child = spawn(command, args, {
     cwd: '/',
     env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' },
@@ -38,7 +39,10 @@ export async function startProgram(
     if (!t.passing()) console.error(`${command} ${args.join(' ')}\n${output.join('')}`)
   })
   await once(child, 'spawn')
-  return () => exit
+  return {
+    ended: () => exit,
+    lastLines: (count) => output.join('').trimEnd().split('\n').slice(-count),
+  }
 }
 
 /** Stops the processes of a folder and all their descendants at one moment; returns them. */
