@@ -80,11 +80,14 @@ export function startTraffic(
     return row?.waiting === 0
   }
 
+  const reported = new Set<string>()
+  let read = 0
   function allReported(ids: string[]): boolean {
-    const events = receiver.received.map(({ body }) => JSON.parse(body.toString()))
-    const reported = new Set(
-      events.flatMap(({ type, data }) => (type.endsWith('.delivered') ? [data.id] : [])),
-    )
+    for (const { body } of receiver.received.slice(read)) {
+      const { type, data } = JSON.parse(body.toString())
+      if (type.endsWith('.delivered')) reported.add(data.id)
+      read += 1
+    }
     return ids.every((id) => reported.has(id))
   }
 
