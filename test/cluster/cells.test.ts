@@ -17,7 +17,9 @@ import { until } from '../fixtures/time.ts'
 import { isSuppressed, startCell, type TestCell, untilAll, untilSame } from './cells.ts'
 import { noHaproxy, startRouter } from './router.ts'
 
-const ORGANISATIONS = 10
+const ORGANISATIONS = 50
+/** Of each cell, at once. */
+const CALLERS = 3
 
 /** Between two requests of a caller: the machine has other work. */
 const PAUSE_MS = 50
@@ -39,8 +41,11 @@ async function startRunningCell(number: number): Promise<RunningCell & { port: n
   return { ...cell, port, base: `http://127.0.0.1:${port}`, organisations, start }
 }
 
-/** A steady caller of one cell. It repeats a request with its Idempotency-Key until it is accepted. */
-function startCaller(t: Test, base: string, { organisations }: RunningCell) {
+/**
+ * Steady callers of one cell, for its organisations in turn. They repeat a request with its Idempotency-Key until it is
+ * accepted.
+ */
+function startCallers(t: Test, base: string, { organisations }: RunningCell) {
   const accepted: string[] = []
   const refusals: string[] = []
   let isOver = false
@@ -58,12 +63,14 @@ function startCaller(t: Test, base: string, { organisations }: RunningCell) {
       await pause(PAUSE_MS)
     }
   }
-  const caller = (async () => {
-    for (let n = 0; !isOver; n += 1) {
-      await send(organisations[n % ORGANISATIONS] as TestOrganisation)
+  let turn = 0
+  async function call() {
+    while (!isOver) {
+      await send(organisations[turn++ % ORGANISATIONS] as TestOrganisation)
       await pause(PAUSE_MS)
     }
-  })()
+  }
+  const callers = Promise.all(Array.from({ length: CALLERS }, call))
   return {
     accepted,
     refusals,
@@ -74,7 +81,7 @@ function startCaller(t: Test, base: string, { organisations }: RunningCell) {
     },
     async stop() {
       isOver = true
-      await caller
+      await callers
     },
   }
 }
@@ -121,23 +128,23 @@ t.test('two cells behind HAProxy', { skip: noPostgres || noHaproxy }, async (t) 
   t.test(
     'one cell killed and back: the other has no error, each accept is sent once',
     async (t) => {
-      const [caller, other] = [startCaller(t, router, first), startCaller(t, router, second)]
-      await Promise.all([caller.more(30), other.more(30)])
-      t.same(other.refusals, [])
+      const [callers, others] = [startCallers(t, router, first), startCallers(t, router, second)]
+      await Promise.all([callers.more(ORGANISATIONS), others.more(ORGANISATIONS)])
+      t.same(others.refusals, [])
       await Promise.all([service.end('SIGKILL'), second.server.kill()])
       await Promise.all([
-        caller.more(60),
-        until('a refusal by the router', async () => other.refusals.length > 0),
+        callers.more(2 * ORGANISATIONS),
+        until('a refusal by the router', async () => others.refusals.length > 0),
       ])
 
       await second.server.restart()
       service = await second.start()
-      await Promise.all([caller.more(30), other.more(30)])
-      await Promise.all([caller.stop(), other.stop()])
-      t.same(caller.refusals, [])
+      await Promise.all([callers.more(ORGANISATIONS), others.more(ORGANISATIONS)])
+      await Promise.all([callers.stop(), others.stop()])
+      t.same(callers.refusals, [])
       for (const [cell, { accepted }] of [
-        [first, caller],
-        [second, other],
+        [first, callers],
+        [second, others],
       ] as const) {
         t.same(await delivered(cell), { messages: accepted.length, doubled: 0 })
         const stored = await cell.sql<{ id: string }[]>`
