@@ -8,9 +8,14 @@ as $$
 declare
   v_gone text[];
   v_last_heartbeat timestamptz;
+  v_problem text;
 begin
   -- The session takes the lock once, and again after its connection was lost.
   if core.lock_holder(record_heartbeat.pool_id) is distinct from pg_backend_pid() then
+    v_problem := core.check_division();
+    if v_problem is not null then
+      raise exception '%', v_problem;
+    end if;
     perform pg_try_advisory_lock(core.pool_lock(record_heartbeat.pool_id));
   end if;
 
@@ -50,4 +55,4 @@ end
 $$;
 
 comment on function api.record_heartbeat is
-  'Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process''s clock, tasks are those whose jobs the pool takes. Returns the number of pools that were gone.';
+  'Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process''s clock, tasks are those whose jobs the pool takes. Returns the number of pools that were gone. Raises an error while the cell is being divided.';

@@ -17,12 +17,16 @@ as $$
     where core.names_person(s.reports::text, person)
     returning 1
   ),
+  forwarded as (
+    delete from app.forwarded_receipts f where core.names_person(f.content::text, person) returning 1
+  ),
   -- The provider may go on suppressing an erased person.
   removal as (
     delete from app.suppression_removals s where s.email = person returning 1
   )
-  select ((select count(*) from receipt) + (select count(*) from report) + (select count(*) from removal))::integer
+  select ((select count(*) from receipt) + (select count(*) from report) + (select count(*) from removal)
+    + (select count(*) from forwarded))::integer
 $$;
 
 comment on function core.erase_traces is
-  'Delete what is about a person, by an address in lower case or a number, and not about a message: early receipts, reports that the sandbox has not made yet, and removals from the provider''s lists. Returns how many rows.';
+  'Delete what is about a person, by an address in lower case or a number, and not about a message: early and forwarded receipts, reports that the sandbox has not made yet, and removals from the provider''s lists. Returns how many rows.';

@@ -15,6 +15,10 @@ as $$
   from app.early_receipts e
   where e.receipt ->> 'phone' = person
   union all
+  select 'forwarded receipt', null, f.id::text, f.received_at, f.content
+  from app.forwarded_receipts f
+  where core.names_person(f.content::text, person)
+  union all
   select 'sandbox', null, null, s.due_at, r.report
   from app.sandbox_reports s
   cross join lateral jsonb_path_query(s.reports, '$[*][*]') r (report)
@@ -34,4 +38,4 @@ as $$
 $$;
 
 comment on function core.export_traces is
-  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early receipts, reports that the sandbox has not made yet, removals at providers, a requested erasure, the audit.';
+  'Returns the records apart from messages that name a person (address in lower case, or number): responses for replays, webhook events that outlived their message, early and forwarded receipts, reports that the sandbox has not made yet, removals at providers, a requested erasure, the audit.';

@@ -109,6 +109,12 @@ as $$
 
       ('service', 'cells', 'select number, name, heartbeat_at, is_replicating from ops.cells'),
       ('service', 'set_cell', 'select ops.set_cell(1, ''first'')'),
+      ('service', 'begin_division', 'select ops.begin_division(2, ''second'', ''{Acme}'')'),
+      ('service', 'division', null),
+      ('service', 'divide', 'select * from ops.divide(2)'),
+      ('service', 'end_division', 'select ops.end_division()'),
+      ('service', 'moved_organisations', 'select organisation, name, cell, purged_at from ops.moved_organisations'),
+      ('service', 'key_map', 'select format(''%s %s'', key, backend) from ops.key_map'),
       ('service', 'checks', 'select name, severity, hint from ops.checks where not ok'),
       ('service', 'processes', null),
       ('service', 'queue', null),

@@ -1,4 +1,4 @@
-create function core.record_inbound(messages jsonb)
+create function core.record_inbound(messages jsonb, is_forwarded boolean default false)
 returns text[]
 language plpgsql volatile
 as $$
@@ -6,6 +6,7 @@ declare
   v_item record;
   v_opt_outs jsonb := '[]';
   v_outcomes text[] := '{}';
+  v_unknown jsonb := '[]';
 begin
   -- Replies are rare, so one transaction at a time records them. The second of two STOPs then sees the first,
   -- and no other order of the locks below is possible.
@@ -18,8 +19,14 @@ begin
     order by i.place
   loop
     -- A sender that is not a number in E.164, such as a short code, cannot have received marketing.
-    if v_item.organisation_id is null or not core.is_phone(v_item.phone) then
+    if v_item.organisation_id is null or not core.is_phone(v_item.phone)
+      or exists (select from app.moved_organisations d where d.organisation_id = v_item.organisation_id) then
       v_outcomes := v_outcomes || 'unknown'::text;
+      if core.is_phone(v_item.phone) then
+        v_unknown := v_unknown || jsonb_build_object('provider', v_item.provider, 'from', v_item.phone, 'to', v_item.sender,
+          'keyword', v_item.keyword, 'word', v_item.word, 'received_at', v_item.received_at,
+          'organisation_id', v_item.organisation_id);
+      end if;
       continue;
     end if;
     v_outcomes := v_outcomes || 'unchanged'::text;
@@ -54,9 +61,12 @@ begin
     from jsonb_to_recordset(v_opt_outs) as o (message_id uuid, provider text, received_at text, word text)
     where o.message_id is not null));
   perform core.confirm_opt_outs(v_opt_outs);
+  if not is_forwarded then
+    perform core.forward_receipts('keyword', v_unknown);
+  end if;
   return v_outcomes;
 end
 $$;
 
 comment on function core.record_inbound is
-  'Record replies with a keyword (core.keyword_sms), in their order. Returns an outcome for each: changed, unchanged (already in that state) or unknown (no organisation found).';
+  'Record replies with a keyword (core.keyword_sms), in their order. Gives those of an unknown organisation, or of one that moved to another cell, to the other cells, unless one of them sent them (is_forwarded). Returns an outcome for each: changed, unchanged (already in that state) or unknown (no organisation found).';

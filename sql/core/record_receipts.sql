@@ -1,6 +1,6 @@
 -- Locks, in this order: organisations by id (only with complaints), messages by id, hard bounces by address,
 -- suppressions by organisation and address, counters by organisation.
-create function core.record_receipts(receipts jsonb)
+create function core.record_receipts(receipts jsonb, is_forwarded boolean default false)
 returns text[]
 language plpgsql volatile
 set enable_seqscan = off
@@ -8,21 +8,29 @@ set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_ids constant uuid[] := array(
-    select r.message_id from jsonb_to_recordset(receipts) as r (message_id uuid)
-    where r.message_id is not null
-    order by r.message_id);
+  v_ids uuid[];
   -- An array alone does not exclude partitions; these bounds exclude those that hold none of the ids.
-  v_first_id constant uuid := v_ids[1];
-  v_last_id constant uuid := v_ids[cardinality(v_ids)];
-  v_strays constant integer[] := core.stray_receipts(receipts, v_first_id, v_last_id);
+  v_first_id uuid;
+  v_last_id uuid;
+  v_strays integer[];
+  v_known integer;
   v_stray jsonb;
   v_types jsonb;
   v_stored core.stored_receipt[];
 begin
+  if exists (select from app.moved_organisations d where d.purged_at is null) then
+    receipts := core.receipts_here(receipts, is_forwarded);
+  end if;
   if receipts is null then
     return '{}';
   end if;
+  v_ids := array(
+    select r.message_id from jsonb_to_recordset(receipts) as r (message_id uuid)
+    where r.message_id is not null
+    order by r.message_id);
+  v_first_id := v_ids[1];
+  v_last_id := v_ids[cardinality(v_ids)];
+  v_strays := core.stray_receipts(receipts, v_first_id, v_last_id);
   -- Leave out receipts that name a recipient to whom their email was not sent.
   if v_strays <> '{}' then
     select jsonb_agg(r.receipt) filter (where r.n = any (v_strays)),
@@ -47,6 +55,10 @@ begin
   where m.id = any (v_ids) and m.id between v_first_id and v_last_id and m.mode = 'live'
   order by m.id
   for no key update;
+  get diagnostics v_known = row_count;
+  if v_known < cardinality(v_ids) and not is_forwarded then
+    perform core.forward_unknown(receipts);
+  end if;
 
   v_stored := core.store_receipts(receipts);
   -- Suppress after hard bounces, complaints and opt-outs.
@@ -90,4 +102,4 @@ end
 $$;
 
 comment on function core.record_receipts is
-  'Record what providers report of messages (core.receipt). Stores each receipt once; type sent is not stored and only settles an attempt without a known outcome. The status follows from all receipts of a message, so their order does not matter. Ignores receipts of unknown messages, and those that name a recipient to whom their email was not sent (ops.stray_receipts). Complaints may pause the organisation. Returns the types of the receipts that were stored, one for each.';
+  'Record what providers report of messages (core.receipt). Stores each receipt once; type sent is not stored and only settles an attempt without a known outcome. The status follows from all receipts of a message, so their order does not matter. Ignores receipts of unknown messages, which it gives to the other cells unless one of them sent them (is_forwarded), and those that name a recipient to whom their email was not sent (ops.stray_receipts). Complaints may pause the organisation. Returns the types of the receipts that were stored, one for each.';

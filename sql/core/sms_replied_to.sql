@@ -16,12 +16,16 @@ as $$
     from app.senders s
     where s.sender = sms_replied_to.sender and s.sender like '+%'
     union all
-    select 1, r.organisation_id, r.id
+    select 1, d.organisation_id, null
+    from app.moved_organisations d
+    where sms_replied_to.sender = any (d.numbers)
+    union all
+    select 2, r.organisation_id, r.id
     from reached r
     where r.from_address = sms_replied_to.sender
     union all
     -- Networks route replies to an alphanumeric sender ID to a number of their own.
-    select 2, r.organisation_id, r.id
+    select 3, r.organisation_id, r.id
     from reached r
     where r.from_address not like '+%'
       and not exists (
@@ -42,4 +46,4 @@ as $$
 $$;
 
 comment on function core.sms_replied_to is
-  'Returns the organisation that a phone replies to: the one that owns the number, else the one whose SMS from this sender ID reached the phone last, within 90 days. Includes that organisation''s last SMS to the phone. Nulls if there is none.';
+  'Returns the organisation that a phone replies to: the one that owns the number, also if it moved to another cell, else the one whose SMS from this sender ID reached the phone last, within 90 days. Includes that organisation''s last SMS to the phone. Nulls if there is none.';

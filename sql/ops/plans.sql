@@ -3,6 +3,7 @@ select p.id, p.name, p.price_rand, p.emails_included, p.sms_included, p.domains_
   p.test_messages_daily, count(o.id) as organisations
 from app.plans p
 left join app.organisations o on o.plan_id = p.id
+  and not exists (select from app.moved_organisations d where d.organisation_id = o.id)
 group by p.id;
 
 comment on view ops.plans is 'Plans, with the number of organisations on each.';

@@ -18,9 +18,7 @@ begin
     elsif exists (select from app.api_keys) then
       raise exception 'API keys of cell % exist, and a router finds this cell by them', v_old.number
         using hint = 'the number can be set before the first API key is created';
-    elsif exists (select from app.hard_bounces b where b.cell = set_cell.number)
-      or exists (select from app.blocked_numbers b where b.cell = set_cell.number)
-      or exists (select from app.global_suppression_hashes g where g.cell = set_cell.number) then
+    elsif core.is_former_cell(set_cell.number) then
       raise exception 'the lists hold rows of a former cell %', set_cell.number using hint = 'choose another number';
     end if;
     update app.hard_bounces b set cell = set_cell.number where b.cell = v_old.number;

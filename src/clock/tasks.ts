@@ -22,6 +22,9 @@ type Counting = {
 /** A call that returns at least this many rows may have reached its own limit, which is never lower. */
 const FULL = 1000
 
+/** A purge of many messages takes hours. Between its runs the database is free for others. */
+const PURGE_MS = 30_000
+
 const EVERY_MINUTE = '* * * * *'
 
 /** Name, cron expression in UTC, and run of each task. Each may run late or twice without harm. */
@@ -39,6 +42,8 @@ const tasks: [name: string, schedule: string, run: Run][] = [
   ['drop-expired', EVERY_MINUTE, untilNone(calling('drop_expired'))],
   ['seal-audit', EVERY_MINUTE, whileFull(calling('seal_audit'))],
   ['erase-people', EVERY_MINUTE, untilNone(calling('erase_people'))],
+  ['take-forwarded-receipts', EVERY_MINUTE, untilNone(calling('take_forwarded_receipts'))],
+  ['purge-moved', EVERY_MINUTE, within(PURGE_MS, calling('purge_moved'))],
   ['verify-audit', '27 * * * *', calling('verify_audit')],
   ['make-partitions', '17 * * * *', calling('make_partitions')],
   ['record-table-sizes', '33 3 * * *', calling('record_table_sizes')],
@@ -78,14 +83,20 @@ function untilNone(run: Run): Run {
   return repeat(run, 1)
 }
 
+/** As untilNone(), but begins no further call after this time. */
+function within(ms: number, run: Run): Run {
+  return repeat(run, 1, ms)
+}
+
 /** Repeats a run until it returns less than `least` rows. Returns the total. */
-function repeat(run: Run, least: number): Run {
+function repeat(run: Run, least: number, ms = Number.POSITIVE_INFINITY): Run {
   return async (context) => {
+    const startedAt = performance.now()
     let total = 0
     for (;;) {
       const count = await run(context)
       total += count
-      if (count < least) return total
+      if (count < least || performance.now() - startedAt > ms) return total
     }
   }
 }

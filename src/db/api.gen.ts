@@ -514,6 +514,8 @@ export type Api = {
   begin_release: { args: { id: string }; result: DomainWork[] }
   /** Start the removal of a domain's identity at the provider; verdict is work or busy. The organisation can send from the domain until end_removal. Refuses not_found, rate_limited. */
   begin_removal: { args: { organisation_id: string; id: string; since?: Date }; result: DomainWork[] }
+  /** Returns why this process cannot start; null unless the cell is being divided. Otherwise the connection, which the process keeps open, keeps divisions from beginning. Called before the process accepts anything. */
+  check_division: { args: Record<string, never>; result: string }
   /** Warn the owners of endpoints that have failed for 1 day, and disable endpoints that have failed for 3 days, with a notice for each. Returns the number of endpoints. */
   check_failing_endpoints: { args: Record<string, never>; result: number }
   /** Write 8 MB to a temporary file, which fails with disk_full if the database has no room for more data. Returns the number of bytes written. */
@@ -662,7 +664,7 @@ export type Api = {
   delete_old_callbacks: { args: Record<string, never>; result: number }
   /** Delete complaints older than a week, which no rate counts. Returns their number. */
   delete_old_complaints: { args: Record<string, never>; result: number }
-  /** Delete receipts older than a day whose part was never recorded, such as those of messages that another system sent through the same account. Returns their number, at most 20,000. */
+  /** Delete receipts older than a day whose part was never recorded, such as those of messages that another system sent through the same account. And delete what this cell gave to other cells more than a day ago. Returns their number, at most 20,000 of each. */
   delete_old_early_receipts: { args: Record<string, never>; result: number }
   /** Forget messages that the sandbox network took more than a week ago. Returns their number. */
   delete_old_sandbox_messages: { args: Record<string, never>; result: number }
@@ -740,9 +742,11 @@ export type Api = {
   metrics: { args: Record<string, never>; result: Metric[] }
   /** Returns the name of an organisation; null if it does not exist. */
   organisation_name: { args: { organisation_id: string }; result: string | null }
+  /** Delete what is left of organisations that moved to another cell: a batch of at most 1 000 messages, events or rows, or one partition of the index of the search. Their rows of app.organisations stay for the audit, without the owner's address. Returns how many rows, 0 when nothing is left; one caller at a time. */
+  purge_moved: { args: Record<string, never>; result: number }
   /** Record callbacks with valid signatures. Returns an outcome for each: recorded, repeated (received before), stale (signed too long ago, or in the future) or replayed (the token was received with another event). Only recorded changes anything. stored has the type of each new receipt. */
   receive_callbacks: { args: { callbacks: readonly Callback[] | Json<readonly Callback[]> }; result: ReceivedCallbacks[] }
-  /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock, tasks are those whose jobs the pool takes. Returns the number of pools that were gone. */
+  /** Record the heartbeat of a worker pool on a connection that the process keeps open, and release the jobs of processes that are gone. sent_at is the time by the process's clock, tasks are those whose jobs the pool takes. Returns the number of pools that were gone. Raises an error while the cell is being divided. */
   record_heartbeat: { args: { pool_id: string; roles: string[]; host: string; pid: number; version: string; sent_at: Date; tasks?: string[] }; result: number }
   /** Record replies with a keyword. STOP opts the phone out of the marketing of the organisation that it replies to, and is confirmed once. START reverts that if there was consent. Returns an outcome for each, in their order: changed, unchanged (already in that state) or unknown (no organisation found). */
   record_keywords: { args: { messages: readonly KeywordSms[] | Json<readonly KeywordSms[]> }; result: string[] }
@@ -796,7 +800,9 @@ export type Api = {
   store_signing_key: { args: { id: string; identity: Identity | Json<Identity>; records: string }; result: null }
   /** Add status changes of messages to the sums that reports are read from, and to the index of the search. Returns how many changes, at most 20 000; one caller at a time. */
   sum_status_changes: { args: Record<string, never>; result: number }
-  /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
+  /** Record what other cells received for this one, at most 1 000 rows of one kind. Ignores what is about messages that this cell does not know, which another cell has. Returns how many rows; the caller repeats the call until it returns 0. */
+  take_forwarded_receipts: { args: Record<string, never>; result: number }
+  /** Suppress marketing from an organisation to an address (in lower case), whose owner followed the unsubscribe link in this message. If the organisation moved to another cell, that cell does so within minutes. Returns the organisation's name; null if it does not exist. A repeated call changes nothing. */
   unsubscribe: { args: { organisation_id: string; email: string; message_id: string }; result: string | null }
   /** Verify the whole audit and store the result for the pages of operators. Returns the number of seals. */
   verify_audit: { args: Record<string, never>; result: number }
@@ -836,6 +842,7 @@ export const signatures = {
   begin_domain: { types: { organisation_id: 'uuid', mode: 'text', fingerprint: 'text', name: 'text', mail_from_label: 'text', key: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'mode', 'fingerprint', 'name', 'mail_from_label'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_release: { types: { id: 'uuid' }, required: ['id'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
   begin_removal: { types: { organisation_id: 'uuid', id: 'text', since: 'timestamp with time zone' }, required: ['organisation_id', 'id'], returns: 'rows', results: { verdict: 'text', status: 'smallint', body: 'text', replayed: 'boolean', id: 'uuid', name: 'text', mail_from_label: 'text', token: 'text', dkim_zone: 'text', provider: 'text', records: 'jsonb', keys: 'jsonb', since: 'timestamp with time zone' } },
+  check_division: { types: {}, required: [], returns: 'value', results: { value: 'text' } },
   check_failing_endpoints: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   check_space: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   clear_deliveries: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
@@ -949,6 +956,7 @@ export const signatures = {
   make_partitions: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   metrics: { types: {}, required: [], returns: 'rows', results: { name: 'text', labels: 'jsonb', value: 'double precision' } },
   organisation_name: { types: { organisation_id: 'uuid' }, required: ['organisation_id'], returns: 'value', results: { value: 'text' } },
+  purge_moved: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   receive_callbacks: { types: { callbacks: 'jsonb' }, required: ['callbacks'], returns: 'rows', results: { outcomes: 'text[]', stored: 'text[]' } },
   record_heartbeat: { types: { pool_id: 'text', roles: 'text[]', host: 'text', pid: 'integer', version: 'text', sent_at: 'timestamp with time zone', tasks: 'text[]' }, required: ['pool_id', 'roles', 'host', 'pid', 'version', 'sent_at'], returns: 'value', results: { value: 'integer' } },
   record_keywords: { types: { messages: 'jsonb' }, required: ['messages'], returns: 'value', results: { value: 'text[]' } },
@@ -977,6 +985,7 @@ export const signatures = {
   store_sealed_secrets: { types: { secrets: 'jsonb', key_id: 'text' }, required: ['secrets', 'key_id'], returns: 'value', results: { value: 'integer' } },
   store_signing_key: { types: { id: 'uuid', identity: 'jsonb', records: 'jsonb' }, required: ['id', 'identity', 'records'], returns: 'value', results: { value: 'void' } },
   sum_status_changes: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
+  take_forwarded_receipts: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
   unsubscribe: { types: { organisation_id: 'uuid', email: 'text', message_id: 'uuid' }, required: ['organisation_id', 'email', 'message_id'], returns: 'value', results: { value: 'text' } },
   verify_audit: { types: {}, required: [], returns: 'value', results: { value: 'integer' } },
 } as const

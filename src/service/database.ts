@@ -46,13 +46,19 @@ export async function openServiceDatabase({ url, clock, log }: DatabaseOptions) 
   }
 }
 
-/** Throws SetupError if this process cannot serve with the code, the queues or the clock of the database. */
+/**
+ * Throws SetupError if this process cannot serve with the code, the queues or the clock of the database, or if the cell
+ * is being divided. From then on no division begins until the process ends.
+ */
 export async function checkDatabase(
   { pools, checkContract }: ServiceDatabase,
   { roles, clock }: { roles: readonly string[]; clock: ClockSettings },
 ): Promise<void> {
   const problem = (await checkContract()) ?? (await pools.use((sql) => foreignQueues(sql, roles)))
   if (problem !== null) throw new SetupError(`${problem}; upgrade this process`)
+  // On the connection that this process keeps, before it accepts anything.
+  const division = await pools.heartbeat('check_division', {})
+  if (division !== null) throw new SetupError(division)
   const isTestClock = Object.keys(clock).length > 0
   if (isTestClock && !(await pools.work('has_test_clock', {}))) {
     throw new SetupError(

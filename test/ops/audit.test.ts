@@ -119,6 +119,9 @@ const expected: Record<string, Expected> = {
   revoke_sender: [org, 'Acme', { approved_at: ISO }, null],
   set_shared_sender: [null, null, { shared_sender: 'Postgram' }, { shared_sender: 'Acme' }],
   set_cell: [null, '1', { name: 'main' }, { number: 1, name: 'first' }],
+  begin_division: [null, '2', null, { name: 'second', organisations: [org] }],
+  divide: [null, '1', { number: 1 }, { number: 1, other_cell: 2, moved: [org] }],
+  end_division: [null, '2', { name: 'second', begun_at: ISO }, null],
   set_marketing_hours: [null, null, { rule: 'interface' }, { rule: 'statutory' }],
   set_retention: [null, 'bodies', { days: 30 }, { days: 7 }],
   after_restore: [null, null, null, { messages: 1 }],
@@ -169,6 +172,10 @@ const expected: Record<string, Expected> = {
     { status: 'queued', due: 'now' },
   ],
 }
+
+/** Functions that need a division that has begun. */
+const ofDivision = ['divide', 'end_division']
+
 const readers = ['statement', 'why', 'export_person', 'timeline', 'messages_of', 'help', 'example']
 
 /** Returns the audit rows after the row with this ID, oldest first. */
@@ -180,6 +187,16 @@ async function lastId(tx: Tx): Promise<string> {
   return row?.id
 }
 
+/** Begins a division. Returns what a function that follows it is called with in the old cell. */
+async function begunDivision(tx: Tx, name: string): Promise<Value[]> {
+  await callOps(tx, 'begin_division', right.begin_division ?? [])
+  if (name !== 'divide') return right[name] ?? []
+  await tx`reset role`
+  const [row] = await tx`select core.division_proof(d) as proof from app.division d`
+  await tx`set local role postgram_operator`
+  return [1, row?.proof]
+}
+
 t.test('every function of ops works for an operator and writes to the audit', async (t) => {
   t.same(Object.keys(right).sort(), [...Object.keys(expected), ...readers].sort())
   const [session] = await sql`select session_user::text as name`
@@ -187,8 +204,9 @@ t.test('every function of ops works for an operator and writes to the audit', as
     await rolledBack(sql, async (tx) => {
       await tx`set local role postgram_operator`
       await tx`set local application_name = 'psql of a test'`
+      const given = ofDivision.includes(name) ? await begunDivision(tx, name) : values
       const before = await lastId(tx)
-      await callOps(tx, name, values)
+      await callOps(tx, name, given)
       const rows = await rowsSince(tx, before)
       if (readers.includes(name)) return t.same(rows, [], `${name} reads only`)
       t.equal(rows.length, 1, `${name} leaves one row`)

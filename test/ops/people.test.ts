@@ -374,6 +374,7 @@ const mentions: Record<string, string> = {
   'app.template_versions.html': 'update app.template_versions set html = $1',
   'app.template_versions.text': 'update app.template_versions set text = $1',
   'app.early_receipts.receipt': `insert into app.early_receipts values (gen_random_uuid(), '{one}', jsonb_build_object('text', $1::text), now())`,
+  'app.forwarded_receipts.content': `insert into app.forwarded_receipts values (2, gen_random_uuid(), 'receipt', jsonb_build_object('text', $1::text), now())`,
   'app.callback_tokens.provider_event_id': `insert into app.callback_tokens values ('a token', $1, now())`,
   'app.daily_bounces.reason': `insert into app.daily_bounces values (current_date, gen_random_uuid(), 'email', 'hard_bounce', $1, 1)`,
   'app.daily_volume.tag': `insert into app.daily_volume values (current_date, gen_random_uuid(), 'email', 'marketing', $1, 1, 1, 1, 0, 0, 0, 0, 0)`,
@@ -395,7 +396,8 @@ const theirs = `app.blocked_numbers.phone app.bodies.to app.bodies.cc app.bodies
 const others = `app.api_keys.prefix app.api_keys.scopes app.api_keys.sha256 app.audit.action app.audit.actor
   app.audit.application_name app.audit.login app.audit.sha256 app.audit_chain.sha256 app.audit_seals.sha256 app.bodies.reply_to
   app.bodies.sender app.callback_tokens.token app.task_runs.task app.scheduled_tasks.name app.scheduled_tasks.schedule
-  app.cell.letter app.cell.name app.cells.letter app.cells.name app.cells.subscription app.name_claims.name app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256  app.dkim_keys.host
+  app.cell.letter app.cell.name app.cells.letter app.cells.name app.cells.subscription app.name_claims.name app.closed_periods.plan_id app.closed_periods.plan_name app.code.sha256 app.division.name app.division.organisation_ids
+  app.forwarded_receipts.kind app.moved_organisations.endpoint_ids app.moved_organisations.numbers app.moved_organisations.purged_terms  app.dkim_keys.host
   app.dkim_keys.private_key app.dkim_keys.selector app.dkim_keys.value app.domains.dkim_zone app.domains.mail_from_label
   app.domain_claims.name app.domains.name app.domains.provider app.domains.records app.early_receipts.network_ids app.erasures.error app.erasures.requested_by app.extra_holidays.name
   app.former_code.sha256 app.idempotency_keys.fingerprint  app.messages.from_address

@@ -233,6 +233,20 @@ const wrong: [name: string, values: Value[], message: string | RegExp][] = [
     [1, name],
     'the name must have 1 to 100 characters',
   ]),
+  ...[-1, 0, 27].flatMap((number): [string, Value[], string][] => [
+    ['begin_division', [number, 'second', [org]], 'the number must be from 1 to 26'],
+    ['divide', [number, 'the proof'], 'the number must be from 1 to 26'],
+  ]),
+  ...['', long(101)].map((name): [string, Value[], string] => [
+    'begin_division',
+    [2, name, [org]],
+    'the name must have 1 to 100 characters',
+  ]),
+  ['begin_division', [2, 'second', []], 'give at least one organisation that moves to the copy'],
+  ['begin_division', [2, 'second', [org, unknownOrg]], noOrganisation],
+  ['begin_division', [1, 'second', [org]], 'this cell has the number 1; give the copy another one'],
+  ['divide', [2, 'the proof'], 'the cell is not being divided'],
+  ['end_division', [true], 'the cell is not being divided'],
   ['set_cell', [2, 'second'], 'API keys of cell 1 exist, and a router finds this cell by them'],
 
   ['verify_domain', [unknownOrg, 'acme.example'], noOrganisation],

@@ -89,6 +89,7 @@ async function subscribe(
   await sql`delete from app.global_suppression_hashes where cell = ${theirs.number}`
   await sql`delete from app.name_claims where cell = ${theirs.number}`
   await sql`delete from app.cell_heartbeats where cell = ${theirs.number}`
+  await sql`delete from app.forwarded_receipts where cell = ${theirs.number}`
   await other`
     select pg_drop_replication_slot(s.slot_name) from pg_replication_slots s
     where s.slot_name = ${slot} and s.database = current_database() and not s.active`

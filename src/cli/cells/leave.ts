@@ -27,6 +27,7 @@ async function leave(sql: Sql, number: number, isForced: boolean): Promise<void>
     // A claim or a heartbeat that never changes again would block a domain, or marketing, for ever.
     await tx`delete from app.name_claims where cell = ${number}`
     await tx`delete from app.cell_heartbeats where cell = ${number}`
+    await tx`delete from app.forwarded_receipts where cell = ${number}`
     await tx`delete from app.cells where number = ${number}`
   })
   const [isUsed] = await sql`

@@ -13,6 +13,7 @@ const LISTS = [
   'global_suppression_hashes',
   'name_claims',
   'cell_heartbeats',
+  'forwarded_receipts',
 ]
 
 /** The lists that are older than cells, with the column of their keys. */
