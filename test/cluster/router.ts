@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { get } from '../fixtures/http.ts'
@@ -15,11 +15,18 @@ const PROGRAM = '/usr/sbin/haproxy'
 export const noHaproxy =
   !existsSync(PROGRAM) && 'there is no HAProxy on this machine (Debian package haproxy)'
 
+/** Starts HAProxy in front of two cells, as openRouter() does. Returns the address. */
+export async function startRouter(ports: Ports): Promise<string> {
+  return (await openRouter(ports)).base
+}
+
+type Ports = [first: number, second: number]
+
 /**
- * Starts HAProxy in front of two cells, with the files of the page on cells. `ports` are those of the cells'
- * APIs. Returns the address.
+ * Starts HAProxy in front of two cells, with the files of the page on cells. `ports` are those of the cells' APIs, of
+ * which the first is running.
  */
-export async function startRouter(ports: [first: number, second: number]): Promise<string> {
+export async function openRouter(ports: Ports) {
   const files = await programsOf('cells')
   const folder = await newFolder()
   const port = await freePort()
@@ -40,15 +47,21 @@ export async function startRouter(ports: [first: number, second: number]): Promi
   }
   await writeFile(map, `${files['/etc/haproxy/cells.map']}\n`)
   await writeFile(file, `${text}\n`)
-  const child = spawn(PROGRAM, ['-db', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] })
   const output: string[] = []
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => output.push(String(chunk)))
+  const run = () => {
+    const child = spawn(PROGRAM, ['-db', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => output.push(String(chunk)))
+    }
+    const exit = once(child, 'exit')
+    return async () => {
+      child.kill('SIGKILL')
+      await exit
+    }
   }
-  const exit = once(child, 'exit')
+  let stop = run()
   t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exit
+    await stop()
     if (!t.passing()) console.error(output.join(''))
   })
   const base = `http://127.0.0.1:${port}`
@@ -56,5 +69,13 @@ export async function startRouter(ports: [first: number, second: number]): Promi
     const answer = await get(`${base}/readyz`, null).catch(() => undefined)
     return answer?.status === 200
   })
-  return base
+  return {
+    base,
+    /** Adds lines to the map of the keys. */
+    async addToMap(lines: string[]) {
+      await appendFile(map, lines.map((line) => `${line}\n`).join(''))
+      await stop()
+      stop = run()
+    },
+  }
 }
