@@ -88,6 +88,9 @@ from (
       else 'commits of the service do not wait for the standbys in synchronous_standby_names: a failover loses messages that were accepted; '
     end || 'set synchronous_commit to on for the database and the login of DATABASE_URL: select host, pid, synchronous_commit from ops.processes'
   union all
+  select 'division', not exists (select from app.division), 'problem',
+    'the cell is being divided, so no process of the service starts; finish with ops.divide or give up with ops.end_division: select * from ops.division'
+  union all
   select 'cells', not core.are_lists_behind(), 'problem',
     'the lists of another cell are more than 5 minutes behind, so marketing waits; start its server and its clock, or the command "leave" there or here: select * from ops.cells'
   union all

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
 import t from 'tap'
 import { connect, type Sql } from '../../src/db/client.ts'
 import {
@@ -103,6 +104,42 @@ t.test('a process that has not registered yet keeps a division from beginning', 
     t.match((await raisedBy(tx, (inner) => begin(inner))).message, /a process .* is running/)
   })
   await starting.end()
+})
+
+t.test('ops.begin_division: waits for 30 s after a process was killed', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    const killed = (age: string) => tx`
+      insert into app.processes (pool_id, roles, host, pid, version, synchronous_commit, clock_offset, heartbeat_at)
+      values ('killed-process', '{api}', 'here', 1, '1.2.3', 'on', '0', now() - ${age}::interval)
+      on conflict (pool_id) do update set heartbeat_at = excluded.heartbeat_at`
+    await killed('25 seconds')
+    t.match((await raisedBy(tx, (inner) => begin(inner))).message, /was killed within the last 30/)
+    await killed('31 seconds')
+    await begin(tx)
+  })
+})
+
+t.test('ops.end_division: after a failover it asks whether this is the old cell', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await begin(tx)
+    t.same([...(await tx`select ok from ops.checks where name = 'division'`)], [{ ok: false }])
+    await tx`update app.division set timeline = timeline - 1`
+    const { message, hint } = await raisedBy(tx, (inner) => inner`select ops.end_division()`)
+    t.match(message, /is a copy of the cell/)
+    await tx.unsafe(/select ops\.end_division\(true\)/.exec(String(hint))?.[0] ?? '')
+    t.same([...(await tx`select ok from ops.checks where name = 'division'`)], [{ ok: true }])
+  })
+})
+
+t.test('core.leave_owned_jobs: knows every task', async (t) => {
+  const [row] = await sql<{ source: string }[]>`
+    select prosrc as source from pg_proc where oid = 'core.leave_owned_jobs'::regproc`
+  const files = await readdir(new URL('../../tasks/', import.meta.url))
+  const sends = await sql<{ name: string }[]>`
+    select unnest(core.send_tasks('email') || core.send_tasks('sms')) as name`
+  const names = [...files.map((file) => file.replace('.ts', '')), ...sends.map(({ name }) => name)]
+  t.ok(names.length > 10)
+  for (const name of [...names, 'deliver_webhooks']) t.ok(row?.source.includes(`'${name}'`), name)
 })
 
 t.test('a process that starts while a division begins waits and does not start', async (t) => {
