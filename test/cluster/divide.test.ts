@@ -155,11 +155,13 @@ t.test('a cell under load is divided in two', { skip: noPostgres || noHaproxy },
     const rows = await sql`select number from ops.division`
     return rows.length === 1
   })
+  t.match([...(await sql`select * from ops.division`)], [{ number: 2, isCopy: null }])
   await sql`select pg_promote()`
   await until('the promotion', async () => {
     const [row] = await sql`select pg_is_in_recovery() as is_going_on`
     return row?.isGoingOn === false
   })
+  t.match([...(await sql`select * from ops.division`)], [{ number: 2, isCopy: true }])
   t.match(await startOf(second), { code: 1, stderr: /^The cell is being divided/ })
   await t.rejects(first.sql`select * from ops.divide(1, 'x')`, /the proof is wrong/)
   const begun = performance.now()
