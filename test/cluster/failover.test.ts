@@ -2,8 +2,7 @@ import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { noPostgres } from '../fixtures/postgres.ts'
 import { startHaproxy } from './haproxy.ts'
-import { type Cluster, type Member, startCluster } from './patroni.ts'
-import { absentProgram } from './program.ts'
+import { type Cluster, type Member, startCluster, unusablePatroni } from './patroni.ts'
 import { type Route, startRoute } from './route.ts'
 
 /** ttl of the page is 20 s, and a busy machine takes longer. */
@@ -49,7 +48,7 @@ const losses: Loss[] = [
   },
 ]
 
-const skip = noPostgres || absentProgram('patroni', 'patronictl', 'etcd', 'haproxy', 'openssl')
+const skip = noPostgres || (await unusablePatroni())
 
 t.test('failover under Patroni', { skip }, async (t) => {
   const cluster = await startCluster()
