@@ -4,25 +4,30 @@ language plpgsql volatile
 as $$
 declare
   v_old smallint := core.cell_number();
-  v_subscription text;
+  v_link text;
 begin
-  for v_subscription in
-    select s.subname
-    from pg_subscription s
-    join pg_database d on d.oid = s.subdbid
-    where s.subname like 'postgram\_cell\_%' and d.datname = current_database()
-  loop
-    begin
-      execute format('alter subscription %I disable', v_subscription);
+  begin
+    perform core.drop_everywhere();
+    for v_link in
+      select s.srvname from pg_foreign_server s where s.srvname like 'postgram\_cell\_%'
+    loop
+      execute format('drop server %I cascade', v_link);
+    end loop;
+    for v_link in
+      select s.subname
+      from pg_subscription s
+      join pg_database d on d.oid = s.subdbid
+      where s.subname like 'postgram\_cell\_%' and d.datname = current_database()
+    loop
+      execute format('alter subscription %I disable', v_link);
       -- The slot belongs to the old cell, which goes on with it.
-      execute format('alter subscription %I set (slot_name = none)', v_subscription);
-      execute format('drop subscription %I', v_subscription);
-    exception when insufficient_privilege then
-      raise exception 'the owner of this database may not drop the subscription %; drop it as a superuser first', v_subscription
-        using hint = format(
-          'alter subscription %1$I disable; alter subscription %1$I set (slot_name = none); drop subscription %1$I', v_subscription);
-    end;
-  end loop;
+      execute format('alter subscription %I set (slot_name = none)', v_link);
+      execute format('drop subscription %I', v_link);
+    end loop;
+  exception when insufficient_privilege then
+    raise exception 'the owner of this database may not drop %; drop it as a superuser first', v_link
+      using hint = format('drop server if exists %1$I cascade; alter subscription %1$I disable; alter subscription %1$I set (slot_name = none); drop subscription %1$I', v_link);
+  end;
   if exists (select from pg_publication p where p.pubname = 'postgram_cell') then
     drop publication postgram_cell;
   end if;

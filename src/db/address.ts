@@ -10,6 +10,8 @@ export type Address = {
   url: string
   /** The same for pg: with the first host only, as a parameter if it cannot stand in a URL. */
   pgUrl: string
+  /** The same for libpq: its parameters by name. */
+  libpq: Record<string, string>
   user: string
   password: string
   database: string
@@ -44,6 +46,7 @@ export function readAddress(text: string): Address {
   const tls = tlsOf(parameters, hosts)
   const isInUrl = url.hostname !== '' && !parameters.has('host')
   const hasPort = parameters.has('port')
+  const given = Object.fromEntries(parameters)
   for (const name of OWN_PARAMETERS) parameters.delete(name)
   const user = parameters.get('user') ?? decodeURIComponent(url.username)
   const password = parameters.get('password') ?? decodeURIComponent(url.password)
@@ -52,7 +55,15 @@ export function readAddress(text: string): Address {
   if (!isInUrl) parameters.set('host', hosts[0] ?? '')
   if (hasPort) parameters.set('port', `${ports[0]}`)
   const pgUrl = withParameters(whole, parameters)
-  return { url: rest, pgUrl, user, password, database, hosts, ports, target, tls }
+  const libpq = {
+    ...given,
+    host: hosts.join(','),
+    port: ports.join(','),
+    dbname: database,
+    user,
+    ...(password !== '' && { password }),
+  }
+  return { url: rest, pgUrl, libpq, user, password, database, hosts, ports, target, tls }
 }
 
 /** Returns database, hosts and user of an address as a text, without the password. */

@@ -171,7 +171,11 @@ t.test('a cell under load is divided in two', { skip: noPostgres || noHaproxy },
     `both halves divided after ${seconds()} s, in ${Math.round(performance.now() - begun)} ms`,
   )
   t.match([other, old], [{ keptOrganisations: '1' }, { keptOrganisations: '1' }])
-  t.same([...(await sql`select from pg_subscription`)], [], 'the copy has no subscription')
+  t.same(
+    [...(await sql`select from pg_subscription`), ...(await sql`select from pg_foreign_server`)],
+    [],
+    'the copy has no subscription and no reports over other cells',
+  )
 
   const takes = [
     await takesOf(first.sql, await messagesOf(sql, moves)),
@@ -333,4 +337,11 @@ t.test('a cell under load is divided in two', { skip: noPostgres || noHaproxy },
   t.same(await messagesOf(first.sql, moves), [])
   t.same(await messagesOf(sql, stays), [])
   await untilSame([first, second, third])
+  t.match(
+    [...(await sql`select cell, name from everywhere.organisations order by cell`)],
+    [
+      { cell: 1, name: 'Stays' },
+      { cell: 2, name: 'Moves' },
+    ],
+  )
 })

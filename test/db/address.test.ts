@@ -84,6 +84,28 @@ t.test('readAddress: returns the address in the forms of both drivers', async (t
   t.match(nowhere, { hosts: ['localhost'], pgUrl: 'postgres:///db?host=localhost' })
 })
 
+t.test('readAddress: returns the parameters of libpq', async (t) => {
+  t.same(
+    readAddress('postgres://me%40x:p%2Fw@a,[::1]:5433/db?sslmode=require&options=-c%20jit%3Don')
+      .libpq,
+    {
+      host: 'a,::1',
+      port: '5432,5433',
+      dbname: 'db',
+      user: 'me@x',
+      password: 'p/w',
+      sslmode: 'require',
+      options: '-c jit=on',
+    },
+  )
+  t.same(readAddress('postgres:///?host=/run/pg&user=me').libpq, {
+    host: '/run/pg',
+    port: '5432',
+    dbname: 'me',
+    user: 'me',
+  })
+})
+
 t.test('readAddress: reads several hosts in every form of libpq', async (t) => {
   const both = { hosts: ['a', 'b'], ports: [5432, 5433], target: 'read-write' }
   t.match(readAddress('postgres://me@a,b:5433/db'), both)

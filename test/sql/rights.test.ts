@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
-import { createDatabase, raisedBy, rightsIn, rolledBack } from '../fixtures/database.ts'
+import {
+  createDatabase,
+  joinForReports,
+  raisedBy,
+  rightsIn,
+  rolledBack,
+} from '../fixtures/database.ts'
 
 const { url, sql } = await createDatabase()
 
@@ -73,6 +79,20 @@ t.test('the list of rights detects any other right', async (t) => {
       t.match(found.join('\n'), line, grant)
     })
   }
+})
+
+t.test('core.make_everywhere: operators and reports may read schema everywhere', async (t) => {
+  await rolledBack(sql, async (tx) => {
+    await joinForReports(tx)
+    await tx`select core.make_everywhere()`
+    const found = (await rightsIn(tx as never)).filter((right) => !listed.includes(right))
+    t.same(found, [
+      'postgram_operator: select on every view in everywhere',
+      'postgram_operator: usage on schema everywhere',
+      'postgram_report: select on every view in everywhere',
+      'postgram_report: usage on schema everywhere',
+    ])
+  })
 })
 
 t.test('migrate: revokes old grants on the queues and the database', async (t) => {

@@ -6,21 +6,23 @@ import { SetupError } from '../../errors.ts'
 import { asOwner } from '../database.ts'
 import { USAGE } from '../usage.ts'
 import { type Cell, checkCanJoin, readCell } from './cell.ts'
-import { linkTo, PUBLICATION, publishLists } from './lists.ts'
+import { addReports } from './everywhere.ts'
+import { LISTS, linkTo, PUBLICATION, publishLists } from './lists.ts'
 
 /**
- * Brings the lists of another cell, whose owner's address is given, into this one and keeps them in step. May be
- * repeated. Throws SetupError.
+ * Brings the lists of another cell, whose owner's address is given, into this one and keeps them in step, and makes
+ * its reports readable here. May be repeated. Throws SetupError.
  */
 export async function runJoin(config: Config, args: string[]): Promise<void> {
   const [address, ...rest] = args
   if (!address || rest.length > 0) throw new SetupError(USAGE)
   const problem = addressProblem(address)
   if (problem !== null) throw new SetupError(`The address of the other cell ${problem}.`)
-  const cell = await asOwner(config, async (sql) => {
+  const { cell, missing } = await asOwner(config, async (sql) => {
     const other = connect(address, { max: 1 })
     try {
-      return await join(sql, other, address)
+      const cell = await join(sql, other, address)
+      return { cell, missing: await addReports(sql, cell.number, address) }
     } finally {
       await other.end()
     }
@@ -28,6 +30,7 @@ export async function runJoin(config: Config, args: string[]): Promise<void> {
   console.log(
     `Joined cell ${cell.number} (${cell.name}). Run join there with the address of this cell within 5 minutes; after that marketing waits here until its first heartbeat.`,
   )
+  if (missing !== null) console.log(missing)
 }
 
 async function join(sql: Sql, other: Sql, address: string): Promise<Cell> {
@@ -84,12 +87,8 @@ async function subscribe(
     return
   }
   // What an earlier subscription brought or kept would be in the way of the first copy.
-  await sql`delete from app.hard_bounces where cell = ${theirs.number}`
-  await sql`delete from app.blocked_numbers where cell = ${theirs.number}`
-  await sql`delete from app.global_suppression_hashes where cell = ${theirs.number}`
-  await sql`delete from app.name_claims where cell = ${theirs.number}`
-  await sql`delete from app.cell_heartbeats where cell = ${theirs.number}`
-  await sql`delete from app.forwarded_receipts where cell = ${theirs.number}`
+  for (const list of LISTS)
+    await sql`delete from ${sql(`app.${list}`)} where cell = ${theirs.number}`
   await other`
     select pg_drop_replication_slot(s.slot_name) from pg_replication_slots s
     where s.slot_name = ${slot} and s.database = current_database() and not s.active`

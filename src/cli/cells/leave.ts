@@ -3,11 +3,12 @@ import type { Sql } from '../../db/client.ts'
 import { SetupError } from '../../errors.ts'
 import { asOwner } from '../database.ts'
 import { USAGE } from '../usage.ts'
+import { changeReports } from './everywhere.ts'
 import { linkTo, PUBLICATION } from './lists.ts'
 
 /**
- * Ends what join began with the cell of this number. The bounces, blocked numbers and erased people of that cell stay
- * in the lists. With --force the other cell need not be reached. Throws SetupError.
+ * Ends what join began with the cell of this number, and drops its reports. The bounces, blocked numbers and erased
+ * people of that cell stay in the lists. With --force the other cell need not be reached. Throws SetupError.
  */
 export async function runLeave(config: Config, args: string[]): Promise<void> {
   const [text = '', flag, ...rest] = args
@@ -23,7 +24,8 @@ async function leave(sql: Sql, number: number, isForced: boolean): Promise<void>
   const [cell] = await sql`select from app.cells where number = ${number}`
   if (!own || !cell) throw new SetupError(`This cell has not joined cell ${number}.`)
   await unsubscribe(sql, { number, slot: linkTo(own.number), isForced })
-  await sql.begin(async (tx) => {
+  await changeReports(sql, async (tx) => {
+    await tx.unsafe(`drop server if exists ${linkTo(number)} cascade`)
     // A claim or a heartbeat that never changes again would block a domain, or marketing, for ever.
     await tx`delete from app.name_claims where cell = ${number}`
     await tx`delete from app.cell_heartbeats where cell = ${number}`

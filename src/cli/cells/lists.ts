@@ -3,11 +3,11 @@ import type { Sql } from '../../db/client.ts'
 /** The publication of the lists that a cell shares. */
 export const PUBLICATION = 'postgram_cell'
 
-/** The subscription that brings the lists of a cell, and the slot that keeps changes for a cell. */
+/** The subscription to the lists of a cell, the slot that keeps changes for it, and the foreign server of its reports. */
 export const linkTo = (number: number) => `postgram_cell_${number}`
 
 /** The tables that cells share, each with the cell in its primary key. */
-const LISTS = [
+export const LISTS = [
   'hard_bounces',
   'blocked_numbers',
   'global_suppression_hashes',
