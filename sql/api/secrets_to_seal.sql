@@ -10,8 +10,9 @@ as $$
   ) as s (secret, sealed_by)
   where s.secret is not null and (s.sealed_by is null or s.sealed_by = any (key_ids[2:]))
   order by e.id
-  limit 1000
+  -- Their endpoints are locked together, and deliveries wait for that.
+  limit 100
 $$;
 
 comment on function api.secrets_to_seal is
-  'Returns at most 1 000 signing secrets that are not sealed yet, or were sealed by an older SECRET_KEY. key_ids: the identifiers of the keys in SECRET_KEY; the first one seals.';
+  'Returns at most 100 signing secrets that are not sealed yet, or were sealed by an older SECRET_KEY. key_ids: the identifiers of the keys in SECRET_KEY; the first one seals.';

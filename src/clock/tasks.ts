@@ -5,7 +5,7 @@ import type { EmailProvider } from '../providers/email.ts'
 export type TaskContext = {
   call: Call
   provider: Pick<EmailProvider, 'name' | 'account' | 'readCallback'>
-  /** Seals signing secrets of webhook endpoints, at most 1 000 in a call. Returns how many. */
+  /** Seals signing secrets of webhook endpoints, at most 100 in a call. Returns how many. */
   sealSecrets(): Promise<number>
 }
 
@@ -34,7 +34,7 @@ const tasks: [name: string, schedule: string, run: Run][] = [
   ['enqueue-due-deliveries', EVERY_MINUTE, calling('enqueue_due_deliveries')],
   ['enqueue-receipt-polls', EVERY_MINUTE, untilNone(enqueueReceiptPolls)],
   ['check-failing-endpoints', EVERY_MINUTE, calling('check_failing_endpoints')],
-  ['seal-webhook-secrets', EVERY_MINUTE, whileFull(({ sealSecrets }) => sealSecrets())],
+  ['seal-webhook-secrets', EVERY_MINUTE, untilNone(({ sealSecrets }) => sealSecrets())],
   ['close-periods', EVERY_MINUTE, untilNone(calling('close_periods'))],
   ['sum-status-changes', EVERY_MINUTE, whileFull(calling('sum_status_changes'))],
   ['index-messages', EVERY_MINUTE, whileFull(calling('index_messages'))],

@@ -770,7 +770,7 @@ export type Api = {
   seal_audit: { args: Record<string, never>; result: number }
   /** Returns texts that SECRET_KEY must open for the worker to send: one signing secret for each key that sealed some, and the newest DKIM key of a relay. */
   sealed_in_use: { args: Record<string, never>; result: string[] }
-  /** Returns at most 1 000 signing secrets that are not sealed yet, or were sealed by an older SECRET_KEY. key_ids: the identifiers of the keys in SECRET_KEY; the first one seals. */
+  /** Returns at most 100 signing secrets that are not sealed yet, or were sealed by an older SECRET_KEY. key_ids: the identifiers of the keys in SECRET_KEY; the first one seals. */
   secrets_to_seal: { args: { key_ids: string[] }; result: SecretToSeal[] }
   /** Store the scheduled tasks for ops.clock. */
   set_scheduled_tasks: { args: { tasks: readonly ScheduledTask[] | Json<readonly ScheduledTask[]> }; result: null }

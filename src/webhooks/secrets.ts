@@ -24,7 +24,7 @@ export function openSecret(secrets: Secrets, sealed: string): string {
 
 /**
  * Returns a function that seals secrets which are not sealed, and seals again those of an older
- * SECRET_KEY, at most 1 000 in a call. It returns how many it sealed. Calls at the same time share a run. Who can
+ * SECRET_KEY, at most 100 in a call. It returns how many it sealed. Calls at the same time share a run. Who can
  * read a secret before it is sealed: src/docs/security.md#webhook-signing-secrets.
  */
 export function createSealer(call: Call, secrets: Secrets): () => Promise<number> {

@@ -5,7 +5,7 @@ import { formatTable } from '../../src/cli/table.ts'
 import { batchesOf } from './accept.ts'
 import { enqueue } from './fill.ts'
 import { insertHistory } from './history.ts'
-import { here, load, start, startApi, stop } from './processes.ts'
+import { here, load, start, startApi, startRoles, stop } from './processes.ts'
 import type { Bench } from './setup.ts'
 import { allDelivered, createEndpoints, recordSent, startReceiver } from './webhooks.ts'
 
@@ -99,6 +99,25 @@ async function fillAll(bench: Bench) {
   await enqueue(bench, 'emails', COUNTS.jobs)
   await sql`delete from app.webhook_endpoints`
   await sql`vacuum analyze`
+  await settle(bench)
+}
+
+/**
+ * Waits until the scheduled tasks have counted and indexed what the database was filled with, and autovacuum is through:
+ * a service in use does both all the time.
+ */
+async function settle(bench: Bench) {
+  const clock = startRoles(bench, ['--only', 'clock'])
+  clock.stdout?.resume()
+  for (;;) {
+    await pause(2000)
+    const [left] = await bench.sql<{ isAny: boolean }[]>`
+      select exists (select from app.status_changes)
+        or exists (select from app.messages m, app.search_progress p where p.pass = 'accepted' and m.id > p.indexed_until)
+        or exists (select from pg_stat_activity a where a.backend_type = 'autovacuum worker') as is_any`
+    if (!left?.isAny) break
+  }
+  await stop(clock)
 }
 
 async function singleAccepts(bench: Bench, seconds: number) {
