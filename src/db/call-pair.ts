@@ -1,6 +1,6 @@
 import { settledWithin } from '../time/index.ts'
 import type { Api } from './api.gen.ts'
-import { caller } from './call.ts'
+import { caller, isReplaced } from './call.ts'
 import type { Pool } from './pool.ts'
 import { asTimedOut, CLIENT_TIME_LIMIT, OutcomeUnknown } from './repeated-call.ts'
 
@@ -32,8 +32,13 @@ export function pairCaller(pool: Pool): CallPair {
     try {
       await pool.use(
         async (sql) => {
+          const send = caller(sql, { isPipelined: true })
+          let [one, two] = await Promise.allSettled([send(...first), send(...second)])
           const call = caller(sql)
-          const [one, two] = await Promise.allSettled([call(...first), call(...second)])
+          const isOld = (result: typeof one | typeof two) =>
+            result.status === 'rejected' && isReplaced(result.reason)
+          if (isOld(one)) [one] = await Promise.allSettled([call(...first)])
+          if (isOld(two)) [two] = await Promise.allSettled([call(...second)])
           if (one.status === 'fulfilled') result.first = one.value
           if (two.status === 'fulfilled') result.second = two.value
           // The pool replaces the connection if the error says that it is lost.

@@ -31,8 +31,18 @@ const SQLSTATE_REPLACED = /^(0A000|3F000|42...|XX000)$/
 /** Longer arguments are sent in parts: the driver blocks the event loop for some 5 ms for each MB of a statement. */
 const PART_LENGTH = 1024 * 1024
 
-/** Returns a Call that uses these connections. */
-export function caller(connections: Sql | Pool): Call {
+/** Whether an error says that migrate replaced the code while the statement ran. */
+export const isReplaced = (error: unknown) =>
+  error instanceof postgres.PostgresError && SQLSTATE_REPLACED.test(error.code)
+
+/**
+ * Returns a Call that uses these connections. It repeats a call during which migrate replaced the code, but not with
+ * `isPipelined`, for calls that are sent before the one before them has ended: see sendOnce().
+ */
+export function caller(
+  connections: Sql | Pool,
+  { isPipelined = false }: { isPipelined?: boolean } = {},
+): Call {
   const use: Pool['use'] =
     'use' in connections ? connections.use : (work) => work(connections as Sql)
   return async (name, args, options) => {
@@ -57,7 +67,7 @@ export function caller(connections: Sql | Pool): Call {
     const invocation = `api.${String(name)}(${list.join(', ')})`
     const text =
       returns === 'rows' ? `select * from ${invocation}` : `select ${invocation} as value`
-    const runWhole = (sql: Sql) => query(sql, text, values)
+    const runWhole = (sql: Sql) => query(sql, text, values, isPipelined)
     const runInParts = (sql: Sql) =>
       sql.begin(async (tx) => {
         for (const [n, part] of parts.entries()) {
@@ -72,7 +82,7 @@ export function caller(connections: Sql | Pool): Call {
       const rows = await use(
         (sql) =>
           run(sql).catch(async (error) => {
-            if (!SQLSTATE_REPLACED.test(error.code)) throw error
+            if (isPipelined || !isReplaced(error)) throw error
             // The statement was rolled back. Wait until migrate has replaced the code, then repeat it.
             await sql`select pg_advisory_xact_lock_shared(${CODE_LOCK})`
             return run(sql)
@@ -92,11 +102,32 @@ export function caller(connections: Sql | Pool): Call {
  * Runs a query, and frees its arguments and rows. A query of the driver stays in memory until the next full garbage
  * collection, and with it all that it refers to: collecting that took 8 % of the CPU of a send.
  */
-async function query(sql: Sql | TransactionSql, text: string, values: (string | null)[]) {
-  const sent = sql.unsafe(text, values, { prepare: true })
+async function query(
+  sql: Sql | TransactionSql,
+  text: string,
+  values: (string | null)[],
+  isPipelined = false,
+) {
+  const sent = isPipelined
+    ? sendOnce(sql, text, values)
+    : sql.unsafe(text, values, { prepare: true })
   const result = await sent
   Object.assign(sent, { args: [], parameters: [] })
   return result.splice(0)
+}
+
+/**
+ * Sends a query that the driver does not repeat itself when its plan has other result columns. It would prepare the
+ * statement again, and with another query in progress behind it wait for ever for responses that it has given to the
+ * wrong one. The driver repeats only what it knows as prepared.
+ */
+function sendOnce(sql: Sql | TransactionSql, text: string, values: (string | null)[]) {
+  const onexecute = () => {
+    Object.assign(sent, { prepared: false })
+    return true
+  }
+  const sent = sql.unsafe(text, values, { prepare: true, onexecute } as { prepare: true })
+  return sent
 }
 
 const partName = (n: number) => `postgram.part_${n}`

@@ -75,3 +75,17 @@ t.test('callPair: a statement that the server cancels is TimedOut', async (t) =>
   t.match(first, /^1 /)
   t.type(error, TimedOut)
 })
+
+t.test('callPair: functions that were replaced with another type of result', async (t) => {
+  const { pair } = await pairOver(url)
+  t.match(await pair(named('1'), named('2')), { first: /^1 /, second: /^12 /, error: undefined })
+  // As migrate does. Both statements are prepared on the connection, for the former type.
+  await sql.begin(async (tx) => {
+    await tx`drop function api.organisation_name(uuid)`
+    await tx.unsafe(`
+      create function api.organisation_name(organisation_id uuid) returns varchar language sql
+      as 'select right(organisation_id::text, 1)'`)
+  })
+  t.same(await pair(named('1'), named('2')), { first: '1', second: '2' })
+  t.same(await pair(named('3'), named('4')), { first: '3', second: '4' })
+})
