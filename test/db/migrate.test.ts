@@ -7,6 +7,7 @@ import { caller } from '../../src/db/call.ts'
 import { connect, type Sql } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
+import { recompile } from '../../src/db/migrate/replace-code.ts'
 import { codeSha256, readFolder } from '../../src/db/migrate/sql-files.ts'
 import { clusterUrl } from '../fixtures/cluster.ts'
 import { catalogOf, createDatabase, rolledBack } from '../fixtures/database.ts'
@@ -285,6 +286,25 @@ t.test('migration 0028: what the sandbox took and what it will report stay', asy
     )
   })
 })
+
+t.test(
+  'migrate: a session that compiled a function with a former type compiles it again',
+  async (t) => {
+    const { url, sql } = await createDatabase()
+    const session = connect(url, { max: 1 })
+    t.teardown(() => session.end())
+    await sql.unsafe(`
+    create type core.former as (a integer);
+    create function core.of_former() returns integer language plpgsql as
+    'declare v core.former := row(1)::core.former; begin return v.a; end'`)
+    const call = () => session`select core.of_former() as a`
+    t.same([...(await call())], [{ a: 1 }])
+    await sql.unsafe('drop type core.former; create type core.former as (a integer)')
+    await t.rejects(call(), { code: /^(XX000|42...)$/ }, 'it keeps the former type')
+    await sql.unsafe(recompile)
+    t.same([...(await call())], [{ a: 1 }])
+  },
+)
 
 t.test('migrate: a migration that waits for a lock blocks no call', async (t) => {
   const { url, sql } = await createDatabase()

@@ -10,7 +10,7 @@ import { databaseSettings } from './database-settings.ts'
 import { LOCK_TIMEOUT, withLocks } from './locks.ts'
 import { queueRights } from './queue-rights.ts'
 import { checkQueues, installQueues } from './queues.ts'
-import { replaceCode } from './replace-code.ts'
+import { recompile, replaceCode } from './replace-code.ts'
 import { migrationId, readFolder, type SqlFile } from './sql-files.ts'
 
 /** The advisory lock of a migrate that runs; every version uses this number. */
@@ -63,6 +63,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     await step(() => sql.unsafe(bookkeeping), outcome)
     const hasTestClock = Object.keys(clock ?? {}).length > 0
     await step(() => sql.begin((tx) => upgrade(tx, { isBreaking, hasTestClock, outcome })), outcome)
+    await step(() => sql.unsafe(recompile), IS_UPGRADED)
     // Needs locks as well: a clock, or a process that starts, may make partitions at the same time.
     await step(() => sql`select api.make_partitions()`, IS_UPGRADED)
     await step(() => sql.begin(makeEverywhere), IS_UPGRADED)

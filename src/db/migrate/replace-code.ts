@@ -26,6 +26,18 @@ export async function replaceCode(tx: postgres.TransactionSql): Promise<void> {
     on conflict (is_only_row) do update set sha256 = excluded.sha256, replaced_at = excluded.replaced_at`
 }
 
+/**
+ * Makes every session compile the functions again: a grant that changes nothing writes their rows. A session that calls a
+ * function for the first time while the new code is being committed may compile it with the former types, which are
+ * gone, and would go on with them: "cache lookup failed for type". Must be a later transaction than replaceCode().
+ */
+export const recompile = `
+  do $$
+  begin
+    execute format('grant execute on all functions in schema core, api, ops to %s', (
+      select n.nspowner::regrole from pg_namespace n where n.nspname = 'core'));
+  end $$`
+
 /** The place in the order: types, functions, aggregates of functions, views, grants. */
 function rankOf({ name, text }: SqlFile): number {
   if (/\/types(_\w+)?\.sql$/.test(name)) return 0
