@@ -48,7 +48,7 @@ t.test(
       t.match(await refusal(1, [moves.id]), /this cell has the number 1/)
       t.match(await refusal(27, [moves.id]), /from 1 to 26/)
       t.match(await refusal(2, []), /at least one organisation that moves/)
-      t.match(await refusal(2, ['nobody']), /there is no organisation/)
+      t.match(await refusal(2, ['Unknown']), /there is no organisation/)
       t.match(await refusal(2, [moves.id, stays.id]), /must stay/)
       await tx`
       insert into app.cells (number, name, subscription, joined_at)

@@ -14,7 +14,7 @@ const NO_WRAPPER = /^(0A000|58P01|42501)$/
  * - a query fails after 5 s if the cell does not respond;
  * - a connection ends with its transaction, so that an idle session holds none in another cell;
  * - 10,000 rows for each round trip: with 5 ms each, 200,000 rows take 0.4 s, by the 100 of the default 15 s;
- * - nobody writes through the foreign tables.
+ * - the foreign tables refuse writes.
  */
 const OPTIONS = {
   connect_timeout: '5',
