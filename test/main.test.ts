@@ -1,12 +1,12 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { connect } from '../src/db/client.ts'
 import { VERSION } from '../src/telemetry/version.ts'
 import { createDatabase } from './fixtures/database.ts'
+import { dataParent } from './fixtures/folders.ts'
 import { get, post } from './fixtures/http.ts'
 import { freePort } from './fixtures/network.ts'
 import { afterDatabase, nodeEnv } from './fixtures/processes.ts'
@@ -15,7 +15,7 @@ import { until } from './fixtures/time.ts'
 const checkout = new URL('../', import.meta.url)
 const SECRET = Buffer.alloc(32, 7).toString('base64')
 
-const folder = await mkdtemp(join(tmpdir(), 'postgram-main-'))
+const folder = await mkdtemp(join(dataParent, 'postgram-main-'))
 // Under root, user postgres must be able to enter it.
 await chmod(folder, 0o711)
 const data = join(folder, 'data')

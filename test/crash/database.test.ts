@@ -1,10 +1,10 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { openEmbedded } from '../../src/db/embedded/index.ts'
 import { migrate } from '../../src/db/migrate/index.ts'
+import { dataParent } from '../fixtures/folders.ts'
 import { anEmail, post } from '../fixtures/http.ts'
 import { createOrganisation, liftRate } from '../fixtures/organisation.ts'
 import { killServer } from '../fixtures/postgres.ts'
@@ -13,7 +13,7 @@ import { startTestService } from '../fixtures/service.ts'
 import { until } from '../fixtures/time.ts'
 
 // A separate server, as this test kills it.
-const folder = await mkdtemp(join(tmpdir(), 'postgram-killed-'))
+const folder = await mkdtemp(join(dataParent, 'postgram-killed-'))
 // Under root, user postgres must be able to enter the data folder.
 await chmod(folder, 0o711)
 const postgresFlags = ['-c', 'fsync=off']

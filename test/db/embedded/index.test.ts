@@ -12,18 +12,18 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import postgres from 'postgres'
 import { type Test, t as tap, test } from 'tap'
 import { type Embedded, openEmbedded } from '../../../src/db/embedded/index.ts'
+import { dataParent } from '../../fixtures/folders.ts'
 import { killServer } from '../../fixtures/postgres.ts'
 import { until } from '../../fixtures/time.ts'
 
 const options = { postgresFlags: ['-c', 'fsync=off'] }
 const notRoot = process.getuid?.() === 0 ? false : 'only root can start a server as another user'
 
-const parent = await mkdtemp(join(tmpdir(), 'postgram-embedded-'))
+const parent = await mkdtemp(join(dataParent, 'postgram-embedded-'))
 // Under root, user postgres must be able to enter it.
 await chmod(parent, 0o711)
 tap.teardown(() => rm(parent, { recursive: true }))
