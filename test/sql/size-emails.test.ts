@@ -218,7 +218,9 @@ t.test('size_emails: refuses a template of another organisation', async (t) => {
 })
 
 t.test('size_emails: equals replacing each placeholder of any template once', async () => {
-  const name = fc.constantFrom('a', 'b', 'a.b', 'x_1', 'Z-')
+  const names = ['a', 'b', 'a.b', 'x_1', 'Z-']
+  const placeholder = /\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}/g
+  const name = fc.constantFrom(...names)
   const literal = fc.string({
     unit: fc.constantFrom('x', ' ', '{', '}', '\\', '$', '&', '<', "'", '\n', 'é', 'a'),
   })
@@ -235,7 +237,7 @@ t.test('size_emails: equals replacing each placeholder of any template once', as
       (one) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' }[one]};`,
     )
   const expected = (template: string, variables: Variables, change: (text: string) => string) =>
-    template.replaceAll(/\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}/g, (_, known: string) =>
+    template.replaceAll(placeholder, (_, known: string) =>
       known === 'unsubscribe_url' ? '{{unsubscribe_url}}' : change(String(variables[known])),
     )
   await fc.assert(
@@ -244,6 +246,9 @@ t.test('size_emails: equals replacing each placeholder of any template once', as
       fc.record({ a: value, b: value, 'a.b': value, x_1: value, 'Z-': value }),
       async (template, variables) => {
         fc.pre(template !== '')
+        // Literals can make a placeholder as well, of a name that has no value.
+        const named = [...template.matchAll(placeholder)].map(([, one = '']) => one)
+        fc.pre(named.every((one) => one === 'unsubscribe_url' || names.includes(one)))
         const result = await rendered({ html: template, text: template }, variables)
         if (result?.fields) throw new Error(JSON.stringify(result.fields))
         if (result?.text !== expected(template, variables, (text) => text))
