@@ -78,7 +78,7 @@ delete from app.suppression_hashes h where h.organisation_id is null;
 alter table app.suppression_hashes
   alter column organisation_id set not null;
 comment on table app.suppression_hashes is
-  'Why an organisation must not send to erased people, by the SHA-256 of the salt and their address or number. The rows contain no address or number, and hashes made elsewhere do not match them. But whoever can read this table and the salt can test an address or a number, and there are few enough numbers to test all.';
+  'Reasons that forbid an organisation to send to erased people, by the SHA-256 of the salt and their address or number. The rows contain no address or number, and hashes made elsewhere do not match them. A reader of this table and of the salt can test an address or a number, and there are few enough numbers to test all.';
 comment on column app.suppression_hashes.organisation_id is null;
 comment on column app.suppression_hashes.reason is
   'Of an address: a value of app.suppression_reason. Of a number: opted_out.';
